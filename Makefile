@@ -6,7 +6,7 @@ JOBS ?= $(shell echo $$((2 * $$(nproc))))
 BIN := $(VENV)/bin
 # where to append what each test takes, such as build/costs.csv
 COSTS ?=
-PYTEST = $(BIN)/pytest $(if $(COSTS),--costs $(COSTS))
+PYTEST = $(BIN)/pytest $(if $(COSTS),--costs=$(COSTS))
 SIDE_BY_SIDE = --numprocesses $(JOBS) --no-loadscope-reorder
 # what does not differ from Python to Python, or is slow where lines are counted
 COMMON = not timing and not lab and not browser and not faults
@@ -20,6 +20,7 @@ PEERS := .venv-bench
 CONFORMANCE := .venv-conformance
 # what a user's machine has and nothing else, and the tools that look at it
 RUNTIME := .venv-runtime
+LOWEST := .venv-lowest
 AUDIT := .venv-audit
 ROWS ?= all
 ROUNDS ?= 3
@@ -51,14 +52,20 @@ ASSET_SOURCES = package.json package-lock.json build.mjs entry.js
 BUILT_ASSETS = echarts.js LICENSE NOTICE
 ASSET_SUMS = built.sha256
 
-# schedules of `make protocol`, the seed of the first one, and a rule to leave out, or `each`
+# schedules of `make world`, the seed of the first one, a rule to leave out, or `each`, whether to print
+# all that happens in the first, and a page to write
 SEEDS ?= 1000
-FIRST ?= 0
+FIRST ?= 1
 WITHOUT ?=
+TRACE ?=
+TABLE ?=
+# the product under virtual time: ports are filled before anything else imports osbench
+WORLD = PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests
+WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
-.PHONY: repeats release lab lab-stop conformance chaos protocol resume-moments assets assets-build assets-check
-.PHONY: statistics pictures containers hosts soak truth audit sbom
+.PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
+.PHONY: statistics pictures containers hosts soak truth audit sbom lowest
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -79,11 +86,11 @@ help:
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
-	@echo "make protocol  plays SEEDS schedules of the accounting protocol's model (docs/adr/0017)"
-	@echo "make resume-moments  kills a run at 20 random moments and at named lines, and resumes it"
+	@echo "make world   plays SEEDS random schedules of the product in a simulated world (docs/world.md)"
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
+	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
 	@echo "make sbom    writes what osbench depends on, with licenses, to build/sbom.cdx.json (CycloneDX)"
 	@echo "make release checks, builds, tries and tags what is committed (CONTRIBUTING.md)"
@@ -103,7 +110,8 @@ demo: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	@mkdir -p build
-	$(PYTEST) $(SIDE_BY_SIDE) -m "not timing"
+	@code=0; set -x; $(PYTEST) $(SIDE_BY_SIDE) -m "not timing" || code=1; \
+		$(WORLD_TESTS) $(SIDE_BY_SIDE) || code=1; exit $$code
 
 quick: $(VENV)/.ready
 	$(PYTEST) $(UNITS) $(SMOKE) $(SIDE_BY_SIDE) -m "$(COMMON) and not dear"
@@ -177,6 +185,11 @@ $(AUDIT)/.ready: Makefile
 	@touch $@
 
 # pip and uv are in the environment and not of osbench
+# pip, where it installs in place of uv, does not know the setting
+lowest:
+	UV_RESOLUTION=lowest-direct $(PYTHON) .ci/environment.py $(LOWEST) .
+	$(LOWEST)/bin/python samples/demo.py
+
 audit: $(RUNTIME)/.ready $(AUDIT)/.ready
 	@mkdir -p build
 	$(RUNTIME)/bin/python -m pip freeze --exclude osbench > build/dependencies.txt
@@ -227,11 +240,6 @@ containers: $(VENV)/.ready
 hosts: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m helpers.net_hosts --repeat $(or $(REPEAT),1)
 
-# a run that is killed at 20 random moments, and resumed: as long as it takes
-resume-moments: $(VENV)/.ready
-	OSBENCH_RESUME_MOMENTS=20 $(BIN)/pytest tests/functional/test_resume.py \
-		tests/functional/test_resume_points.py -k "any_moment or points"
-
 # killed workers and runs, at many more moments than in `make test`
 repeats: $(VENV)/.ready
 	OSBENCH_LAB=small OSBENCH_LOSS_REPETITIONS=20 OSBENCH_KILL_REPETITIONS=5 $(BIN)/pytest \
@@ -240,9 +248,13 @@ repeats: $(VENV)/.ready
 statistics: $(VENV)/.ready
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m bench.evidence
 
-protocol: $(VENV)/.ready
-	cd tests && ../$(BIN)/python -m property.protocol_search --seeds $(SEEDS) --first $(FIRST) \
-		$(if $(WITHOUT),--without $(WITHOUT) --limit 1)
+world: JOBS = $(shell nproc)
+world: $(VENV)/.ready
+	$(WORLD) $(BIN)/python -m world --seeds $(SEEDS) --first $(FIRST) --jobs $(JOBS) \
+		$(if $(WITHOUT),--without $(WITHOUT)) $(if $(TRACE),--trace) $(if $(TABLE),--table $(TABLE))
+
+world-tests: $(VENV)/.ready
+	$(WORLD_TESTS) $(SIDE_BY_SIDE)
 
 release: $(VENV)/.ready
 	@$(PYTHON) .ci/environment.py $(VENV) -e '.[release]'
@@ -255,4 +267,4 @@ lab-stop:
 	@[ ! -d build/lab ] || $(LAB_COMMAND) stop
 
 clean: lab-stop
-	rm -rf $(VENV) .venv-3.* $(PEERS) $(RUNTIME) $(AUDIT) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-3.* $(PEERS) $(RUNTIME) $(LOWEST) $(AUDIT) build dist site *.egg-info src/*.egg-info .mypy_cache .pytest_cache .ruff_cache

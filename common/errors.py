@@ -130,6 +130,10 @@ class DamagedRun(OsbenchError):
         return f"{super().__str__()}. {ways_on}"
 
 
+class OlderCopy(DamagedRun):
+    """The journal lacks what was decided later: who goes on with it would do things twice."""
+
+
 class Untrusted(OsbenchError):
     """A message with a wrong signature, kind or format. It is counted and ignored."""
 

@@ -65,12 +65,6 @@ def name_of(name: object, limit: int) -> str:
     return escaped(text)[:limit] or NAMELESS
 
 
-def text_of(data: bytes, limit: int = 200) -> str:
-    """Bytes that should be UTF-8, as they are shown: escaped, cut to `limit` bytes."""
-    shown = escaped(decoded(data[:limit]))
-    return shown if len(data) <= limit else f"{shown}..."
-
-
 def _code(found: re.Match[str]) -> str:
     number = ord(found[0])
     if number < 0x100:

@@ -19,6 +19,8 @@ from osbench.common.network.listen_address import parse_listen_address
 CONNECTIONS = 32
 #: Longest wait for some more of a request, or for somebody to read the answer, seconds.
 WAIT_S = 10.0
+#: Longest wait for the endpoint to end, seconds.
+END_S = 0.05
 
 
 class _Source:
@@ -104,7 +106,9 @@ def metrics_endpoint(
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot listen on {listen}: {reason}") from None
-    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, args=(END_S,), name="metrics", daemon=True
+    )
     thread.start()
     # registered now, since to register asks for the metrics
     registry.register(_Source(collect))

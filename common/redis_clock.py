@@ -11,11 +11,14 @@ import math
 from dataclasses import dataclass
 
 from osbench.common.ports import clock as time
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client
+from osbench.common.protocol.wire import Wire
 
 #: How old a measurement becomes under load, and how long the next one may take, seconds.
 _FRESH_S = 30.0
 _WITHIN_S = 0.1
+#: Two measurements of Redis time differ by more only if its clock was set, nanoseconds.
+_SET_NS = 100_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,18 @@ class ClockOffset:
     def to_monotonic_ns(self, at_s: float) -> int:
         """The instant of this host's monotonic clock for a Redis time in seconds."""
         return round(at_s * 1e9) - self.monotonic_ns
+
+    def told_ns(self, at_s: float, told_at: float, since_ns: int) -> int:
+        """The instant of this host's monotonic clock for a Redis time that another host told.
+
+        It was told at the Redis time `told_at`, which is before now and after `since_ns` of this
+        host's monotonic clock. If Redis time says otherwise, its clock was set before it was
+        measured here: the instant is then as far from now as it was from the telling.
+        """
+        now_ns = time.monotonic_ns()
+        if since_ns - _SET_NS <= self.to_monotonic_ns(told_at) <= now_ns + _SET_NS:
+            return self.to_monotonic_ns(at_s)
+        return now_ns + round((at_s - told_at) * 1e9)
 
     def at_s(self, monotonic_ns: int) -> float:
         """The Redis time, seconds since 1970, of an instant of this host's monotonic clock."""
@@ -50,17 +65,17 @@ def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> Clo
 
     None is begun later than `within_s` after the start, but for the first.
     """
+    wire = Wire(client)
     best: ClockOffset | None = None
     deadline = time.monotonic() + within_s
     for _ in range(samples):
         if best is not None and time.monotonic() > deadline:
             break
         before = time.monotonic_ns()
-        with reached(client):
-            seconds, micros = client.time()
+        redis_us = wire.time_us()
         after = time.monotonic_ns()
         found = ClockOffset(
-            monotonic_ns=(seconds * 1_000_000 + micros) * 1000 - (before + after) // 2,
+            monotonic_ns=redis_us * 1000 - (before + after) // 2,
             uncertainty_ns=(after - before) // 2,
         )
         if best is None or found.uncertainty_ns < best.uncertainty_ns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ _UNITS = (
     ("m", 60.0, 99.95),
     ("h", 3600.0, float("inf")),
 )
+_WRITTEN = re.compile(r"(?P<number>[\d.,]+) ?(?P<unit>[a-z]+)")
 
 
 def duration(seconds: float | None) -> str:
@@ -27,6 +29,13 @@ def duration(seconds: float | None) -> str:
         return "0"
     unit, scale = next((unit, size) for unit, size, end in _UNITS if seconds / size < end)
     return f"{three_digits(seconds / scale)}{unit}"
+
+
+def seconds_of(text: str) -> float | None:
+    """The seconds that `duration` or `spaced` wrote; None if they did not write the text."""
+    found = _WRITTEN.fullmatch(text)
+    scale = next((size for unit, size, _ in _UNITS if found and unit == found["unit"]), None)
+    return float(found["number"].replace(",", "")) * scale if found and scale else None
 
 
 def spaced(seconds: float | None) -> str:

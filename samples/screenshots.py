@@ -22,7 +22,8 @@ from typing import Any
 
 import demo
 
-from osbench.coordinator.report.html import render_report
+from osbench.coordinator.report.html import render_page
+from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -132,7 +133,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="osbench-pictures-") as home:
         directory = asked.run or run(Path(home))
-        report = render_report(read_facts(RunDirectory(directory)))
+        report = render_page(gather(read_facts(RunDirectory(directory))))
     asked.report.write_text(report, encoding="utf-8")
     take_pictures(asked.report, asked.pictures)
 

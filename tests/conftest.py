@@ -18,6 +18,10 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from helpers import forked_commands
+from helpers.virtual_time import VirtualTime
+
+# the width of somebody's terminal is no business of what tests print; xdist has it for its workers
+os.environ.pop("COLUMNS", None)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -56,6 +60,11 @@ hypothesis.settings.load_profile("osbench")
 # a shell without job control has what it starts in the background ignore Ctrl-C, and processes that
 # tests start would inherit that
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# threads that multiply small matrices together wait for each other in a loop, which takes twice the
+# CPU. numpy, which reads this, is imported later
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -183,8 +192,16 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     def compare(name: str, text: str) -> None:
         path = GOLDEN / name
         if request.config.getoption("--update-golden"):
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(text, encoding="utf-8")
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture
+def virtual_time(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
+    """Have a test wait no real time by the clock of `osbench.common.ports`."""
+    found = VirtualTime()
+    found.put(monkeypatch)
+    return found

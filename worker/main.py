@@ -100,14 +100,8 @@ def main(  # noqa: PLR0913 - one per option of the command
     """
     secure_standard_streams()
     try:
-        conf = load(config_file)
         given = {"processes": processes, "virtual_users": virtual_users, "label": label}
-        _override(conf, **given, metrics_address=metrics)
-        if not conf.messaging.redis_url:
-            raise UsageError(
-                "[messaging] redis_url is not set: a worker needs the Redis that its "
-                "coordinator uses. Write it into osbench.conf"
-            )
+        conf = _configuration(config_file, **given, metrics_address=metrics)
         logs.begin(conf.log_level, process=True)
         if conf.log_level == "INFO":
             for name in _VERBOSE_LOGGERS:
@@ -224,10 +218,18 @@ def _check_ready(conf: Any, processes: int | None) -> int:
     return int(ready < expected)
 
 
-def _override(conf: Any, **given: Any) -> None:
+def _configuration(config_files: Sequence[str], **given: Any) -> Any:
+    """The configuration with the options of the command. Raises UsageError without a Redis."""
+    conf = load(config_files)
     for name, value in given.items():
         if value is not None:
             conf.set_override(name, value, group="worker")
+    if not conf.messaging.redis_url:
+        raise UsageError(
+            "[messaging] redis_url is not set: a worker needs the Redis that its "
+            "coordinator uses. Write it into osbench.conf"
+        )
+    return conf
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ from keystoneauth1.session import Session
 from osbench.common.deployment.record import Credential
 from osbench.common.errors import DeploymentError
 from osbench.common.network.origins import origin
-from osbench.common.openstack.error_mapping import refusal
 from osbench.common.openstack.login import Login, login
+from osbench.common.openstack.request_errors import refusal
 from osbench.common.openstack.service_catalogue import Service
 
 

@@ -12,8 +12,7 @@ import requests
 from keystoneauth1 import exceptions
 
 from osbench.common.openstack.account import Account, SessionOf
-from osbench.common.openstack.error_mapping import refusal, unreachable
-from osbench.common.openstack.request_errors import RequestFailed, explanation
+from osbench.common.openstack.request_errors import RequestFailed, explanation, refusal, unreachable
 from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion, Service, overridden
 
 #: Identifies this process to Zaqar.

@@ -1,11 +1,15 @@
-"""Errors of requests to services, with messages of one line."""
+"""Errors of requests to a cloud, in one line, with the same text for similar failures."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from keystoneauth1 import exceptions
+
+from osbench.common.deployment.record import Credential
 from osbench.common.errors import KindError
+from osbench.common.network.causes import root_cause
 
 #: Longest part of a service's own explanation that is kept.
 MAX_MESSAGE_CHARS = 300
@@ -47,3 +51,33 @@ def explanation(document: Any) -> str:
         if isinstance(document.get(key), str):
             return explanation(document[key])
     return next((text for text in map(explanation, document.values()) if text), "")
+
+
+# different each time; similar failures would not be grouped
+_REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
+
+
+class AuthenticationFailed(Exception):
+    """Keystone responded, but not with a token; `status` is 0 where it is no HTTP error."""
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def unreachable(place: str, error: Exception) -> Exception:
+    """A TimeoutError or ConnectionError for a request that got no response."""
+    if isinstance(error, exceptions.ConnectTimeout):
+        return TimeoutError(f"{place}: {root_cause(error)}")
+    return ConnectionError(f"{place}: {root_cause(error)}")
+
+
+def refusal(credential: Credential, error: Exception) -> Exception:
+    """The exception for a failed authentication."""
+    if isinstance(error, exceptions.ConnectionError):
+        return unreachable(credential.auth_url, error)
+    who = f"user {credential.username!r} of project {credential.project_name!r}"
+    reason, status = root_cause(error), 0
+    if isinstance(error, exceptions.HttpError):
+        reason, status = _REQUEST_ID.sub("", str(error)), int(error.http_status)
+    return AuthenticationFailed(f"{credential.auth_url} gave no token to {who}: {reason}", status)

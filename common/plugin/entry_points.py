@@ -1,11 +1,16 @@
-"""Entry points: plug-ins of installed packages, imported when they are asked for."""
+"""Entry points: plug-ins and edges of installed packages, imported when they are asked for.
+
+An edge is a package that the rest of osbench does not import, such as Rally's plug-ins.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from osbench.common import errors
@@ -31,6 +36,37 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
     table[name] = definition
 
 
+def installed(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
+    """Entry points of each kind: those of the group `osbench.<kind>`."""
+    points = _read(tuple(sys.path))
+    return {kind: points.get(f"osbench.{kind}", []) for kind in kinds}
+
+
+def names(kind: str) -> frozenset[str]:
+    """Names of the entry points of a kind."""
+    return frozenset(point.name for point in installed((kind,))[kind])
+
+
+def loaded(kind: str, name: str) -> Any:
+    """The object of an entry point. Raises PluginError if it is missing or cannot be loaded."""
+    points = installed((kind,))[kind]
+    point = next((one for one in points if one.name == name), None)
+    if point is None:
+        raise errors.PluginError(
+            f"no installed package has the entry point {name!r} of the group osbench.{kind}: "
+            "install osbench again"
+        )
+    return _target(point, f"entry point {point.value}")[1]
+
+
+@lru_cache(maxsize=1)
+def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
+    """Our entry points by group. Reads the metadata of all packages, once for a `sys.path`."""
+    points = importlib.metadata.entry_points()
+    ours = [group for group in points.groups if group.startswith("osbench.")]
+    return {group: list(points.select(group=group)) for group in ours}
+
+
 def definitions(
     kind: str, points: Iterable[importlib.metadata.EntryPoint]
 ) -> dict[str, Definition]:
@@ -42,23 +78,21 @@ def definitions(
         if (point.name, point.value) in seen:
             continue
         seen.add((point.name, point.value))
-        package = f" of {point.dist.name}" if point.dist else ""
+        package = f" of {_name_of(point.dist)}" if point.dist else ""
         where = f"entry point {point.value}{package}"
         add(table, kind, point.name, Definition(place=where, load=_loader(point, where)))
     return table
 
 
+@lru_cache(maxsize=16)
+def _name_of(package: importlib.metadata.Distribution) -> str:
+    """The name of a package: each look at it parses all its metadata."""
+    return package.name
+
+
 def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tuple[type, str]]:
     def load() -> tuple[type, str]:
-        try:
-            target: Any = importlib.import_module(point.module)
-            owner = target
-            for part in point.attr.split("."):
-                owner, target = target, getattr(target, part)
-        except (Exception, SystemExit) as error:
-            raise errors.PluginError(
-                f"{point.name} ({where}) cannot be loaded: {reason(error)}"
-            ) from error
+        owner, target = _target(point, where)
         if isinstance(target, type):
             return target, ""
         if isinstance(owner, type) and callable(target):
@@ -66,3 +100,16 @@ def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tu
         raise errors.PluginError(f"{point.name} ({where}) is neither a class nor a method of one")
 
     return load
+
+
+def _target(point: importlib.metadata.EntryPoint, where: str) -> tuple[Any, Any]:
+    """Return the owner of what an entry point names, and the object. Raises PluginError."""
+    try:
+        owner = target = importlib.import_module(point.module)
+        for part in point.attr.split("."):
+            owner, target = target, getattr(target, part)
+    except (Exception, SystemExit) as error:
+        raise errors.PluginError(
+            f"{point.name} ({where}) cannot be loaded: {reason(error)}"
+        ) from error
+    return owner, target

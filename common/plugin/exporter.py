@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from osbench.common import outcomes
 from osbench.common.errors import ExportError
@@ -41,6 +42,8 @@ class IterationRow(NamedTuple):
     worker: str
     #: It belongs to the warm-up: the accounting counts it, and no other figure of the report.
     warmup: bool
+    # from here on: columns of result blocks as they are, in their order; each has a default, which
+    # is that of what the coordinator dropped
 
     @property
     def state(self) -> str:
@@ -93,6 +96,64 @@ def _between(begin_ns: int | None, end_ns: int | None) -> int | None:
 
 def _seconds(nanoseconds: int | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
+
+
+#: A whole number; nanoseconds that are shown as seconds; one of few texts; any text; yes or no; an
+#: instant in nanoseconds after t0.
+Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
+
+
+class ExportColumn(NamedTuple):
+    """A value that exports have of each iteration."""
+
+    #: As it is called in exports.
+    name: str
+    kind: Kind
+    #: Takes it from a row: None, or "", if the iteration has none.
+    get: Callable[[IterationRow], Any]
+
+
+#: Columns of CSV, Parquet, OpenSearch documents and the JSON of an iteration.
+ITERATION_COLUMNS = (
+    ExportColumn("workload", "count", attrgetter("workload")),
+    ExportColumn("iteration", "count", attrgetter("iteration")),
+    ExportColumn("state", "word", attrgetter("state")),
+    ExportColumn("outcome", "word", attrgetter("outcome")),
+    ExportColumn("warmup", "flag", attrgetter("warmup")),
+    ExportColumn("started_at", "instant", attrgetter("started_ns")),
+    ExportColumn("due_s", "seconds", attrgetter("due_ns")),
+    ExportColumn("started_s", "seconds", attrgetter("started_ns")),
+    ExportColumn("service_s", "seconds", attrgetter("service_ns")),
+    ExportColumn("response_s", "seconds", attrgetter("response_ns")),
+    ExportColumn("start_lag_s", "seconds", attrgetter("start_lag_ns")),
+    ExportColumn("error_type", "word", attrgetter("error_type")),
+    ExportColumn("error", "word", attrgetter("error")),
+    ExportColumn("trace_id", "text", attrgetter("trace_id")),
+    ExportColumn("worker", "word", attrgetter("worker")),
+)
+
+_GETTERS = tuple((one.name, one.get) for one in ITERATION_COLUMNS)
+_INSTANTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind == "instant")
+_SECONDS = tuple(one.name for one in ITERATION_COLUMNS if one.kind == "seconds")
+_TEXTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind in ("word", "text"))
+
+
+def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
+    """The columns of an iteration by name; seconds are floats, what it does not have is None.
+
+    Instants are seconds since 1970-01-01 UTC; `t0_at` is the start of the load, None if unknown.
+    """
+    found = {name: get(row) for name, get in _GETTERS}
+    for name in _SECONDS:
+        if (nanoseconds := found[name]) is not None:
+            found[name] = nanoseconds / 1e9
+    for name in _INSTANTS:
+        after = found[name]
+        found[name] = None if t0_at is None or after is None else t0_at + after / 1e9
+    for name in _TEXTS:
+        if not found[name]:
+            found[name] = None
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 from osbench.common import errors
 from osbench.common.plugin import atomic
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
+from osbench.common.syntax_trees import first_line
 
 
 def files_of(path: str) -> list[Path]:
@@ -142,7 +143,7 @@ def unmarked(module: ModuleType) -> Iterator[str]:
 
 def _line(cls: type, file: str) -> str:
     try:
-        return f"{file}:{inspect.getsourcelines(cls)[1]}"
+        return f"{file}:{first_line(cls)}"
     except (OSError, TypeError):
         return file
 

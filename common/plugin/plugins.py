@@ -1,39 +1,37 @@
-"""Plug-in discovery: scenarios, runners and other plug-ins, native and Rally's, by name."""
+"""Plug-in discovery: scenarios, runners and other plug-ins, native and of sources, by name."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.metadata
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
 from osbench.common.escaping import escaped
-from osbench.common.plugin import plugin_files, signature
-from osbench.common.plugin.context import Context, ContextEnvironment, texts_of, with_text
+from osbench.common.plugin import entry_points, plugin_files, signature
+from osbench.common.plugin.context import Context, with_text
 from osbench.common.plugin.entry_points import Definition, add, definitions
 from osbench.common.plugin.exporter import Exporter
 from osbench.common.plugin.hook import Hook
 from osbench.common.plugin.loading import mixed_scenario
-from osbench.common.plugin.loading.neighbours import sources
+from osbench.common.plugin.loading.neighbours import imported_names, sources
 from osbench.common.plugin.loading.plugin_import import PluginImport
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked, order
+from osbench.common.plugin.plugin_names import NATIVE, asked, order
+from osbench.common.plugin.plugin_source import PluginSource, Sources
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.scenario_table import ScenarioTable
 from osbench.common.plugin.sla import Sla
 from osbench.common.plugin.trigger import Trigger
-from osbench.common.rally import plugin_hints as rally_names
-from osbench.common.rally import plugin_paths as rally_files
-from osbench.common.rally.bridge import Bridge
-from osbench.common.rally.importing import installed
 
 LOG = logging.getLogger(__name__)
 
@@ -50,68 +48,11 @@ INTERFACES: Mapping[str, type] = {
     "exporter": Exporter,
 }
 
+#: A plug-in file that imports this package is native.
+_OURS = "osbench"
+
 #: Plug-ins of a file that a message names.
 HELD_TOLD = 5
-
-#: Values by name.
-Args = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScenarioPlugin:
-    """A scenario as task files name it: the method of a class that one iteration calls."""
-
-    name: str
-    cls: type[Scenario]
-    #: Name of the method.
-    method: str
-    #: Contexts that the scenario always needs, by name.
-    context: Mapping[str, Any]
-    #: First line of the docstring, or "".
-    title: str
-    #: SHA-256, in hex, of the file that defines the scenario, and of what that imports from its
-    #: folder.
-    source_hash: str
-    #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
-    source: str = NATIVE
-    #: Called once per workload, after its contexts are set up. Takes the task's arguments and the
-    #: environment, and returns the arguments and the context for workers. Raises ContextError.
-    prepare: Callable[[Mapping[str, Any], ContextEnvironment], tuple[Args, Args]] | None = None
-
-    @property
-    def is_coroutine(self) -> bool:
-        """Its method is `async def`: virtual users are coroutines, not threads."""
-        return inspect.iscoroutinefunction(getattr(self.cls, self.method))
-
-    @property
-    def address(self) -> str:
-        """The name that unambiguously denotes this plug-in."""
-        return self.name if "@" in self.name else f"{self.name}@{self.source}"
-
-    def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
-        """What is wrong with the keyword arguments `args`, one message per problem.
-
-        A data file gives those of `columns` in addition.
-        """
-        method = getattr(self.cls, self.method)
-        mistyped = signature.mistyped(self.name, method, args)
-        fitting = {name: value for name, value in args.items() if name not in mistyped}
-        found = [
-            *signature.misnamed(self.name, method, [*args, *columns]),
-            *mistyped.values(),
-            *self.cls.check_arguments(self.method, fitting),
-        ]
-        try:
-            texts = texts_of(self.cls.FILES, args)
-        except errors.ContextError as error:
-            return [*found, str(error)]
-        return [*found, *self.cls.check_files(texts, args)]
-
-    def check_row(self, row: Mapping[str, Any]) -> list[str]:
-        """What is wrong with those arguments that a row of a data file gives."""
-        mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
-        fitting = {name: value for name, value in row.items() if name not in mistyped}
-        return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,13 +68,13 @@ class Found:
 
 class Plugins:
     """All plug-ins of this process: entry points `osbench.<kind>`, the files under `paths`, and
-    Rally's, where it is installed.
+    those of sources, such as Rally's.
 
-    An entry point is imported when its plug-in is requested, files on the first call, Rally when
-    a name is not native. `prefer` decides between a native plug-in and one of Rally's with the
-    same name. `remedy` is the advice for an unknown name, not similar names. A file or class
-    that cannot be used is a fault: `warn` logs it, or a missing name is refused with it. Every
-    method raises PluginError where a path is none or a name is defined twice.
+    An entry point is imported when its plug-in is requested, files on the first call, a source
+    when a name is not native. `prefer` names the source of a plug-in that several have. `remedy`
+    is the advice for an unknown name, not similar names. A file or class that cannot be used is a
+    fault: `warn` logs it, or a missing name is refused with it. Every method raises PluginError
+    where a path is none or a name is defined twice.
     """
 
     def __init__(
@@ -149,7 +90,7 @@ class Plugins:
         self._faults: list[str] = []
         #: Contents of each file of osbench, as in "scenario Queue.work".
         self._held: dict[str, list[str]] = {}
-        self._bridge = Bridge()
+        self._sources = Sources(())
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -161,11 +102,10 @@ class Plugins:
         """Whose plug-in a name means that both have."""
         return self._prefer
 
-    @property
-    def rally(self) -> Bridge:
-        """Rally's plug-ins, including those of the paths."""
+    def source(self, name: str) -> PluginSource:
+        """The source `name`, with the files of the paths that are for it."""
         self.import_files()
-        return self._bridge
+        return self._sources.get(name)
 
     def notes(self) -> list[str]:
         """Sentences on classes in files that look like plug-ins but are not."""
@@ -173,13 +113,16 @@ class Plugins:
         return list(self._notes)
 
     def faults(self) -> list[str]:
-        """Why files of the paths cannot be used; those of Rally once it is loaded."""
+        """Why files of the paths cannot be used; those of a source once it is loaded."""
         self.import_files()
-        return [*self._faults, *self._bridge.faults]
+        theirs = [fault for source in self._sources.loaded() for fault in source.faults()]
+        return [*self._faults, *theirs]
 
     def reasons(self, kind: str = "") -> list[str]:
         """Why plug-ins, or those of a kind, may be missing: faults, and classes without a name."""
-        return [*self.faults(), *self._bridge.remedies(kind)]
+        faults = self.faults()
+        remedies = [said for source in self._sources.loaded() for said in source.remedies(kind)]
+        return [*faults, *remedies]
 
     def warn(self, said: str = "") -> None:
         """Log the faults, but for those that messages have `said`."""
@@ -196,27 +139,28 @@ class Plugins:
         return self.find(kind, name, beside=beside).cls
 
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
-        """The plug-in `name`, native or Rally's. Raises PluginError where there is none.
+        """The plug-in `name`, native or of a source. Raises PluginError where there is none.
 
-        `beside` is the scenario for which a task file names a context. Scenarios of Rally need
-        what Rally's contexts make, so for them an ambiguous name means Rally's context. For
-        native scenarios it means the native one, even as Rally writes it, with its platform.
+        `beside` is the scenario for which a task file names a context. Scenarios of a source need
+        what its contexts make, so for them an ambiguous name means its context. For native
+        scenarios it means the native one, even as the source writes it, with its platform.
         """
         prefer = self._preferred()
-        if beside is not None and beside.source == RALLY:
-            prefer = RALLY
-        elif beside is not None and prefer == NATIVE and name in rally_names.names(kind):
+        if beside is not None and beside.source != NATIVE:
+            prefer = beside.source
+        elif beside is not None and prefer == NATIVE and self._is_of_platform(kind, name):
             ours = self._native(kind, name)
             if ours is not None:
                 return ours
         if kind in ("runner", "exporter"):
             # which load is offered does not follow from whose scenarios are preferred
             prefer = NATIVE
-        if kind == "runner" and name in rally_names.names(kind):
-            # Rally's own ones, with their platform: osbench's make the same load
+        if kind == "runner" and self._is_of_platform(kind, name):
+            # those of the source itself: osbench's make the same load
             name = asked(name).bare
-        for source in order(name, prefer):
-            found = self._native(kind, name) if source == NATIVE else self._of_rally(kind, name)
+        for source in self._order(name, prefer):
+            ask = self._native if source == NATIVE else partial(self._foreign, source)
+            found = ask(kind, name)
             if found is not None:
                 return found
         raise self._absent(kind, name)
@@ -229,7 +173,7 @@ class Plugins:
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """The scenario `name`, native or Rally's; several names make a mix.
+        """The scenario `name`, native or of a source; several names make a mix.
 
         Raises PluginError where there is none, and where scenarios cannot be mixed.
         """
@@ -243,8 +187,9 @@ class Plugins:
     def _mix(self, name: str, names: Sequence[str]) -> ScenarioPlugin:
         parts = []
         for one in map(self.scenario, names):
-            if one.source == RALLY:
-                raise errors.PluginError(f"{one.address} is Rally's, and cannot be in a mix")
+            if one.source != NATIVE:
+                title = self.source(one.source).TITLE
+                raise errors.PluginError(f"{one.address} is {title}'s, and cannot be in a mix")
             parts.append(
                 mixed_scenario.MixPart(
                     name=one.name,
@@ -266,13 +211,13 @@ class Plugins:
 
     def _scenario(self, name: str) -> ScenarioPlugin:
         wanted = asked(name)
-        for source in order(name, self._preferred()):
+        for source in self._order(name, self._preferred()):
             if source == NATIVE:
                 definition = self._scenario_table().get(wanted.bare)
                 if definition is not None:
                     return _scenario(wanted.bare, *definition.load(), definition.place)
             else:
-                found = self.rally.scenario(wanted.in_rally)
+                found = self.source(source).scenario(wanted.in_rally)
                 if found is not None:
                     return found
         raise self._absent("scenario", name)
@@ -291,33 +236,47 @@ class Plugins:
             )
         return Found(cls=cls, source=NATIVE, address=f"{bare}@{NATIVE}")
 
-    def _of_rally(self, kind: str, name: str) -> Found | None:
-        in_rally = asked(name).in_rally
-        cls = self.rally.get(kind, in_rally)
+    def _foreign(self, source: str, kind: str, name: str) -> Found | None:
+        there, in_source = self.source(source), asked(name).in_rally
+        cls = there.get(kind, in_source)
         if cls is None:
             return None
-        return Found(cls=cls, source=RALLY, address=self.rally.full_name(kind, in_rally))
+        return Found(cls=cls, source=source, address=there.full_name(kind, in_source))
+
+    def _is_of_platform(self, kind: str, name: str) -> bool:
+        """Whether a source has a plug-in, perhaps not installed, of this name with a platform."""
+        source = asked(name).source
+        return source not in (None, NATIVE) and name in self.source(source).names(kind)
+
+    def _order(self, name: str, prefer: str) -> list[str]:
+        """Installed sources that a name may mean, first to last, and the one behind its `@`."""
+        self.import_files()
+        known = {NATIVE, asked(name).source, *self._sources.names()}
+        return [one for one in order(name, prefer) if one in known]
 
     def _preferred(self) -> str:
-        if self._prefer == RALLY and not installed():
-            raise errors.PluginError(
-                f"Rally's plug-ins are preferred, but Rally is not installed: {rally_names.INSTALL}"
-            )
+        if self._prefer != NATIVE:
+            source = self.source(self._prefer)
+            if missing := source.missing():
+                raise errors.PluginError(
+                    f"{source.TITLE}'s plug-ins are preferred, but {source.TITLE} is {missing}"
+                )
         return self._prefer
 
     def _absent(self, kind: str, name: str) -> errors.PluginError:
         word = "SLA criterion" if kind == "sla" else kind
         wanted = asked(name)
-        known: frozenset[str] = frozenset()
-        if wanted.source != NATIVE:
-            why = rally_names.why_absent(kind, wanted.in_rally)
+        known: set[str] = set()
+        others = (one for one in self._order(name, NATIVE) if one != NATIVE)
+        for source in map(self.source, others):
+            why = source.why_absent(kind, wanted.in_rally)
             if why is not None:
                 return errors.PluginError(f"{word} {name!r} {why}")
-            if wanted.source == RALLY and not installed():
+            if wanted.source is not None and (missing := source.missing()):
                 return errors.PluginError(
-                    f"{word} {name!r} needs Rally, which is not installed: {rally_names.INSTALL}"
+                    f"{word} {name!r} needs {source.TITLE}, which is {missing}"
                 )
-            known = rally_names.names(kind)
+            known |= source.names(kind)
         reasons = self.reasons(kind)
         if reasons:
             return errors.PluginError(
@@ -338,7 +297,9 @@ class Plugins:
         """The end of a message about an unknown name: what the plug-in paths hold."""
         if not self._paths:
             return "; your own need --plugin-path"
-        held = {**self._held, **self._bridge.held()}
+        held = dict(self._held)
+        for source in self._sources.loaded():
+            held |= source.held()
         said = [
             f"{file} holds {', '.join(names[:HELD_TOLD])}"
             + (f" and {len(names) - HELD_TOLD} more" if len(names) > HELD_TOLD else "")
@@ -351,11 +312,11 @@ class Plugins:
         """Import the files under the paths, if that is not done, and log those that cannot be."""
         if self._tables is not None:
             return
-        # called once: it reads the metadata of every installed package
-        points = importlib.metadata.entry_points()
-        tables = {k: definitions(k, points.select(group=f"osbench.{k}")) for k in KINDS}
-        scenarios = ScenarioTable(points.select(group="osbench.scenario"))
-        ours, for_rally = self._files()
+        points = entry_points.installed(("scenario", "source", *KINDS))
+        tables = {k: definitions(k, points[k]) for k in KINDS}
+        scenarios = ScenarioTable(points["scenario"])
+        foreign = Sources(points["source"])
+        ours = self._files(foreign)
         # one file reached by two paths is one plug-in, not a name defined twice
         imports = PluginImport()
         for file in dict.fromkeys(ours):
@@ -373,8 +334,7 @@ class Plugins:
                 else:
                     add(tables[kind], kind, name, definition)
             self._notes += plugin_files.unmarked(module)
-        self._bridge = Bridge(for_rally)
-        self._tables, self._native_scenarios = tables, scenarios
+        self._tables, self._native_scenarios, self._sources = tables, scenarios, foreign
 
     def _table(self, kind: str) -> dict[str, Definition]:
         if kind not in KINDS:
@@ -387,15 +347,17 @@ class Plugins:
         self.import_files()
         return self._native_scenarios
 
-    def _files(self) -> tuple[list[Path], list[str]]:
-        """Files to import here, and files and folders for Rally to load."""
+    def _files(self, foreign: Sources) -> list[Path]:
+        """Files to import here; the sources keep those that are for them."""
         ours: list[Path] = []
-        for_rally: list[str] = []
         for path in self._paths:
-            own, others = rally_files.divide(path, plugin_files.files_of(path))
-            ours += own
-            for_rally += others
-        return ours, for_rally
+            imported = {file: imported_names(file) for file in plugin_files.files_of(path)}
+            if not all(_OURS in names for names in imported.values()):
+                for name in foreign.names():
+                    others = foreign.get(name).divide(path, imported)
+                    imported = {file: imported[file] for file in others}
+            ours += imported
+        return ours
 
 
 def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]], list[str]]:

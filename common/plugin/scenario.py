@@ -152,6 +152,9 @@ class Scenario:
     #: JSON schema of the arguments, by the name of the method; those without one have none.
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
+    #: Placeholders that it fills in itself, beside {iteration} and {run}.
+    FILLED: ClassVar[frozenset[str]] = frozenset()
+
     #: Up to so many virtual users of a process are threads although the method is `async def`: for
     #: methods that never wait for a loop where there is none (`in_loop`).
     THREADS_UP_TO: ClassVar[int] = 0

@@ -100,7 +100,9 @@ def placeholder(hint: Any) -> Any:
 def hints(method: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of the parameters of `method`, by name."""
     try:
-        return typing.get_type_hints(inspect.unwrap(method))
+        # as `inspect.signature`: decorators that change the arguments set a signature
+        declares = inspect.unwrap(method, stop=lambda one: hasattr(one, "__signature__"))
+        return typing.get_type_hints(declares)
     except Exception:  # noqa: BLE001 - names that exist only for type checkers; nothing to check
         return {}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 from osbench.common.histogram import Histogram
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns
 
 #: Includes the types that a criterion is given: plug-ins need no other import.
 __all__ = [

@@ -19,7 +19,7 @@ from osbench.common.errors import StoreError, StoreMissing
 from osbench.common.ports import chance as secrets
 from osbench.common.protocol import amqp_connection, redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
-from osbench.common.protocol.redis_client import Client, certificate_remedy, reached
+from osbench.common.protocol.redis_client import certificate_remedy
 
 #: Name of the only task, which takes a sealed batch.
 TASK = "osbench.batch"
@@ -188,30 +188,3 @@ def queue(incarnation: str) -> Queue:
             expires=QUEUE_TTL_S,
             message_ttl=QUEUE_TTL_S,
         )
-
-
-def forget(client: Client, incarnation: str) -> None:
-    """Remove all Redis keys of a worker process that has ended, its queue included.
-
-    There is a queue in Redis only where Redis is the broker. Raises StoreAway, StoreError.
-    """
-    with reached(client):
-        pipe = client.pipeline(transaction=False)
-        pipe.delete(
-            redis_keys.worker(incarnation),
-            redis_keys.offer(incarnation),
-            redis_keys.PREFIX + redis_keys.queue(incarnation),
-        )
-        pipe.srem(redis_keys.WORKERS, incarnation)
-        pipe.execute()
-
-
-def repair(client: Client, incarnation: str) -> None:
-    """Delete what stands in the place of a queue on a Redis broker and is of another type.
-
-    Raises StoreAway, StoreError.
-    """
-    key = redis_keys.PREFIX + redis_keys.queue(incarnation)
-    with reached(client):
-        if client.type(key) not in (b"list", b"none"):
-            client.delete(key)

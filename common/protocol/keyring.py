@@ -23,7 +23,7 @@ from osbench.common.errors import ConfigError
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
-from osbench.common.private_files import TooOpen, read_private, write_private
+from osbench.common.regular_files import TooOpen, read_private, write_private
 
 LOG = logging.getLogger(__name__)
 

@@ -46,8 +46,6 @@ class Offer(Message):
     #: joins, the older one where the run was resumed.
     session: str
     membership: str
-    #: The heartbeat that it answers.
-    answers: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +92,8 @@ class Control(Message):
     specification: bytes = b""
     #: Start of the load in Redis time, seconds since 1970; None until all are prepared.
     t0_at: float | None = None
+    #: Redis time at which `t0_at` was told: Redis' clock may be set before a worker measures it.
+    told_at: float = 0.0
     #: Virtual users this worker keeps busy (closed) or may have at most (open).
     share: int = 0
     #: Counts the changes of `share`.
@@ -141,14 +141,19 @@ class Heartbeat(Message):
     membership: str = ""
     #: Last batch of the membership that was taken; all before it were.
     got: int = 0
-    #: Last block of the membership that was made.
+    #: Last block of the membership that was made, and the last before the first that it keeps.
     made: int = 0
+    delivered: int = 0
     #: Workload that is prepared, and what went wrong with it.
     prepared: int = -1
     problem: str = ""
-    #: Generation of `share` that is in force, and virtual users with an iteration in hand.
+    #: Virtual users that it is to have by the control record that it followed last, and the
+    #: generation of that share.
+    share: int = 0
     generation: int = 0
+    #: Running iterations, and those of users beyond the share, who end with them.
     busy: int = 0
+    surplus: int = 0
     #: Virtual users that have begun and are still to end by `on_stop`.
     living: int = 0
     #: Granted and not started.
@@ -194,7 +199,7 @@ class Block(Message):
     number: int
     #: The workload that all of it belongs to; -1 where it has neither rows nor numbers.
     workload: int
-    #: Columns of `osbench.common.protocol.blocks.encode_rows`; empty where there are no rows.
+    #: Columns of `osbench.common.protocol.columns.encode_rows`; empty where there are no rows.
     columns: dict[str, Any] = field(default_factory=dict)
     #: Granted and given back: half-open intervals.
     returned: list[Interval] = field(default_factory=list)

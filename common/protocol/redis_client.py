@@ -1,8 +1,8 @@
 """The one place where Redis clients are made.
 
 redis-py resends a command whose reply was lost. For SET NX or XADD that is wrong: the first one
-may have taken effect. So clients made here never retry; callers resend on purpose, only commands
-that may be sent twice, after checking `server_run_id`.
+may have taken effect. So clients made here never retry; callers resend on purpose, and only
+commands that may be sent twice.
 """
 
 from __future__ import annotations
@@ -172,12 +172,6 @@ def _address_remedy(url: str, error: StoreAway) -> str:
     if url.startswith("redis://") and (lost or _ANOTHER_PROTOCOL in text):
         return "if it expects TLS, [messaging] redis_url begins with rediss://"
     return _WRONG_ADDRESS
-
-
-def server_run_id(client: Client) -> str:
-    """The server's run id, which changes when it restarts. Raises StoreAway, StoreError."""
-    with reached(client):
-        return str(client.info("server")["run_id"])
 
 
 def check(client: Client, url: str) -> None:

@@ -20,7 +20,8 @@ osbench:run:ID:turns    string, a count of the coordinator's turns
     raised by the coordinator; one that falls shows that Redis has lost what it had; deleted when
     the run closes
 osbench:run:ID:ctl:MID  string, sealed control record of a membership
-    written by the coordinator, repeatedly; expires when the run is over
+    written by the coordinator, repeatedly; once the run is over, it expires soon where the
+    worker has left, else in two days: who is away may read it hours later
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker
     written by the coordinator, read by the worker; deleted at worker exit or when it is lost
 
@@ -40,8 +41,8 @@ WORKER_TTL_S = 5
 OFFER_TTL_S = 5
 #: Seconds for which the keys of a run outlive the coordinator.
 RUN_TTL_S = 2 * 24 * 3600
-#: Seconds for which the last control record of a membership outlives its run.
-OVER_TTL_S = 120
+#: Seconds for which the control record of a membership that has left outlives its run.
+OVER_TTL_S = 2 * 3600
 
 
 def worker(incarnation: str) -> str:

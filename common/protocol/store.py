@@ -1,14 +1,13 @@
-"""The state of a run in Redis, behind a small interface that also has an in-memory version.
+"""The state of a run in Redis.
 
-`RedisStore` and `MemoryStore` pass the same contract tests. All that stands here is bytes of an
-unknown sender until its seal was verified. All of it may vanish or be put back at any time: the
-coordinator calls `tend` and writes its records again and again.
+All that stands here is bytes of an unknown sender until its seal was verified. All of it may vanish
+or be put back at any time: the coordinator calls `tend` and writes its records again and again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import redis
 
@@ -18,85 +17,23 @@ from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import size_of
 from osbench.common.protocol.messages import Specification
 from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.wire import Wire, wrong_type
 
-#: Most bytes that are read of a heartbeat, an offer or a control record.
-RECORD_BYTES = 1 << 20
 #: Keys that a run has once, in the order of `osbench.common.protocol.redis_keys`.
 PARTS = ("results", "specs", "turns")
 #: How often the coordinator renews their expiry, seconds.
 RENEW_S = 600.0
 #: An entry id this many milliseconds in the future would keep others from adding entries.
 FUTURE_MS = 24 * 3600 * 1000
-_WRONG_TYPE = "WRONGTYPE"
+#: Beginnings of the errors of INCR for a value that it cannot raise.
+_NO_COUNT = ("WRONGTYPE", "value is not an integer", "increment or decrement would overflow")
 
 
-class Store(Protocol):
-    """Result blocks, specifications and control records of one run."""
+class Store:
+    """Result blocks, specifications and control records of one run.
 
-    def tend(self) -> int:
-        """Make the result stream where it is missing or unusable (coordinator).
-
-        Returns how often this was called, by a count that the store keeps: one that does not grow
-        shows that the store has lost something.
-        """
-
-    def append(self, entry: bytes, *, instead_of: str = "") -> str:
-        """Add an entry to the results and remove an earlier one, where that is still there.
-
-        Returns the id of the entry; does nothing and returns "" where the run does not exist.
-        """
-
-    def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
-        """The oldest entries with their ids, waiting for the first."""
-
-    def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries."""
-
-    def control(self, membership: str) -> bytes | None:
-        """The control record of a membership."""
-
-    def put_controls(self, records: Mapping[str, bytes], *, over: Iterable[str] = ()) -> None:
-        """Write control records by membership; those of `over` expire soon."""
-
-    def specification(self, workload: int) -> bytes | None:
-        """The encrypted specification of a workload; None where there is none, or a larger one."""
-
-    def put_specifications(self, records: Mapping[int, bytes]) -> None:
-        """Write encrypted specifications by workload."""
-
-    def close(self) -> None:
-        """Remove the keys that the run has once.
-
-        Control records expire: a worker that has left may still have to read that its last blocks
-        are on disk, and would keep them for days.
-        """
-
-
-def read_records(client: Client, keys: Sequence[str]) -> list[bytes | None]:
-    """The first `RECORD_BYTES` of some string keys; None where one is missing or no string.
-
-    Raises StoreAway, StoreError.
+    All methods raise StoreAway and StoreError.
     """
-    if not keys:
-        return []
-    with reached(client):
-        pipe = client.pipeline(transaction=False)
-        for key in keys:
-            pipe.getrange(key, 0, RECORD_BYTES)
-        found = pipe.execute(raise_on_error=False)
-        for answer in found:
-            if isinstance(answer, Exception) and not wrong_type(answer):
-                raise answer
-    return [answer if isinstance(answer, bytes) and answer else None for answer in found]
-
-
-def wrong_type(error: object) -> bool:
-    """Whether an answer of Redis says that a key holds a value of another type."""
-    return isinstance(error, redis.ResponseError) and str(error).startswith(_WRONG_TYPE)
-
-
-class RedisStore:
-    """The store of a run in Redis. All methods raise StoreAway and StoreError."""
 
     def __init__(self, client: Client, run_id: str) -> None:
         self._client = client
@@ -107,6 +44,11 @@ class RedisStore:
         return redis_keys.run(self._run, part)
 
     def tend(self) -> int:
+        """Make the result stream where it is missing or unusable (coordinator).
+
+        Returns how often this was called, by a count that the store keeps: one that does not grow
+        shows that the store has lost something.
+        """
         results = self._key("results")
         with reached(self._client):
             turn = self._turn()
@@ -130,7 +72,7 @@ class RedisStore:
         try:
             return self._client.incr(turns)
         except redis.ResponseError as error:
-            if not str(error).startswith((_WRONG_TYPE, "value is not an integer", "ERR value")):
+            if not str(error).removeprefix("ERR ").startswith(_NO_COUNT):
                 raise
             self._client.delete(turns)
             return 0
@@ -139,7 +81,7 @@ class RedisStore:
         try:
             info = self._client.xinfo_stream(results)
         except redis.ResponseError as error:
-            if str(error).startswith(("no such key", "ERR no such key", _WRONG_TYPE)):
+            if wrong_type(error) or str(error).startswith(("no such key", "ERR no such key")):
                 return False
             raise
         last = cast(bytes | str, info["last-generated-id"])
@@ -148,6 +90,10 @@ class RedisStore:
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
+        """Add an entry to the results and remove an earlier one, where that is still there.
+
+        Returns the id of the entry; does nothing and returns "" where the run does not exist.
+        """
         results = self._key("results")
         with reached(self._client):
             # added first: what is lost between the two commands leaves a copy more, not none
@@ -159,6 +105,7 @@ class RedisStore:
         return decoded(place) if place else ""
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
+        """Read the oldest entries with their ids, waiting for the first."""
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
         key = self._key("results")
         with reached(self._client):
@@ -175,6 +122,7 @@ class RedisStore:
         return [(decoded(place), (values or {}).get(b"d", b"")) for place, values in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
+        """Remove entries."""
         if not ids:
             return
         with reached(self._client):
@@ -186,18 +134,22 @@ class RedisStore:
                     raise
 
     def control(self, membership: str) -> bytes | None:
-        return read_records(self._client, [redis_keys.control(self._run, membership)])[0]
+        """Read the control record of a membership."""
+        return Wire(self._client).records([redis_keys.control(self._run, membership)])[0]
 
-    def put_controls(self, records: Mapping[str, bytes], *, over: Iterable[str] = ()) -> None:
-        ending = set(over)
+    def put_controls(self, records: Mapping[str, bytes]) -> None:
+        """Write control records by membership."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for membership, data in records.items():
-                last_s = redis_keys.OVER_TTL_S if membership in ending else redis_keys.RUN_TTL_S
-                pipe.set(redis_keys.control(self._run, membership), data, ex=last_s)
+                pipe.set(redis_keys.control(self._run, membership), data, ex=redis_keys.RUN_TTL_S)
             pipe.execute()
 
     def specification(self, workload: int) -> bytes | None:
+        """Read the encrypted specification of a workload.
+
+        None where there is none, or a larger one.
+        """
         key, field = self._key("specs"), str(workload)
         with reached(self._client):
             try:
@@ -211,6 +163,7 @@ class RedisStore:
                 return None
 
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
+        """Write encrypted specifications by workload."""
         if not records:
             return
         specs = self._key("specs")
@@ -225,55 +178,15 @@ class RedisStore:
                 self._client.hset(specs, mapping=mapping)
             self._client.expire(specs, redis_keys.RUN_TTL_S)
 
-    def close(self) -> None:
+    def close(self, left: Iterable[str] = ()) -> None:
+        """Remove the keys that the run has once.
+
+        Control records expire, those of the memberships that have `left` soon. A worker that is
+        away may read only hours later that the run is over, and keeps its blocks until then.
+        """
         with reached(self._client):
-            self._client.delete(*map(self._key, PARTS))
-
-
-class MemoryStore:
-    """A store in the memory of one process, for tests."""
-
-    def __init__(self) -> None:
-        self._entries: dict[int, bytes] | None = None
-        self._last = self._turns = 0
-        self._controls: dict[str, bytes] = {}
-        self._specs: dict[int, bytes] = {}
-
-    def tend(self) -> int:
-        if self._entries is None:
-            self._entries = {}
-        self._turns += 1
-        return self._turns
-
-    def append(self, entry: bytes, *, instead_of: str = "") -> str:
-        if self._entries is None:
-            return ""
-        self._last += 1
-        self._entries[self._last] = entry
-        if instead_of:
-            self.delete([instead_of])
-        return f"{self._last}-0"
-
-    def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
-        found = sorted((self._entries or {}).items())
-        return [(f"{at}-0", entry) for at, entry in found[:limit]]
-
-    def delete(self, ids: Sequence[str]) -> None:
-        for one in ids:
-            (self._entries or {}).pop(int(one.partition("-")[0]), None)
-
-    def control(self, membership: str) -> bytes | None:
-        return self._controls.get(membership)
-
-    def put_controls(self, records: Mapping[str, bytes], *, over: Iterable[str] = ()) -> None:
-        self._controls.update(records)
-
-    def specification(self, workload: int) -> bytes | None:
-        return self._specs.get(workload)
-
-    def put_specifications(self, records: Mapping[int, bytes]) -> None:
-        self._specs.update(records)
-
-    def close(self) -> None:
-        self._entries = None
-        self._specs.clear()
+            pipe = self._client.pipeline(transaction=False)
+            for membership in left:
+                pipe.expire(redis_keys.control(self._run, membership), redis_keys.OVER_TTL_S)
+            pipe.delete(*map(self._key, PARTS))
+            pipe.execute()

@@ -44,8 +44,3 @@ SETTLE_S = 10.0
 FAREWELL_S = 3.0
 #: Memberships that a worker has left and still has results of, at most.
 LEFT_MOST = 8
-
-
-def lease_bound_s() -> float:
-    """Seconds after which the lease of a worker that is not answered any more is over."""
-    return LEASE_S * (1 + DRIFT) + BEAT_S

@@ -1,4 +1,4 @@
-"""Imports Rally and all its plug-ins, once per process, where it is installed."""
+"""Imports Rally, all its plug-ins and the plug-in files that are for it, once per process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,10 @@ from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import own_classes
 from osbench.common.rally.own_classes import OwnClass
 from osbench.common.secrets.masking import error_text
+
+#: Packages whose import marks a file as Rally's, and the one that marks it as osbench's.
+_RALLY = frozenset(("rally", "rally_openstack"))
+_OURS = "osbench"
 
 #: What Rally logs of the docstring of a scenario: users cannot change it.
 _OF_DOCSTRINGS = "documents an argument that run() does not accept"
@@ -93,6 +97,18 @@ def configuration_file() -> Path | None:
     """Rally's configuration file, if there is one."""
     found = (path.expanduser() for path in FILES)
     return next((path for path in found if path.is_file()), None)
+
+
+def divide(path: str, imported: Mapping[Path, frozenset[str]]) -> tuple[list[Path], list[str]]:
+    """The files under `path` that osbench imports, and the paths that Rally loads.
+
+    A file that imports Rally and not osbench is Rally's. A folder in which no file imports
+    osbench is Rally's as a whole, because its plug-ins may import the files next to them.
+    """
+    of_rally = [file for file, names in imported.items() if names & _RALLY and _OURS not in names]
+    if of_rally and not any(_OURS in names for names in imported.values()):
+        return [], [path]
+    return [file for file in imported if file not in of_rally], [str(file) for file in of_rally]
 
 
 def _load() -> None:

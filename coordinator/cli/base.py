@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import io
 import math
+import os
 import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import IO, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import click
 from oslo_config import cfg
@@ -124,6 +126,31 @@ class PipedConsole(Console):
         let_go(self.file)
 
 
+class _Trimmed(io.TextIOBase):
+    """Standard output without blanks at the ends of lines, which rich fills up."""
+
+    def write(self, text: str) -> int:
+        """Write lines."""
+        return sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
+
+    def flush(self) -> None:
+        """Write what is kept."""
+        sys.stdout.flush()
+
+    def fileno(self) -> int:
+        """The descriptor of standard output."""
+        return sys.stdout.fileno()
+
+
+def _console(wide: int, **settings: Any) -> Console:
+    """A console as wide as the terminal; for files and pipes as `COLUMNS` says, else `wide`."""
+    if sys.stdout.isatty():
+        return PipedConsole(**settings)
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) else wide
+    return PipedConsole(width=width, file=cast("IO[str]", _Trimmed()), **settings)
+
+
 def echo(text: str, *, err: bool = False) -> None:
     """Print a line; the command goes on where nobody reads it any more."""
     try:
@@ -146,13 +173,12 @@ def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
 
 def echo_table(table: Table) -> None:
     """Print a table: folded to the width of a terminal; one line per row elsewhere."""
-    width = None if sys.stdout.isatty() else _WIDE
-    PipedConsole(width=width, markup=False, highlight=False).print(table)
+    _console(_WIDE, markup=False, highlight=False).print(table)
 
 
 def console() -> Console:
     """A console for text: as wide as the terminal; wide for files and pipes."""
-    return PipedConsole(width=None if sys.stdout.isatty() else _TEXT_WIDE)
+    return _console(_TEXT_WIDE)
 
 
 def write_file(path: Path, content: str) -> None:

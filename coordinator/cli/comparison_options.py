@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,9 @@ import click
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, write_file
-from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run, warn_of
+from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
+from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag, page_file
+from osbench.coordinator.cli.run_views.damaged_runs import found_run, warn_of
 from osbench.coordinator.comparison.compared_run import (
     ComparedRun,
     finished_runs,
@@ -28,80 +29,49 @@ from osbench.coordinator.comparison.comparison_text import show_comparison
 TAG = "tag:"
 
 
-def _share(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
-    """A share, as 3% or 0.03, as a number."""
-    if text is None:
-        return None
-    try:
-        share = float(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise click.BadParameter(f"{text!r} is no share such as 3% or 0.03", ctx, param)
-    return share
+class ShareType(click.ParamType[float]):
+    """A share between 0 and 1, as 3% or 0.03."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """The share of a text, as a number."""
+        text = str(value).strip()
+        try:
+            share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            share = -1.0
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is not a share such as 3% or 0.03", param, ctx)
+        return share
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonOptions:
-    """What the options collect from the command line."""
+class ComparisonOptions(OptionSet):
+    """How runs are compared, and what is written of it."""
+
+    SECTION = "Comparison"
 
     #: Share of change that counts as none.
-    margin: float | None
-    #: Compare what should not be compared.
-    anyway: bool
-    #: Read runs whose files are cut or changed, and leave out those that were not named.
-    damaged: bool
-    as_json: bool
-    #: Path of a page to write.
-    page: Path | None
-
-
-html_option = click.option(
-    "--html",
-    "page",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write a page that opens without a server.",
-)
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else."
-)
-
-
-def comparison_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command: it gets its options as one `ComparisonOptions` named `chosen`."""
-
-    @click.option(
+    margin: float | None = option(
         "--margin",
-        callback=_share,
+        type=ShareType(),
         metavar="SHARE",
         help="Changes smaller than this, such as 3%, count as none: allows for the verdict"
         " `equivalent`.",
     )
-    @click.option(
+    #: Compare what should not be compared.
+    anyway: bool = flag(
         "--anyway",
-        is_flag=True,
         help="Compare runs with different loads, or that were limited by the load generator.",
     )
-    @damaged_option
-    @json_option
-    @html_option
-    @functools.wraps(command)
-    def collected(
-        *args: Any,
-        margin: float | None,
-        anyway: bool,
-        damaged: bool,
-        as_json: bool,
-        page: Path | None,
-        **rest: Any,
-    ) -> Any:
-        chosen = ComparisonOptions(
-            margin=margin, anyway=anyway, damaged=damaged, as_json=as_json, page=page
-        )
-        return command(*args, chosen=chosen, **rest)
-
-    return collected
+    #: Read runs whose files are cut or changed, and leave out those that were not named.
+    damaged: bool = damaged_flag()
+    as_json: bool = json_flag()
+    #: Path of a page to write.
+    page: Path | None = page_file()
 
 
 def read_side(

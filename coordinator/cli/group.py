@@ -30,8 +30,7 @@ CALLED = {
     "--spawn-rate": "the key `users: {start_rate: N}` of the task",
     "--stage": "the runner `user_stages` of the task",
     "--summary-export": "--json",
-    "--users": "--concurrency N",
-    "--vus": "--concurrency N",
+    "--vus": "--users N",
 }
 
 
@@ -122,7 +121,7 @@ def _flush() -> None:
 def _print_error(as_json: bool, error: OsbenchError, text: str) -> int:
     if as_json and not isinstance(error, OutputError):
         # it imports all that reports are made of, which `--help` does without
-        from osbench.coordinator.report.summary_json import to_error_json  # noqa: PLC0415 - see above
+        from osbench.coordinator.report.error_json import to_error_json  # noqa: PLC0415 - see above
 
         _print_json(to_error_json(error))
     elif text:

@@ -16,6 +16,7 @@ from osbench.coordinator.storage.progress import (
     Snapshot,
     WorkerProgress,
     done_words,
+    left_words,
     worker_title,
 )
 
@@ -66,7 +67,9 @@ def _head(one: Snapshot) -> Text:
     text.append(f"  {plain(one.phase)} {one.elapsed_s:.1f} s  ")
     if one.planned is not None:
         text.append(f"{bar(one.settled, one.planned)} ")
-    text.append(done_words(vars(one)))
+    elif one.left_s is not None:
+        text.append(f"{bar(round(one.elapsed_s), round(one.elapsed_s + one.left_s))} ")
+    text.append(f"{done_words(vars(one))}{left_words(vars(one))}")
     if one.search:
         text.append(f"  {plain(one.search)}")
     if one.away:

@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -19,20 +20,19 @@ from osbench.common.errors import DamagedRun, OsbenchError, TaskError, UsageErro
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import Task
-from osbench.coordinator.cli.adhoc import Adhoc
 from osbench.coordinator.cli.base import CommandSettings, warn_of_plugins
+from osbench.coordinator.cli.live_view import LiveView
+from osbench.coordinator.cli.options.adhoc import Adhoc
+from osbench.coordinator.cli.options.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.task_options import TaskOptions, read_plugins, read_task
-from osbench.coordinator.cli.web_options import live_view
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.control_requests import AbortWatch
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_retention import check_writable
-from osbench.coordinator.taskfile import checked, rally_validation, semantics
-from osbench.coordinator.taskfile.one_iteration import once
-from osbench.coordinator.web.address import Address
+from osbench.coordinator.taskfile import checked, semantics, source_validation
+from osbench.coordinator.taskfile.selection import once
 
 if TYPE_CHECKING:
     from osbench.coordinator.run.lifecycle import Run
@@ -53,12 +53,12 @@ class Wanted:
 
     #: Path of the task file, "-" for standard input; None where `adhoc` describes the task.
     source: str | None
-    adhoc: Adhoc
     options: TaskOptions
     deployment: str | None
-    #: Where the live view is served; None: it is not.
-    web: Address | None
-    run_options: RunOptions
+    adhoc: Adhoc = Adhoc()
+    #: Shows the run in a browser.
+    view: LiveView = field(default_factory=lambda: LiveView(None))
+    run_options: RunOptions = RunOptions()
 
 
 class Interrupts:
@@ -78,6 +78,8 @@ class Interrupts:
             yield
 
 
+#: How long what was said of an interrupt may take to be printed, seconds.
+_SPEAK_S = 10.0
 #: Interrupts that stop a run at once.
 _STOPS = 2
 
@@ -131,10 +133,8 @@ def resume_once(
     """
     conf = settings.conf
     logs.begin(conf.log_level)
-    finished = resumable.report(directory)
+    finished = _finished(directory, progress)
     if finished is not None:
-        resumable.forget(directory)
-        progress.say(f"run {directory.path.name} is finished: this is its report")
         return finished
     refusal = resumable.refusal(directory)
     if refusal:
@@ -143,6 +143,21 @@ def resume_once(
         return _taken_up(conf, directory, progress, wait_s)
     except DamagedRun as error:
         raise _not_resumed(directory, error) from None
+    except UsageError:
+        # another one may have finished it while its lock was waited for
+        finished = _finished(directory, progress)
+        if finished is None:
+            raise
+        return finished
+
+
+def _finished(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
+    """The JSON object of a run that nobody has to go on with; else None. Raises OsbenchError."""
+    finished = resumable.report(directory)
+    if finished is not None:
+        resumable.forget(directory)
+        progress.say(f"run {directory.path.name} is finished: this is its report")
+    return finished
 
 
 def _taken_up(
@@ -214,7 +229,7 @@ def run_once(
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
     _, plan = checked_plan(settings, wanted)
-    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.web)
+    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view)
 
 
 def rerun_once(
@@ -233,7 +248,7 @@ def rerun_once(
     plugins = warn_of_plugins(Plugins(asked.plugin_paths, asked.prefer))
     deployment = None if asked.deployment is None else settings.deployments.get(asked.deployment)
     problems = semantics.check(asked.task, plugins)
-    problems = problems or rally_validation.check(asked.task, plugins, deployment)
+    problems = problems or source_validation.check(asked.task, plugins, deployment)
     if problems:
         raise TaskError(asked.task.source, problems)
     options = replace(asked.options, run_id=run_id)
@@ -243,15 +258,16 @@ def rerun_once(
 
 
 def execute_plan(
-    plan: RunPlan, progress: Progress, interrupts: Interrupts, web: Address | None = None
+    plan: RunPlan, progress: Progress, interrupts: Interrupts, view: LiveView | None = None
 ) -> dict[str, Any]:
     """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
+    if view is not None:
+        view.begin(plan.conf.data_dir, plan.run_id)
     with (
         contextlib.redirect_stdout(sys.stderr),
         _interruptible(
             progress, interrupts, RunDirectory.of(plan.conf.data_dir, plan.run_id)
         ) as relay,
-        live_view(web, plan.conf.data_dir, plan.run_id),
         connected(
             plan.conf,
             processes=plan.local_processes,
@@ -286,7 +302,7 @@ def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPl
     conf = settings.conf
     task, plugins = _task(conf, wanted)
     deployment = settings.deployment(wanted.deployment)
-    problems = rally_validation.check(task, plugins, deployment)
+    problems = source_validation.check(task, plugins, deployment)
     if problems:
         raise TaskError(task.source, problems)
     if wanted.run_options.shown:
@@ -300,7 +316,8 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
         return read_task(wanted.source, conf, wanted.options)
     plugins = read_plugins(conf, wanted.options)
     document, options = wanted.adhoc.document(), wanted.options
-    task = checked(document, "--scenario", plugins, options.overrides, options.selection)
+    source = "--scenario" if wanted.adhoc.url is None else "--url"
+    task = checked(document, source, plugins, options.overrides, options.selection)
     return task, plugins
 
 
@@ -314,6 +331,11 @@ def _interruptible(
     """
 
     relay = _Relay()
+    # a signal may come in the middle of a line: its handler must not write to the same stream
+    sentences: SimpleQueue[str] = SimpleQueue()
+    speaker = threading.Thread(
+        target=_speak, args=(sentences, progress), name="interrupts", daemon=True
+    )
 
     def note(number: int, frame: FrameType | None) -> None:
         end(False)
@@ -322,12 +344,23 @@ def _interruptible(
         interrupts.note()
         said = _SAID.get(relay.note(stop=stop))
         if relay.over:
-            progress.say(_OVER)
+            sentences.put(_OVER)
         elif said:
-            progress.say(f"{said}{progress.longest}")
+            sentences.put(f"{said}{progress.longest}")
 
-    with _handling(note), AbortWatch(directory, end):
-        yield relay
+    speaker.start()
+    try:
+        with _handling(note), AbortWatch(directory, end):
+            yield relay
+    finally:
+        sentences.put("")
+        speaker.join(_SPEAK_S)
+
+
+def _speak(sentences: SimpleQueue[str], progress: Progress) -> None:
+    """Print sentences up to an empty one."""
+    while sentence := sentences.get():
+        progress.say(sentence)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,11 +13,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from osbench.common.errors import UsageError
-from osbench.common.rally.adapters.records import outputs
+from osbench.common.protocol.iteration_outputs import outputs
 from osbench.coordinator.cli.base import console
 from osbench.coordinator.formatting import count, plain
-from osbench.coordinator.report import text_extras
 from osbench.coordinator.report.chart_text import chart_text
+from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.report.statements.iteration_statements import output_statements
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Replaces an iteration number: charts aggregated over all iterations.
@@ -25,21 +28,23 @@ SUMMED = 0
 ROWS = 1000
 
 
-def show_summed(summary: Mapping[str, Any], *, as_json: bool) -> None:
+def show_summed(report: Report, *, as_json: bool) -> None:
     """Print the charts of all workloads of a finished run."""
     found = [
-        {"workload": number, "name": one["name"], **text_extras.outputs(one)}
-        for number, one in enumerate(summary["workloads"])
+        {"workload": number, "name": one.name, **json_codec.to_json(one.outputs)}
+        for number, one in enumerate(report.workloads)
     ]
     if as_json:
         click.echo(json.dumps({"outputs": found}, indent=1))
         return
     terminal = console()
-    for one in found:
-        _heading(terminal, one["workload"], one["name"], "")
-        for label, text in text_extras.output_lines({"outputs": {**one, "additive": []}}):
-            terminal.print(Text(f"{label:<10}").append_text(text), markup=False, highlight=False)
-        charts(terminal, one["additive"])
+    for number, workload in enumerate(report.workloads):
+        _heading(terminal, number, workload.name, "")
+        # those that are added up follow whole
+        for at, one in enumerate(output_statements(replace(workload.outputs, additive=()))):
+            text = Text(f"{'' if at else one.label:<10}{one.text}")
+            terminal.print(text, markup=False, highlight=False)
+        charts(terminal, workload.outputs.additive)
 
 
 def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
@@ -74,7 +79,7 @@ def _heading(terminal: Console, number: int, name: str, more: str) -> None:
     terminal.print(Text(f"{number}. {plain(name)}{more}", style="bold"), highlight=False)
 
 
-def charts(terminal: Console, made: list[dict[str, Any]]) -> None:
+def charts(terminal: Console, made: Sequence[Mapping[str, Any]]) -> None:
     """Print charts, or that there are none."""
     for chart in made:
         terminal.print()

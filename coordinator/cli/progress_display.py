@@ -13,7 +13,7 @@ from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import PipedConsole
 from osbench.coordinator.cli.live_table import contexts_line, live_table
 from osbench.coordinator.formatting import count
-from osbench.coordinator.storage.progress import Snapshot, done_words, longest_words
+from osbench.coordinator.storage.progress import Snapshot, done_words, left_words, longest_words
 
 #: Seconds between plain lines.
 PLAIN_S = 2.0
@@ -81,12 +81,13 @@ class Progress:
         away = f", unreachable: {snapshot.away}" if snapshot.away else ""
         failing = f", SLA not met: {', '.join(snapshot.failing)}" if snapshot.failing else ""
         search = f", {snapshot.search}" if snapshot.search else ""
+        note = vars(snapshot)
         return (
             f"[{snapshot.elapsed_s:6.1f} s] {snapshot.name} {snapshot.phase}: "
-            f"{done_words(vars(snapshot))}, {self._rate(snapshot):.0f}/s, "
+            f"{done_words(note)}{left_words(note)}, {self._rate(snapshot):.0f}/s, "
             f"{snapshot.failed} failed, {snapshot.busy} running, "
             f"{count(snapshot.workers, 'worker')}{search}{away}{failing}"
-            f"{longest_words(vars(snapshot))}"
+            f"{longest_words(note)}"
         )
 
     def _rate(self, snapshot: Snapshot) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,21 +36,7 @@ def run_repeatedly(
     run cannot begin.
     """
     tag = f"repeat-{new_run_id()}"
-    summaries: list[dict[str, Any]] = []
-    failure: OsbenchError | None = None
-    interrupts = Interrupts()
-    with interrupts.noted():
-        for number in range(1, times + 1):
-            progress.say(f"run {number} of {times}")
-            try:
-                summaries.append(run_tagged(settings, wanted, progress, interrupts, tag))
-            except OsbenchError as error:
-                if not summaries:
-                    raise
-                failure = error
-                break
-            if interrupts.count:
-                break
+    summaries, failure = _run_all(settings, wanted, progress, tag, times)
     codes = [summary["exit_code"] for summary in summaries]
     if failure is not None:
         codes.append(failure.exit_code)
@@ -61,11 +47,41 @@ def run_repeatedly(
         document = {"format": FORMAT, "tag": tag, "exit_code": worst(codes), "runs": summaries}
         echo(json.dumps(document))
     elif summaries:
-        runs = compared(settings, [summary["run_id"] for summary in summaries])
-        show_spread(runs, console())
-        echo(f"\nTag of these runs: {tag}")
-        echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
+        _print_spread(settings, tag, summaries)
     return worst(codes)
+
+
+def _run_all(
+    settings: CommandSettings, wanted: Wanted, progress: Progress, tag: str, times: int
+) -> tuple[list[dict[str, Any]], OsbenchError | None]:
+    """Run until a run fails to begin or is interrupted; returns summaries, and that failure.
+
+    Raises OsbenchError if the first run cannot begin.
+    """
+    summaries: list[dict[str, Any]] = []
+    interrupts = Interrupts()
+    with interrupts.noted():
+        for number in range(1, times + 1):
+            progress.say(f"run {number} of {times}")
+            try:
+                summaries.append(run_tagged(settings, wanted, progress, interrupts, tag))
+            except OsbenchError as error:
+                if not summaries:
+                    raise
+                return summaries, error
+            if interrupts.count:
+                break
+    return summaries, None
+
+
+def _print_spread(
+    settings: CommandSettings, tag: str, summaries: Sequence[Mapping[str, Any]]
+) -> None:
+    """Print how much the runs of a tag differ, and how to find them again."""
+    runs = compared(settings, [summary["run_id"] for summary in summaries])
+    show_spread(runs, console())
+    echo(f"\nTag of these runs: {tag}")
+    echo(f"Later: osbench-coord compare tag:{tag} --against tag:...")
 
 
 def run_tagged(

@@ -11,17 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oslo_config import cfg
-
 from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.plugin.exporter import LiveExporter
 from osbench.common.secrets.masking import error_text, mask_text
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.cli.base import echo
-from osbench.coordinator.cli.export_options import ExportOptions
+from osbench.coordinator.cli.base import CommandSettings, echo
+from osbench.coordinator.cli.options.export_options import RunExportOptions
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline
 
 if TYPE_CHECKING:
     from osbench.coordinator.report.exporting import Export
@@ -30,24 +28,27 @@ if TYPE_CHECKING:
 ACCIDENT = 1
 
 
-def chosen_exports(
-    wanted: ExportOptions,
-    conf: cfg.ConfigOpts,
+def exports_of(
+    options: RunExportOptions,
+    settings: CommandSettings,
     plugin_path: Sequence[str],
     directory: RunDirectory,
     say: Callable[[str], None],
-) -> list[Export]:
+) -> RunExports:
     """The exports of a run; a plug-in path that cannot be used is exported as its failure.
 
     Raises OsbenchError.
     """
+    conf, wanted = settings.conf, options.wanted
     try:
-        return wanted.chosen(conf, plugin_path)
+        chosen = wanted.chosen(conf, plugin_path)
     except PluginError as error:
         # what the user's own exporters would have written nobody can
         with contextlib.suppress(OsbenchError):
             RunExports(wanted.own(), directory, say).write_failure(error)
         raise
+    metrics = options.metrics or conf.coordinator.metrics_address
+    return RunExports(chosen, directory, say, metrics)
 
 
 class RunExports:

@@ -8,14 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
-
-import click
+from typing import Any, TypeVar
 
 from osbench.common.errors import OsbenchError
 from osbench.coordinator.cli.base import DurationType
+from osbench.coordinator.cli.options.option_table import option, options
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Default of the option, seconds.
@@ -30,16 +28,17 @@ class TimeOver(OsbenchError):
     exit_code = 3
 
 
-def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command `--timeout`, whose value it gets as `timeout_s`."""
-    return click.option(
-        "--timeout",
-        "timeout_s",
-        type=DurationType(0.1),
-        default=default_s,
-        show_default=True,
-        metavar="DURATION",
-        help="Longest time that the command may take, in all.",
+    return options(
+        timeout_s=option(
+            "--timeout",
+            type=DurationType(0.1),
+            default=default_s,
+            show_default=True,
+            metavar="DURATION",
+            help="Longest time that the command may take, in all.",
+        )
     )
 
 

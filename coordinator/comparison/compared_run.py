@@ -12,9 +12,9 @@ from typing import Any
 from osbench.common.errors import DamagedRun, OsbenchError, UsageError
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import AROUND
+from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline, summary_of
 
 #: Exit codes of runs whose load was the one that was asked for.
 SOUND = (0, 1, AROUND)
@@ -28,22 +28,27 @@ class ComparedRun:
 
     #: What was asked: run.json.
     manifest: Mapping[str, Any]
-    #: Its numbers: summary.json.
+    #: `report` as a JSON object: summary.json.
     summary: Mapping[str, Any]
     #: Its numbers over time; None where the run has none.
     timeline: Mapping[str, Any] | None = None
     #: Where its traces are; None where that is not known.
     directory: RunDirectory | None = None
 
+    @cached_property
+    def report(self) -> Report:
+        """Its numbers. Raises DamagedRun."""
+        return Report.from_json(self.summary)
+
     @property
     def run_id(self) -> str:
         """The run's id."""
-        return str(self.summary["run_id"])
+        return self.report.run_id
 
     @property
     def exit_code(self) -> int:
         """The run's exit code."""
-        return int(self.summary["exit_code"])
+        return self.report.exit_code or 0
 
     @property
     def deployment(self) -> str | None:
@@ -51,9 +56,9 @@ class ComparedRun:
         return self.manifest.get("deployment")
 
     @cached_property
-    def workloads(self) -> dict[str, Mapping[str, Any]]:
-        """Workloads of the summary by name; the second of a name is `name (2)`."""
-        return dict(zip(self._names, self.summary["workloads"], strict=True))
+    def workloads(self) -> dict[str, WorkloadReport]:
+        """Workloads by name; the second of a name is `name (2)`."""
+        return dict(zip(self._names, self.report.workloads, strict=True))
 
     @cached_property
     def times(self) -> dict[str, Mapping[str, Any]]:
@@ -69,7 +74,7 @@ class ComparedRun:
 
     @cached_property
     def _names(self) -> list[str]:
-        return distinct([str(workload["name"]) for workload in self.summary["workloads"]])
+        return distinct([workload.name for workload in self.report.workloads])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -94,11 +99,8 @@ class ComparedRun:
                         key: load(asked.get(key)) if key == "runner" else asked.get(key)
                         for key in _ASKED
                     },
-                    [
-                        [one["name"], one["config"]]
-                        for one in self.workloads[name].get("contexts", [])
-                    ],
-                    *([len(self.workloads[name]["workers"])] if workers else []),
+                    [[one.name, one.config] for one in self.workloads[name].contexts],
+                    *([len(self.workloads[name].workers)] if workers else []),
                 ]
                 for name, asked in self.asked.items()
             ],

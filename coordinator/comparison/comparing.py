@@ -11,6 +11,7 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.comparison_result import (
     Basis,
+    Caveat,
     ChangeRow,
     ChangeVerdict,
     ComparisonResult,
@@ -78,16 +79,10 @@ def compare_sides(
     before, after = evidence.before, evidence.after
     runs = [*before, *after]
     _check_distinct(before, after)
-    workloads = common_workloads(runs)
-    if not workloads:
-        raise UsageError("the runs have no workload in common")
+    workloads = _workloads_in_common(runs)
     found = caveats(before, after)
-    forbidding = [one.text for one in found if one.refuses]
-    if forbidding and not anyway:
-        raise UsageError(
-            f"these runs should not be compared: {'; '.join(forbidding)}."
-            " With --anyway they are compared in spite of that"
-        )
+    if not anyway:
+        _check_permitted(found)
     keys = [key for name in workloads for key in common_keys(runs, name)]
     rows = _rows(evidence, keys, margin)
     changes = tuple(_workload(evidence, name, rows) for name in workloads)
@@ -116,6 +111,22 @@ def _check_distinct(before: Sequence[ComparedRun], after: Sequence[ComparedRun])
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UsageError(f"{', '.join(twice)} is given twice: a run can be on one side only")
+
+
+def _workloads_in_common(runs: Sequence[ComparedRun]) -> list[str]:
+    found = common_workloads(runs)
+    if not found:
+        raise UsageError("the runs have no workload in common")
+    return found
+
+
+def _check_permitted(found: Sequence[Caveat]) -> None:
+    forbidding = [one.text for one in found if one.refuses]
+    if forbidding:
+        raise UsageError(
+            f"these runs should not be compared: {'; '.join(forbidding)}."
+            " With --anyway they are compared in spite of that"
+        )
 
 
 def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -> list[ChangeRow]:
@@ -224,7 +235,7 @@ def _facts(evidence: Evidence, name: str) -> tuple[Fact, ...]:
     sides = (evidence.before, evidence.after)
     rates, failures = [], []
     for side in sides:
-        per_s = [run.workloads[name]["throughput"]["ok_per_s"] for run in side]
+        per_s = [run.workloads[name].throughput.ok_per_s for run in side]
         known = [rate for rate in per_s if rate is not None]
         rates.append(f"{three_digits(sum(known) / len(known))}/s" if known else "-")
         failed, ran = failed_share(side, name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -125,7 +124,7 @@ def show_staircase(found: RunsStaircase, console: Console) -> None:
     where = f", deployment {plain(found.deployment)}" if found.deployment else ""
     heading.append(f"  {plain(found.workload)}{where}, by load", style="not bold")
     _show(console, heading)
-    for line in staircase_lines(asdict(found.staircase)):
+    for line in staircase_lines(found.staircase):
         _show(console, Padding(Text(line), (0, 0, 0, 3)))
 
 

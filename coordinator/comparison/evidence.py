@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.comparison_result import Basis
 from osbench.coordinator.comparison.run_series import SeriesKey, log_values
 from osbench.coordinator.formatting import count
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.statistics.block_intervals import BlockEstimate, block_intervals
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.statistics.two_samples import Shifted, paired, pooled, welch
@@ -62,7 +62,7 @@ class Evidence:
         """Whether all runs of one side ended before those of the other began."""
         if self.basis is Basis.PAIRS:
             return False
-        first, second = ([run.summary for run in side] for side in (self.before, self.after))
+        first, second = ([run.report for run in side] for side in (self.before, self.after))
         return _ended_first(first, second) or _ended_first(second, first)
 
     @property
@@ -142,9 +142,9 @@ class Evidence:
         return sum(max(len(group) - 1, 0) for group in groups)
 
 
-def _ended_first(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> bool:
-    ends = [one.get("finished_at") for one in first]
-    begins = [one.get("started_at") for one in second]
+def _ended_first(first: Sequence[Report], second: Sequence[Report]) -> bool:
+    ends = [one.finished_at for one in first]
+    begins = [one.started_at for one in second]
     if not all(ends) or not all(begins):
         return False
     # instants of one format and time zone are in the order of their text

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.staircase.staircase import (
     Staircase,
     StaircaseStep,
     staircase_of,
 )
-from osbench.coordinator.results.totals import is_open_load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +29,7 @@ def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
     newest = runs[-1]
     found = []
     for workload in newest.workloads:
-        is_open = is_open_load(newest.workloads[workload]["offered"])
+        is_open = newest.workloads[workload].is_open
         staircase = staircase_of(_steps(runs, workload, is_open), is_open=is_open)
         if staircase is not None:
             found.append(
@@ -47,31 +46,29 @@ def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
 def _steps(runs: Iterable[ComparedRun], workload: str, is_open: bool) -> Iterator[StaircaseStep]:
     for run in runs:
         one = run.workloads.get(workload)
-        # a run whose load changed is no step; runs of older releases do not say
-        if one is not None and not one.get("stages"):
+        # a run whose load changed is no step
+        if one is not None and not one.stages:
             step = _step(run.run_id, one, is_open)
             if step is not None:
                 yield step
 
 
-def _step(run_id: str, one: Mapping[str, Any], is_open: bool) -> StaircaseStep | None:
-    offered, throughput = one["offered"], one["throughput"]
+def _step(run_id: str, one: WorkloadReport, is_open: bool) -> StaircaseStep | None:
+    offered, throughput = one.offered, one.throughput
     # an open load has no users, and a closed one no rate
-    load = offered["rate_planned"] if is_open else offered["concurrency"]
-    if not load or not throughput["ok_per_s"]:
+    load = offered.rate_planned if is_open else offered.concurrency
+    if not load or not throughput.ok_per_s:
         return None
-    times = one["latency"]["response" if is_open else "service"]["ok"]
-    service = one["latency"]["service"].values()
-    busy_s = sum((state["mean"] or 0.0) * state["count"] for state in service)
-    accounting = one["accounting"]
+    times, service = one.times("response" if is_open else "service"), one.latency.service
+    busy_s = service.ok.sum_s + service.failed.sum_s + service.timed_out.sum_s
     return StaircaseStep(
         load=float(load),
-        throughput=float(throughput["ok_per_s"]),
-        p50_s=times["p50"],
-        p95_s=times["p95"],
-        p99_s=times["p99"],
-        concurrency=busy_s / throughput["span_s"] if is_open else float(load),
-        count=int(times["count"]),
-        failed=int(accounting["failed"] + accounting["timed_out"]),
+        throughput=throughput.ok_per_s,
+        p50_s=times.p50,
+        p95_s=times.p95,
+        p99_s=times.p99,
+        concurrency=busy_s / throughput.span_s if is_open else float(load),
+        count=times.count,
+        failed=one.bad,
         name=run_id,
     )

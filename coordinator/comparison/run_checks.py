@@ -13,6 +13,7 @@ from osbench.coordinator.comparison.comparison_result import Caveat
 from osbench.coordinator.comparison.run_series import common_workloads
 from osbench.coordinator.formatting import count, duration, plain, three_digits
 from osbench.coordinator.report.exit_code import meaning
+from osbench.coordinator.results.totals import Offered
 
 #: Loads and durations that differ by less are the same; shares.
 _SAME_LOAD, _SAME_LENGTH = 0.02, 0.1
@@ -33,9 +34,8 @@ def caveats(before: Sequence[ComparedRun], after: Sequence[ComparedRun]) -> tupl
 
 def failed_share(runs: Sequence[ComparedRun], workload: str) -> tuple[int, int]:
     """Iterations that failed or timed out, and all that ran."""
-    sums = [run.workloads[workload]["accounting"] for run in runs]
-    failed = sum(one["failed"] + one["timed_out"] for one in sums)
-    return failed, failed + sum(one["ok"] for one in sums)
+    found = [run.workloads[workload] for run in runs]
+    return sum(one.bad for one in found), sum(one.ran for one in found)
 
 
 def _of_runs(runs: Sequence[ComparedRun]) -> Iterator[Caveat]:
@@ -48,7 +48,7 @@ def _of_runs(runs: Sequence[ComparedRun]) -> Iterator[Caveat]:
                 f" {meaning(run.exit_code)}",
                 refuses=True,
             )
-        lost = sum(one["accounting"]["lost"] for one in run.summary["workloads"])
+        lost = sum(one.accounting.lost for one in run.report.workloads)
         if lost and run.exit_code in SOUND:
             yield Caveat(text=f"run {run.run_id} lost {count(lost, 'iteration')}", refuses=True)
 
@@ -63,24 +63,24 @@ def _of_sides(sides: Sides) -> Iterator[Caveat]:
 
 
 def _of_workload(sides: Sides, name: str) -> Iterator[Caveat]:
-    def offered(run: ComparedRun, key: str) -> Any:
-        return run.workloads[name]["offered"][key]
+    def offered(run: ComparedRun) -> Offered:
+        return run.workloads[name].offered
 
     yield from _differ(
-        sides, f"runner of {name}", lambda run: run.workloads[name]["runner"]["type"], refuses=True
+        sides, f"runner of {name}", lambda run: run.workloads[name].runner.type, refuses=True
     )
     yield from _differ(
-        sides, f"virtual users of {name}", lambda run: offered(run, "concurrency"), refuses=True
+        sides, f"virtual users of {name}", lambda run: offered(run).concurrency, refuses=True
     )
-    yield from _rates(sides, name, "planned", lambda run: offered(run, "rate_planned"))
-    yield from _rates(sides, name, "started", lambda run: offered(run, "rate_offered"))
+    yield from _rates(sides, name, "planned", lambda run: offered(run).rate_planned)
+    yield from _rates(sides, name, "started", lambda run: offered(run).rate_offered)
     for what, of in _asked(sides, name):
         yield from _differ(sides, what, of)
     yield from _differ(sides, f"warm-up of {name}", lambda run: _warmup(run, name))
     yield from _differ(
-        sides, f"number of workers of {name}", lambda run: len(run.workloads[name]["workers"])
+        sides, f"number of workers of {name}", lambda run: len(run.workloads[name].workers)
     )
-    lengths = [_mean(side, lambda run: offered(run, "duration_s")) for side in sides]
+    lengths = [_mean(side, lambda run: offered(run).duration_s) for side in sides]
     if None not in lengths and not _near(lengths, _SAME_LENGTH):
         yield Caveat(
             text=f"{plain(name)} ran for {duration(lengths[0])} before, for"
@@ -153,8 +153,8 @@ def _of_asked(run: ComparedRun, name: str, key: str) -> Any:
     return run.asked.get(name, {}).get(key)
 
 
-def _warmup(run: ComparedRun, name: str) -> Any:
-    return run.workloads[name]["warmup"]["seconds"]
+def _warmup(run: ComparedRun, name: str) -> float:
+    return run.workloads[name].warmup.seconds
 
 
 def _mean(side: Sequence[ComparedRun], of: Callable[[ComparedRun], float | None]) -> float | None:

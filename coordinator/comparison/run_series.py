@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
-from osbench.coordinator.report.summary_json import percentile_key
+from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
+from osbench.coordinator.statistics.percentiles import percentile_key
 
 #: Percentiles that are compared. More of them would each need clearer evidence.
 COMPARED = (50.0, 95.0, 99.0)
@@ -38,7 +38,7 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
     """What all runs have enough iterations for; the iteration first, then its actions."""
     found = []
     for action in ("", *_actions(runs, workload)):
-        counts = [_times(run, workload, action).get("count", 0) for run in runs]
+        counts = [_times(run, workload, action).count for run in runs]
         found += [
             SeriesKey(workload=workload, action=action, percent=percent)
             for percent in COMPARED
@@ -49,7 +49,8 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
 
 def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
     """The logarithm of a run's percentile in seconds; None where it has none."""
-    value = _times(run, key.workload, key.action).get(percentile_key(key.percent))
+    times = _times(run, key.workload, key.action)
+    value = times.percentile(percentile_key(key.percent))
     return math.log(value) if value else None
 
 
@@ -59,28 +60,21 @@ def log_values(runs: Sequence[ComparedRun], key: SeriesKey) -> list[float]:
     return [value for value in found if value is not None]
 
 
-def _times(run: ComparedRun, workload: str, action: str) -> Mapping[str, Any]:
+def _times(run: ComparedRun, workload: str, action: str) -> TimeFigures:
     """The service times, or an action's, of iterations that succeeded."""
     found = run.workloads.get(workload)
     if found is None:
-        return {}
-    timings = found["actions"].get(action) if action else found["latency"]["service"]
-    times: Mapping[str, Any] = timings["ok"] if timings else {}
-    return times
+        return TimeFigures()
+    return found.actions.get(action, ByState()).ok if action else found.times("service")
 
 
 def _actions(runs: Sequence[ComparedRun], workload: str) -> list[str]:
-    whole = [_spent_s(run, workload, "") for run in runs]
+    whole = [_times(run, workload, "").sum_s for run in runs]
     spent: dict[str, float] = {}
-    for name in runs[0].workloads[workload]["actions"]:
-        times = [_spent_s(run, workload, name) for run in runs]
+    for name in runs[0].workloads[workload].actions:
+        times = [_times(run, workload, name).sum_s for run in runs]
         # an action that is the iteration itself would only be one more thing to test
         if all(0 < one < _WHOLE * all_ for one, all_ in zip(times, whole, strict=True)):
             spent[name] = sum(times)
     most = sorted(spent, key=lambda name: -spent[name])[:_ACTIONS]
     return [name for name in spent if name in most]
-
-
-def _spent_s(run: ComparedRun, workload: str, action: str) -> float:
-    times = _times(run, workload, action)
-    return float((times.get("mean") or 0.0) * times.get("count", 0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
 from osbench.coordinator.comparison.run_series import SeriesKey, common_keys, log_value
@@ -117,11 +116,10 @@ def _series(runs: Sequence[ComparedRun], key: SeriesKey, significance: float) ->
 
 
 def _run(run: ComparedRun) -> TrendRun:
-    summary: Any = run.summary
     return TrendRun(
         run_id=run.run_id,
-        started_at=str(summary.get("started_at", "")),
-        tags=tuple(summary["tags"]),
+        started_at=run.report.started_at or "",
+        tags=run.report.tags,
         osbench=str(run.manifest.get("osbench", "")),
         exit_code=run.exit_code,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -15,12 +14,12 @@ from osbench.common.openstack import resource_names
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import CloudUser, by_project, cloud_users, openstack_of
-from osbench.common.openstack.error_mapping import AuthenticationFailed
 from osbench.common.openstack.login import state_of
-from osbench.common.openstack.request_errors import RequestFailed
+from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.context import ContextEnvironment
+from osbench.common.ports import clock as time
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -16,6 +13,8 @@ from osbench.common.errors import ContextError, OsbenchError
 from osbench.common.plugin.context import Context, ContextEnvironment, no_progress
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
 from osbench.common.secrets.masking import mask_text
 from osbench.common.task import Named, Workload
 from osbench.coordinator.contexts.history import History
@@ -268,19 +267,22 @@ class ContextStack:
 
 def _run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
     """Call `work` in a thread, and `poll` until it has ended. Raises what either raises."""
-    future: Future[T] = Future()
+    over, found, failed = threading.Event(), list[T](), list[BaseException]()
 
     def call() -> None:
         try:
-            future.set_result(work())
+            found.append(work())
         except BaseException as error:  # noqa: BLE001 - raised again by who waits
-            future.set_exception(error)
+            failed.append(error)
+        over.set()
 
     # the process does not wait for one that is given up
     threading.Thread(target=call, name="contexts", daemon=True).start()
-    while not wait([future], timeout=POLL_S).done:
+    while not over.wait(POLL_S):
         poll(undoing)
-    return future.result()
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 def undo(
@@ -301,37 +303,56 @@ def undo(
     """
     problems = []
     history = history or History()
+    environment = ContextEnvironment(
+        run=store.run,
+        deployment=store.deployment,
+        crashed=crashed,
+        unanswered=unanswered,
+        tell=tell,
+    )
     # by workload: the context that could not be undone
     stuck: dict[int, str] = {}
     for entry in reversed(store.entries[:]):
-        if workload is not None and entry.workload != workload:
+        if workload not in (None, entry.workload):
             continue
-        name = entry.name
         if entry.workload in stuck:
-            problems.append(f"context {name} is kept for context {stuck[entry.workload]}")
+            problems.append(f"context {entry.name} is kept for context {stuck[entry.workload]}")
             continue
-        environment = ContextEnvironment(
-            run=store.run,
-            deployment=store.deployment,
-            workload=entry.workload,
-            crashed=crashed,
-            unanswered=unanswered,
-            tell=tell,
-        )
-        try:
-            with history.cleanup(entry.workload, name):
-                _check_before(store, entry)
-                _instance(store, plugins, entry, environment).cleanup()
-        except Exception as error:
-            LOG.debug("context %s", name, exc_info=True)
-            problems.append(f"context {name} cannot be undone: {_reason(error)}")
-            stuck[entry.workload] = name
-            continue
-        try:
-            store.remove(entry)
-        except ContextError as error:
-            problems.append(f"context {name} is undone, and that cannot be noted: {error}")
+        problem = _clean_up(store, plugins, entry, environment, history)
+        if problem:
+            stuck[entry.workload] = entry.name
+        problem = problem or _remove(store, entry)
+        if problem:
+            problems.append(problem)
     return problems
+
+
+def _clean_up(
+    store: ContextStateStore,
+    plugins: Plugins,
+    entry: Entry,
+    environment: ContextEnvironment,
+    history: History,
+) -> str:
+    """Undo what a context has made; returns why it cannot be undone, "" if it is."""
+    environment = dataclasses.replace(environment, workload=entry.workload)
+    try:
+        with history.cleanup(entry.workload, entry.name):
+            _check_before(store, entry)
+            _instance(store, plugins, entry, environment).cleanup()
+    except Exception as error:
+        LOG.debug("context %s", entry.name, exc_info=True)
+        return f"context {entry.name} cannot be undone: {_reason(error)}"
+    return ""
+
+
+def _remove(store: ContextStateStore, entry: Entry) -> str:
+    """Note that a context is undone; returns why that is not possible, "" if it is."""
+    try:
+        store.remove(entry)
+    except ContextError as error:
+        return f"context {entry.name} is undone, and that cannot be noted: {error}"
+    return ""
 
 
 def _check_before(store: ContextStateStore, entry: Entry) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
+from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import mask, mask_text
 
 #: Characters of a message and of a traceback.

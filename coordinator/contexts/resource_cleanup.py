@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 
 from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
+from osbench.common.ports import clock as time
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resources import Kind, delete, find, kinds

@@ -118,10 +118,6 @@ class ContextStateStore:
         record = {number: asdict(one) for number, one in self.prepared.items()}
         _write(self._prepared_file, record)
 
-    def forget_prepared(self) -> None:
-        """The run is over: no more worker has to be told anything."""
-        self._prepared_file.remove()
-
     def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
         """What the contexts of a workload have made, by key; later ones override earlier ones."""
         wanted = None if names is None else set(names)

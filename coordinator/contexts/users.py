@@ -106,23 +106,7 @@ class Users(context.Context):
         user_domain = _domain(
             admin, self.config.get("user_domain") or like.user_domain_name or "default"
         )
-        # random, so that no other client can have guessed these names
-        beginning = f"{access.beginning}-{secrets.token_hex(4)}"
-        planned = [
-            CloudUser(
-                credential=replace(
-                    like,
-                    username=f"{beginning}-{project}-{user}",
-                    password=self.config.get("user_password") or secrets.token_urlsafe(18) + "aA1!",
-                    project_name=f"{beginning}-{project}",
-                    user_domain_name=user_domain["name"],
-                    project_domain_name=project_domain["name"],
-                ),
-                temporary=True,
-            )
-            for project in range(self.config.get("tenants", 1))
-            for user in range(self.config.get("users_per_tenant", 1))
-        ]
+        planned = self._planned(access, project_domain["name"], user_domain["name"])
         self.made["new_users"] = True
         # names and passwords are stored before the first request
         self._keep(planned)
@@ -151,6 +135,30 @@ class Users(context.Context):
             return replace(user, user_id=identity, project_id=project)
 
         return access.each("users made", planned, make, self._at)
+
+    def _planned(
+        self, access: CloudAccess, project_domain: str, user_domain: str
+    ) -> list[CloudUser]:
+        """The users to be made, with their names and passwords."""
+        admin = access.admin
+        like = admin.account.credential
+        # random, so that no other client can have guessed these names
+        beginning = f"{access.beginning}-{secrets.token_hex(4)}"
+        return [
+            CloudUser(
+                credential=replace(
+                    like,
+                    username=f"{beginning}-{project}-{user}",
+                    password=self.config.get("user_password") or secrets.token_urlsafe(18) + "aA1!",
+                    project_name=f"{beginning}-{project}",
+                    user_domain_name=user_domain,
+                    project_domain_name=project_domain,
+                ),
+                temporary=True,
+            )
+            for project in range(self.config.get("tenants", 1))
+            for user in range(self.config.get("users_per_tenant", 1))
+        ]
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.private_files import (
+from osbench.common.regular_files import (
     TooOpen,
     make_private_directory,
     read_private,
+    read_regular,
     write_private,
 )
-from osbench.common.regular_files import read_regular
 
 #: Largest file with the name of a record, bytes.
 _NAME_BYTES = 4096

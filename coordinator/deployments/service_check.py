@@ -21,7 +21,7 @@ from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.error_mapping import AuthenticationFailed
+from osbench.common.openstack.request_errors import AuthenticationFailed
 from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.coordinator.deployments.at_once import at_once

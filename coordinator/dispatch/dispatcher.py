@@ -82,10 +82,17 @@ class Dispatcher:
         """Nothing more is to start: ask for what is not started."""
         self._batches.recall_all(workers)
 
-    def recall_unreadable(self, workers: Sequence[WorkerHandle]) -> None:
-        """Ask workers whose results cannot be read for what they have not started."""
+    def recall_unused(self, workers: Sequence[WorkerHandle]) -> None:
+        """Ask workers for what they have not started, where nobody else would start it.
+
+        Their results cannot be read, or their virtual users have moved to others.
+        """
         self._batches.recall_all(
-            [one for one in workers if one.leave_reason is LeaveReason.UNREADABLE]
+            [
+                one
+                for one in workers
+                if one.leave_reason is LeaveReason.UNREADABLE or (not one.share and one.beat.queued)
+            ]
         )
 
     def restore(self, first: int, dues: Ints) -> None:

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from osbench.coordinator.fleet.worker import WorkerHandle
 
 
-def regrant(workers: Sequence[WorkerHandle], targets: Sequence[int]) -> list[WorkerHandle]:
+def regrant(
+    workers: Sequence[WorkerHandle], targets: Sequence[int], elsewhere: int = 0
+) -> list[WorkerHandle]:
     """Change shares towards their targets; returns those whose share changed.
+
+    `elsewhere`: users that others than these workers may still have.
 
     A share is lowered at once, and counts as held until the worker's heartbeat shows that it
     has let go (design: lower, wait, raise). Only what is not held is given to others.
@@ -20,7 +24,8 @@ def regrant(workers: Sequence[WorkerHandle], targets: Sequence[int]) -> list[Wor
             worker.share = target
             worker.generation += 1
             changed.append(worker)
-    free = sum(targets) - sum(max(worker.share, worker.held) for worker in workers)
+    held = sum(max(worker.share, worker.held) for worker in workers)
+    free = sum(targets) - held - elsewhere
     for worker in workers:
         # what it still holds itself can be given back to it
         kept = max(worker.share, worker.held)

@@ -152,9 +152,28 @@ def _writes(client: Client) -> Iterator[Diagnosis]:
 def _rights(client: Client) -> Iterator[Diagnosis]:
     """Try what a coordinator does, on keys of our own that end with this."""
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
-    kinds = ("text", "hash", "set", "list", "stream", "count")
-    text, table, members, queue, stream, number = (f"{scratch}:{kind}" for kind in kinds)
-    tries: list[tuple[str, Callable[[], Any]]] = [
+    keys = [f"{scratch}:{kind}" for kind in ("text", "hash", "set", "list", "stream", "count")]
+    missing = [name for name, attempt in _commands(client, *keys) if not _allowed(attempt)]
+    if not _allowed(lambda: client.delete(*keys)):
+        missing.append("del")
+    if missing:
+        yield Diagnosis(
+            about="rights",
+            state=ERROR,
+            detail=f"the user of Redis may not use {', '.join(missing)} with keys of osbench",
+            remedy="give it "
+            + " ".join(f"+{name}" for name in missing)
+            + " and ~osbench:*, as deploy/redis/users.acl does",
+        )
+    else:
+        yield Diagnosis(about="rights", state=OK, detail="all that a coordinator does is allowed")
+
+
+def _commands(
+    client: Client, text: str, table: str, members: str, queue: str, stream: str, number: str
+) -> list[tuple[str, Callable[[], Any]]]:
+    """The commands that a coordinator uses, each with a call of it."""
+    return [
         ("set", lambda: client.set(text, "x", ex=60)),
         ("get", lambda: client.get(text)),
         ("getrange", lambda: client.getrange(text, 0, 1)),
@@ -176,20 +195,6 @@ def _rights(client: Client) -> Iterator[Diagnosis]:
         ("pexpire", lambda: client.pexpire(text, 60_000)),
         ("expire", lambda: client.expire(text, 60)),
     ]
-    missing = [name for name, attempt in tries if not _allowed(attempt)]
-    if not _allowed(lambda: client.delete(text, table, members, queue, stream, number)):
-        missing.append("del")
-    if missing:
-        yield Diagnosis(
-            about="rights",
-            state=ERROR,
-            detail=f"the user of Redis may not use {', '.join(missing)} with keys of osbench",
-            remedy="give it "
-            + " ".join(f"+{name}" for name in missing)
-            + " and ~osbench:*, as deploy/redis/users.acl does",
-        )
-    else:
-        yield Diagnosis(about="rights", state=OK, detail="all that a coordinator does is allowed")
 
 
 def _allowed(attempt: Callable[[], Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from oslo_config import cfg
 
@@ -10,6 +10,7 @@ from osbench import __version__
 from osbench.common.errors import OsbenchError
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
+from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.doctor.redis_checks import APART_S
@@ -43,33 +44,40 @@ def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
             remedy="install the same version there, and restart osbench-worker",
         )
     usable = [one for one in present if not _is_other(one.state)]
-    if usable:
-        hosts = len({one.host for one in usable})
-        users = sum(one.capacity for one in usable)
-        yield Diagnosis(
-            about="workers",
-            state=OK,
-            detail=f"{len(usable)} processes on {hosts} hosts, {users} virtual users",
-        )
-    else:
-        yield Diagnosis(
+    yield _capacity(usable)
+    for one in usable:
+        yield from _look_at_worker(one)
+
+
+def _capacity(usable: Sequence[Heartbeat]) -> Diagnosis:
+    if not usable:
+        return Diagnosis(
             about="workers", state=WARNING, detail="none", remedy="start osbench-worker on a host"
         )
-    for one in usable:
-        if abs(one.offset_s) > APART_S:
-            yield Diagnosis(
-                about="clock",
-                state=WARNING,
-                detail=f"that of {one.host} is {one.offset_s:+.0f} s from that of Redis",
-                remedy="runs are right nevertheless; set it, for logs and traces",
-            )
-        if one.stuck:
-            yield Diagnosis(
-                about="workers",
-                state=WARNING,
-                detail=f"{one.host}:{one.pid} has {one.stuck} threads in timed-out iterations",
-                remedy="restart it if they stay",
-            )
+    hosts = len({one.host for one in usable})
+    users = sum(one.capacity for one in usable)
+    return Diagnosis(
+        about="workers",
+        state=OK,
+        detail=f"{len(usable)} processes on {hosts} hosts, {users} virtual users",
+    )
+
+
+def _look_at_worker(one: Heartbeat) -> Iterator[Diagnosis]:
+    if abs(one.offset_s) > APART_S:
+        yield Diagnosis(
+            about="clock",
+            state=WARNING,
+            detail=f"that of {one.host} is {one.offset_s:+.0f} s from that of Redis",
+            remedy="runs are right nevertheless; set it, for logs and traces",
+        )
+    if one.stuck:
+        yield Diagnosis(
+            about="workers",
+            state=WARNING,
+            detail=f"{one.host}:{one.pid} has {one.stuck} threads in timed-out iterations",
+            remedy="restart it if they stay",
+        )
 
 
 def _is_other(state: str) -> bool:

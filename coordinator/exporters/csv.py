@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import ClassVar, TextIO
+from typing import Any, ClassVar, TextIO
 
 from osbench.coordinator.exporters.spreadsheet import cell
 from osbench.plugin import exporter
 
 #: Begins the note of a run that is exported although its files are damaged.
 PARTIAL = "PARTIAL"
+#: Lines that are made together, column by column.
+ROWS = 1_000
+
+#: Columns that follow from others: the outcome, the start, and the error with its type before it.
+LEFT_OUT = ("state", "started_at", "error_type")
+
+
+def _error(row: exporter.IterationRow) -> str:
+    return f"{row.error_type}: {row.error}" if row.error_type else row.error
+
+
+def _columns() -> list[exporter.ExportColumn]:
+    named = {one.name: one for one in exporter.ITERATION_COLUMNS if one.name not in LEFT_OUT}
+    named["error"] = named["error"]._replace(get=_error)
+    # after the worker, where the first release with it had its last column
+    warmup = named.pop("warmup")
+    found = list(named.values())
+    found.insert(found.index(named["worker"]) + 1, warmup)
+    return found
+
+
 #: `workload` counts from 0, as in the JSON object; instants are seconds after t0.
-HEADER = (
-    "workload",
-    "iteration",
-    "outcome",
-    "due_s",
-    "started_s",
-    "service_s",
-    "response_s",
-    "start_lag_s",
-    "error",
-    "trace_id",
-    "worker",
-    "warmup",
-)
+COLUMNS = _columns()
 
 
 class Csv(exporter.Exporter):
@@ -39,7 +48,7 @@ class Csv(exporter.Exporter):
     FILE: ClassVar[str] = "iterations.csv"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the lines one by one."""
+        """Write some lines after others."""
         with path.open("w", encoding="utf-8", newline="") as file:
             notes = run.summary.get("notes", ())
             partial = (note for note in notes if note.startswith(PARTIAL))
@@ -53,33 +62,37 @@ def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = ""
     """
     if partial:
         file.write(f"# {partial}\n")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(HEADER)
-    writer.writerows(map(_line, rows))
+    file.write(",".join(column.name for column in COLUMNS) + "\n")
+    left = iter(rows)
+    while some := list(itertools.islice(left, ROWS)):
+        cells = [_CELLS[kind](map(get, some)) for _, kind, get in COLUMNS]
+        file.write("\n".join(map(",".join, zip(*cells, strict=True))) + "\n")
 
 
-def _line(row: exporter.IterationRow) -> tuple[str | int, ...]:
-    error = f"{row.error_type}: {row.error}" if row.error_type else row.error
-    return (
-        row.workload,
-        row.iteration,
-        row.outcome,
-        _seconds(row.due_ns),
-        _seconds(row.started_ns),
-        _seconds(row.service_ns),
-        _seconds(row.response_ns),
-        _seconds(row.start_lag_ns),
-        cell(error),
-        row.trace_id,
-        cell(row.worker),
-        "true" if row.warmup else "false",
-    )
+def _seconds(values: Iterable[int | None]) -> list[str]:
+    return ["" if ns is None else _exact(ns) for ns in values]
 
 
-def _seconds(nanoseconds: int | None) -> str:
-    if nanoseconds is None:
-        return ""
-    # exact: a float would lose nanoseconds of late instants
-    sign = "-" if nanoseconds < 0 else ""
-    whole, part = divmod(abs(nanoseconds), 10**9)
-    return f"{sign}{whole}.{part:09d}"
+def _exact(nanoseconds: int) -> str:
+    # a float would lose nanoseconds of late instants
+    if nanoseconds < 0:
+        return f"-{_exact(-nanoseconds)}"
+    return "%d.%09d" % divmod(nanoseconds, 10**9)  # noqa: UP031 - faster, five times a line
+
+
+@functools.lru_cache(4096)
+def _text(text: str) -> str:
+    """A cell, in quotes if it needs them (RFC 4180). Kept: the same few stand in most rows."""
+    shown = cell(text)
+    if any(mark in shown for mark in ',"\n'):
+        return '"' + shown.replace('"', '""') + '"'
+    return shown
+
+
+_CELLS: Mapping[exporter.Kind, Callable[[Iterable[Any]], Iterable[str]]] = {
+    "count": lambda values: map(str, values),
+    "seconds": _seconds,
+    "word": lambda values: map(_text, values),
+    "text": lambda values: map(_text, values),
+    "flag": lambda values: ["true" if one else "false" for one in values],
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -78,15 +78,29 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
     about = InfoMetricFamily("osbench_run", "The run.")
     about.add_metric((), {"run_id": summary["run_id"], "task": summary["task"]}, timestamp=at)
     yield about
-    labels = [
-        (
-            str(number),
-            workload["name"],
-            workload.get("scenario", workload["name"]),
-            workload["subtask"],
-        )
-        for number, workload in enumerate(summary["workloads"])
-    ]
+    labels = [_labels(number, one) for number, one in enumerate(summary["workloads"])]
+    yield from _iterations(summary["workloads"], labels, at)
+    durations = snapshot.durations()
+    for name, kind, text in _HISTOGRAMS:
+        family = HistogramMetricFamily(name, text, labels=_LABELS)
+        for place, found in zip(labels, durations, strict=True):
+            family.add_metric(place, _buckets(found[kind]), found[kind].sum_s, timestamp=at)
+        yield family
+    if summary.get("exit_code") is not None:
+        code = GaugeMetricFamily("osbench_exit_code", "Exit code of the run.")
+        code.add_metric((), summary["exit_code"], timestamp=at)
+        yield code
+
+
+def _labels(number: int, workload: Mapping[str, Any]) -> tuple[str, ...]:
+    name = workload["name"]
+    return (str(number), name, workload.get("scenario", name), workload["subtask"])
+
+
+def _iterations(
+    workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
+) -> Iterator[Metric]:
+    """Iterations of each workload: by state, in the plan, and failed by type of error."""
     counts = CounterMetricFamily(
         "osbench_iterations",
         "Iterations by the state in which they ended.",
@@ -98,7 +112,7 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
     errors = CounterMetricFamily(
         "osbench_errors", "Failed iterations by type of error.", labels=(*_LABELS, "type")
     )
-    for place, workload in zip(labels, summary["workloads"], strict=True):
+    for place, workload in zip(labels, workloads, strict=True):
         accounting = workload["accounting"]
         for state in exporter.STATES:
             counts.add_metric((*place, state), accounting[state], timestamp=at)
@@ -106,16 +120,6 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
         for kind, number in _error_types(workload).items():
             errors.add_metric((*place, kind), number, timestamp=at)
     yield from (counts, planned, errors)
-    durations = snapshot.durations()
-    for name, kind, text in _HISTOGRAMS:
-        family = HistogramMetricFamily(name, text, labels=_LABELS)
-        for place, found in zip(labels, durations, strict=True):
-            family.add_metric(place, _buckets(found[kind]), found[kind].sum_s, timestamp=at)
-        yield family
-    if summary.get("exit_code") is not None:
-        code = GaugeMetricFamily("osbench_exit_code", "Exit code of the run.")
-        code.add_metric((), summary["exit_code"], timestamp=at)
-        yield code
 
 
 def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:

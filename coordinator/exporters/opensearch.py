@@ -150,28 +150,10 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
             "@timestamp": instant(at),
             "name": names[row.workload],
             "scenario": scenarios[row.workload],
-            **_fields(row),
+            # without instants: the one above is the start, or when the iteration was due
+            **exporter.json_values(row, None),
         }
         yield _document(f"{prefix}-iterations", document_id, found)
-
-
-def _fields(row: exporter.IterationRow) -> dict[str, Any]:
-    return {
-        "workload": row.workload,
-        "iteration": row.iteration,
-        "state": row.state,
-        "outcome": row.outcome,
-        "warmup": row.warmup,
-        "due_s": row.due_s,
-        "started_s": row.started_s,
-        "service_s": row.service_s,
-        "response_s": row.response_s,
-        "start_lag_s": row.start_lag_s,
-        "error_type": row.error_type,
-        "error": row.error,
-        "trace_id": row.trace_id,
-        "worker": row.worker,
-    }
 
 
 def _figures(times: Mapping[str, Any]) -> dict[str, Any]:

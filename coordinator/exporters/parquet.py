@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -40,47 +40,51 @@ class Parquet(exporter.Exporter):
         import pyarrow as pa  # noqa: PLC0415 - see above
         from pyarrow import parquet  # noqa: PLC0415 - see above
 
-        columns = _columns(pa, run)
         schema = pa.schema(
-            [(name, kind) for name, kind, _ in columns],
+            [(one.name, _type(pa, one)) for one in exporter.ITERATION_COLUMNS],
             metadata={
                 "osbench.run_id": str(run.summary["run_id"]),
                 "osbench.summary": json.dumps(run.summary),
             },
         )
+        instants = [int(at * 1e6) for at in run.t0_at]
         rows = run.rows()
         with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
             while some := list(itertools.islice(rows, ROW_GROUP)):
-                arrays = [pa.array(list(map(get, some)), kind) for _, kind, get in columns]
+                arrays = [
+                    pa.array(_values(one, some, instants), schema.field(one.name).type)
+                    for one in exporter.ITERATION_COLUMNS
+                ]
                 writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
 
-Column = tuple[str, Any, Callable[[exporter.IterationRow], Any]]
+def _type(pa: Any, column: exporter.ExportColumn) -> Any:
+    if column.name == "workload":
+        # which are few, and have been so in all files
+        return pa.int32()
+    return {
+        "count": pa.int64(),
+        "seconds": pa.float64(),
+        "word": pa.dictionary(pa.int32(), pa.string()),
+        "text": pa.string(),
+        "flag": pa.bool_(),
+        "instant": pa.timestamp("us", tz="UTC"),
+    }[column.kind]
 
 
-def _columns(pa: Any, run: exporter.ExportedRun) -> list[Column]:
-    """Name, type and value of each column."""
-    word = pa.dictionary(pa.int32(), pa.string())
-    instants = [int(at * 1e6) for at in run.t0_at]
-
-    def started_at(row: exporter.IterationRow) -> int | None:
-        at = row.started_ns
-        return None if at is None else instants[row.workload] + at // 1000
-
-    return [
-        ("workload", pa.int32(), lambda row: row.workload),
-        ("iteration", pa.int64(), lambda row: row.iteration),
-        ("state", word, lambda row: row.state),
-        ("outcome", word, lambda row: row.outcome),
-        ("warmup", pa.bool_(), lambda row: row.warmup),
-        ("started_at", pa.timestamp("us", tz="UTC"), started_at),
-        ("due_s", pa.float64(), lambda row: row.due_s),
-        ("started_s", pa.float64(), lambda row: row.started_s),
-        ("service_s", pa.float64(), lambda row: row.service_s),
-        ("response_s", pa.float64(), lambda row: row.response_s),
-        ("start_lag_s", pa.float64(), lambda row: row.start_lag_s),
-        ("error_type", word, lambda row: row.error_type or None),
-        ("error", word, lambda row: row.error or None),
-        ("trace_id", pa.string(), lambda row: row.trace_id or None),
-        ("worker", word, lambda row: row.worker or None),
-    ]
+def _values(
+    column: exporter.ExportColumn, rows: Sequence[exporter.IterationRow], instants: Sequence[int]
+) -> list[Any]:
+    """The values of a column; `instants` has the start of each workload, microseconds."""
+    found = list(map(column.get, rows))
+    match column.kind:
+        case "seconds":
+            return [None if one is None else one / 1e9 for one in found]
+        case "instant":
+            return [
+                None if one is None else instants[row.workload] + one // 1000
+                for row, one in zip(rows, found, strict=True)
+            ]
+        case "word" | "text":
+            return [one or None for one in found]
+    return found

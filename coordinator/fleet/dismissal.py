@@ -9,7 +9,7 @@ from osbench.common.protocol import timers
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Control, Heartbeat
 from osbench.common.protocol.redis_client import Client
-from osbench.common.protocol.store import RedisStore
+from osbench.common.protocol.store import Store
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 
 #: Longest wait for workers to leave, seconds, and between two looks.
@@ -43,7 +43,7 @@ class Dismissal:
 
     def __init__(self, client: Client, sealer: Sealer, run: str, epoch: int) -> None:
         """`epoch` counts the coordinators of the run, this one included."""
-        self._store = RedisStore(client, run)
+        self._store = Store(client, run)
         self._heartbeats = HeartbeatReader(client, sealer)
         self._sealer = sealer
         self._run = run
@@ -70,7 +70,7 @@ class Dismissal:
                 mid: self._over(mid, name, sessions.get(mid, "")) for mid, name in members.items()
             }
             if records:
-                self._store.put_controls(records, over=records)
+                self._store.put_controls(records)
             if not here or time.monotonic() >= deadline:
                 return len(known) - len(here), len(here)
             time.sleep(LOOK_S)

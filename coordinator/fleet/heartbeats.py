@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import redis
-
 from osbench import __version__
 from osbench.common.errors import Untrusted
 from osbench.common.escaping import decoded
+from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import Client, reached
-from osbench.common.protocol.store import read_records, wrong_type
+from osbench.common.protocol.redis_client import Client
+from osbench.common.protocol.wire import Wire
 
-#: Names that are looked at, at most: who can write to Redis could add any number.
-NAMES_MOST = 10_000
 #: Names of workers whose heartbeats could not be verified that are kept.
 UNVERIFIED_MOST = 100
 #: State of a worker of another version of osbench, of which no more is known than who it is.
@@ -28,11 +25,11 @@ class HeartbeatReader:
     """Reads what workers say of themselves. Methods raise StoreAway, StoreError."""
 
     def __init__(self, client: Client, sealer: Sealer) -> None:
-        self._client = client
+        self._wire = Wire(client)
         self._sealer = sealer
-        #: The last heartbeat of each worker as it was read, and what it says: most do not change
-        #: between two polls.
-        self._known: dict[str, tuple[bytes, Heartbeat | None]] = {}
+        #: The last heartbeat of each worker as it was read, what it says, and when it was another
+        #: one last, monotonic: most do not change between two polls.
+        self._known: dict[str, tuple[bytes, Heartbeat | None, float]] = {}
         #: The names of all workers, as they were last listed.
         self._names: list[bytes] = []
         #: Heartbeats that could not be verified: in all, and when all were last read.
@@ -47,42 +44,41 @@ class HeartbeatReader:
         `relist` False: of those that were there when the workers were listed last.
         """
         if relist:
-            with reached(self._client):
-                self._names = self._listed()
+            self._names = self._wire.names()
         listed = self._names
         # who was heard is listened to, also where somebody has emptied the set
-        heard = {name for name, (_, beat) in self._known.items() if beat is not None}
+        heard = {name for name, (_, beat, _) in self._known.items() if beat is not None}
         names = sorted(heard.union(map(decoded, listed)))
         found = self.of(names)
         unknown = [name for name in names if name in self._known and self._known[name][1] is None]
         self.unverified, self.unverified_names = len(unknown), unknown[:UNVERIFIED_MOST]
         gone = [one for one in listed if decoded(one) not in self._known]
-        if gone and relist:
-            with reached(self._client):
-                self._client.srem(redis_keys.WORKERS, *gone)
+        if relist:
+            self._wire.unlist(gone)
         return [beat for beat in found if beat is not None]
 
-    def _listed(self) -> list[bytes]:
-        try:
-            return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
-        except redis.ResponseError as error:
-            if not wrong_type(error):
-                raise
-            # somebody put another value there; the workers add themselves again
-            self._client.delete(redis_keys.WORKERS)
-            return []
-
     def of(self, incarnations: list[str]) -> list[Heartbeat | None]:
-        """The heartbeat of each worker, None where there is none that can be verified."""
-        records = read_records(self._client, [redis_keys.worker(name) for name in incarnations])
+        """The heartbeat of each worker, None where there is none that can be verified.
+
+        A heartbeat that stays the same is no sign of life. It does not expire if the clock of Redis
+        was set back, and somebody may put it back.
+        """
+        now = time.monotonic()
+        records = self._wire.heartbeats(incarnations)
         known = {}
         for name, data in zip(incarnations, records, strict=True):
             if data is not None:
                 before = self._known.get(name)
-                same = before is not None and before[0] == data
-                known[name] = before if same and before else (data, self._verified(name, data))
+                if before is None or before[0] != data:
+                    before = data, self._verified(name, data), now
+                known[name] = before
         self._known = known
-        return [known[name][1] if name in known else None for name in incarnations]
+        fresh = {
+            name: beat
+            for name, (_, beat, changed) in known.items()
+            if now - changed <= redis_keys.WORKER_TTL_S
+        }
+        return [fresh.get(name) for name in incarnations]
 
     def _verified(self, name: str, data: bytes) -> Heartbeat | None:
         try:

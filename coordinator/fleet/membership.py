@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+#: Blocks that are looked for at once: who has the key may say that any number was acknowledged.
+MISSING_MOST = 10_000
+
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
@@ -36,6 +39,11 @@ class Membership:
     def has(self, number: int) -> bool:
         """A block is on disk."""
         return number <= self.acknowledged or number in self.have
+
+    def missing(self, delivered: int) -> list[int]:
+        """Blocks up to a number that are not on disk, `MISSING_MOST` at most."""
+        behind = range(self.acknowledged + 1, min(delivered, self.acknowledged + MISSING_MOST) + 1)
+        return [number for number in behind if number not in self.have]
 
     def note(self, number: int) -> None:
         """A block is on disk."""

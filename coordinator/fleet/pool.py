@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from osbench.common.clock_steps import ClockSteps
-from osbench.common.errors import FleetError, StoreAway, Superseded
+from osbench.common.errors import FleetError, OlderCopy, StoreAway, Superseded
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.protocol.messages import Heartbeat, Offer
@@ -39,6 +39,9 @@ class FleetPort(Protocol):
     def join(self, mid: str, incarnation: str) -> Membership:
         """A worker has joined: journal the membership."""
 
+    def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
+        """Journal that blocks were acknowledged and are not on disk: nobody has them any more."""
+
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers. Raises StoreAway."""
 
@@ -53,6 +56,39 @@ class _Invitation:
     challenge: str
     session: str
     membership: str
+
+    @property
+    def takes_over(self) -> bool:
+        """It is of a worker that had joined under an earlier coordinator."""
+        return self.session != self.membership
+
+
+class _Wait:
+    """How long a run has waited for workers, has had enough of them, and has been without Redis."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._met: float | None = None
+        self._away: float | None = None
+
+    def away_s(self) -> float:
+        """Seconds for which Redis has been away; it does not answer now."""
+        now = time.monotonic()
+        if self._away is None:
+            self._away = now
+        return now - self._away
+
+    def look(self, *, met: bool) -> tuple[float, float]:
+        """Seconds waited, and those for which the request has been `met`. Redis answers."""
+        now = time.monotonic()
+        if self._away is not None:
+            # heartbeats may be gone with what Redis had
+            self._begun, self._away, self._met = now, None, None
+        if not met:
+            self._met = None
+        elif self._met is None:
+            self._met = now
+        return now - self._begun, 0.0 if self._met is None else now - self._met
 
 
 class WorkerPool:
@@ -96,6 +132,12 @@ class WorkerPool:
         """The workers that are heard and follow this coordinator."""
         return [worker for worker in self.workers.values() if worker.present and worker.session]
 
+    @property
+    def unheard(self) -> list[WorkerHandle]:
+        """The workers of an earlier coordinator that do not follow this one yet."""
+        workers = self.workers.values()
+        return [one for one in workers if one.present and not one.session and not one.gone]
+
     def serving(self, workload: int) -> list[WorkerHandle]:
         """The workers of a workload that are heard."""
         return [worker for worker in self.present if worker.workload == workload]
@@ -128,9 +170,7 @@ class WorkerPool:
         FleetError, which names the runs that hold other workers; StoreAway where Redis is away
         for longer than `patience_s`.
         """
-        begun = time.monotonic()
-        away_since: float | None = None
-        met_s: float | None = None
+        wait = _Wait()
         said = ""
         while True:
             check()
@@ -139,37 +179,32 @@ class WorkerPool:
                 self.invite(None if request.count is None else request.count - len(self._joined))
                 self._tell_unverified()
             except StoreAway:
-                now = time.monotonic()
-                away_since = now if away_since is None else away_since
-                if now - away_since >= patience_s:
+                if wait.away_s() >= patience_s:
                     raise
                 time.sleep(GATHER_S)
                 continue
-            if away_since is not None:
-                # heartbeats may be gone with what Redis had
-                begun, away_since, met_s = time.monotonic(), None, None
             shortage = self._shortage(request)
-            waited_s = time.monotonic() - begun
-            met = shortage.got >= request.wanted and shortage.carries_users
-            met_s = (waited_s if met_s is None else met_s) if met else None
+            waited_s, met_s = wait.look(met=shortage.is_met)
             # others that were invited may be about to join; some of them may have died
-            if met_s is not None and (not self._invited or waited_s - met_s > STRAGGLERS_S):
-                if said:
-                    say(f"{processes(shortage.got)} after {waited_s:.0f} s: going on")
-                elif self._strangers:
-                    say(other_version(self._strangers))
-                if self._invited:
-                    say(not_joined(self._invited))
+            if shortage.is_met and (not self._invited or met_s > STRAGGLERS_S):
+                self._tell_end(say, shortage.got, waited_s if said else None)
                 return
-            # none of those taken is exchanged for a larger one
-            full = request.count is not None and shortage.got >= request.count
-            if not met and (full or waited_s >= request.wait_s):
+            if not shortage.is_met and (shortage.is_final or waited_s >= request.wait_s):
                 raise FleetError(shortage.refusal())
             line = shortage.waiting()
             if waited_s >= SILENT_S and line != said and not request.private:
                 said = line
                 say(line)
             time.sleep(GATHER_S)
+
+    def _tell_end(self, say: Callable[[str], None], got: int, waited_s: float | None) -> None:
+        """Say that the run goes on, if a wait was reported, and without which workers."""
+        if waited_s is not None:
+            say(f"{processes(got)} after {waited_s:.0f} s: going on")
+        elif self._strangers:
+            say(other_version(self._strangers))
+        if self._invited:
+            say(not_joined(self._invited))
 
     @property
     def _joined(self) -> list[WorkerHandle]:
@@ -193,9 +228,8 @@ class WorkerPool:
         self._invited = {
             name: one
             for name, one in self._invited.items()
-            # those of an earlier coordinator are asked as long as they are heard
-            if one.session != one.membership
-            or (name in free and free[name].challenge == one.challenge)
+            # those of an earlier coordinator are asked until they say that they are free
+            if (free[name].challenge == one.challenge if name in free else one.takes_over)
         }
         asked = sum(1 for name in self._invited if name in free)
         lacking = len(free) if count is None else max(0, count)
@@ -233,7 +267,6 @@ class WorkerPool:
             challenge="",
             session="",
             membership="",
-            answers=0,
         )
 
     def _offer(self, beat: Heartbeat, one: _Invitation) -> Offer:
@@ -244,7 +277,6 @@ class WorkerPool:
             challenge=one.challenge,
             session=one.session,
             membership=one.membership,
-            answers=beat.beat,
         )
 
     def restore(self, membership: Membership) -> None:
@@ -265,6 +297,9 @@ class WorkerPool:
         handle = self.workers[membership.mid] = WorkerHandle(beat, membership)
         if membership.whole:
             handle.left()
+        elif membership.lost:
+            # where it is heard, the journal says so before it goes on
+            handle.declare_lost()
 
     # polling
 
@@ -274,7 +309,7 @@ class WorkerPool:
         `relist` False: of the workers that were there at the last poll with it.
 
         Raises StoreAway: then no worker's silence grows. Raises Superseded where another
-        coordinator has resumed this run.
+        coordinator has resumed this run, OlderCopy where this one has an older journal.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}
@@ -308,6 +343,16 @@ class WorkerPool:
         if worker is None:
             membership = self._port.join(beat.membership, beat.incarnation)
             worker = self.workers[beat.membership] = WorkerHandle(beat, membership)
+        granted = worker.membership.seq
+        if beat.got > granted:
+            raise OlderCopy(
+                f"the journal of run {self._run} has {granted} batches of worker {worker.name}, "
+                f"which has taken {beat.got}: it is an older copy, and what was granted since "
+                "could be started twice"
+            )
+        missing = worker.membership.missing(beat.delivered)
+        if missing:
+            self._port.miss(worker.membership, missing)
         if beat.epoch < self.epoch:
             self.hesitant += 1
             self._take_over(beat)

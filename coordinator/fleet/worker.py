@@ -95,10 +95,6 @@ class WorkerHandle:
     share: int = 0
     held: int = 0
     generation: int = 0
-    #: Virtual users it had when it was declared lost.
-    lost_share: int = 0
-    #: How often it was declared lost.
-    losses: int = 0
     #: Most iterations that it may start a second; 0 is no limit.
     pace: float = 0.0
     #: Generation, stop instant and pace of the control record last written.
@@ -225,7 +221,7 @@ class WorkerHandle:
             # heartbeats that were put back had said so
             self.leave_reason = None
             self.state = WorkerState.ACTIVE if self.state is WorkerState.LEAVING else self.state
-        if beat.generation == self.generation and beat.busy <= self.share:
+        if beat.generation == self.generation and not beat.surplus:
             self.held = self.share
         return True
 
@@ -252,8 +248,6 @@ class WorkerHandle:
         """It was silent for so long that its lease is over: it has no users any more."""
         if self.present:
             self.state = WorkerState.LOST
-            self.losses += 1
-            self.lost_share = self.share
             self.target = self.share = self.held = 0
             self.generation += 1
 
@@ -287,6 +281,9 @@ class WorkerHandle:
         self.readiness = Readiness.READY
         # every later change of its share has another number than those it knows
         self.generation = self.beat.generation
+        # its users start what it was granted as soon as it is answered
+        self.share = self.beat.share
+        self.held = self.beat.share + self.beat.surplus
         return True
 
     def room(self) -> int:

@@ -90,6 +90,16 @@ class Shortage:
         return self.threads >= asked.threads and self.coroutines >= asked.coroutines
 
     @property
+    def is_met(self) -> bool:
+        """The request has what it asks for."""
+        return self.got >= self.request.wanted and self.carries_users
+
+    @property
+    def is_final(self) -> bool:
+        """The request gets no more workers: none is exchanged for a larger one."""
+        return self.request.count is not None and self.got >= self.request.count
+
+    @property
     def _scarce(self) -> tuple[int, int]:
         """Virtual users carried and asked for, of the kind that lacks more."""
         asked = self.request

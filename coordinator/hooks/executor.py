@@ -1,14 +1,12 @@
-"""Fires the hooks of a workload, each time in a new thread, and collects their results."""
+"""Fires the hooks of a workload, each time in a new thread, and hands out their results."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from osbench.common import task
@@ -52,6 +50,16 @@ class Result:
     finished_at: float | None = None
     error: Error | None = None
     output: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Result:
+        """The result that `dataclasses.asdict` made a mapping of."""
+        error = Error(**saved["error"]) if saved["error"] else None
+        return cls(**{**saved, "event": hook.Event(**saved["event"]), "error": error})
+
+
+#: A result, and how many firings came to it.
+Counted = tuple[Result, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +107,10 @@ class Firing:
         except Exception:  # a plug-in's own code may raise anything
             LOG.warning("hook %s cannot be stopped", self._kind.NAME, exc_info=True)
 
-    def unended(self) -> Result:
-        """The result of a firing that had not ended."""
+    def so_far(self) -> Result:
+        """The result; one that has not ended has failed."""
+        if self.result is not None:
+            return self.result
         error = Error(etype="NotEnded", msg="had not ended when the workload was over")
         return Result(status=FAILED, event=self.event, started_at=self._started_at, error=error)
 
@@ -132,26 +142,35 @@ class Firing:
         )
 
 
-class _ActiveHook:
-    """One hook of the workload: trigger, action, and its firings."""
+class ActiveHook:
+    """One hook of a workload: trigger, action, and its firings.
+
+    Its methods neither block nor raise exceptions of actions. Iterations are counted when their
+    results arrive, some tenths of a second after they end, and not when they start.
+    """
 
     def __init__(
         self,
         described: task.HookConfig,
         plugins: Plugins,
-        run: str,
-        note: Callable[[dict[str, Any]], None],
-        seen: int,
+        run: str = "",
+        note: Callable[[dict[str, Any]], None] = lambda firing: None,
+        seen: int = -1,
     ) -> None:
+        """`note` gets firings before they are done.
+
+        `seen` is the last value that the trigger was asked for by another coordinator, -1 for none.
+        """
         self.described = described
         self._run = run
         self._note = note
         self._kind = cast(type[hook.Hook], plugins.get("hook", described.action.name))
         trigger = cast(type[Trigger], plugins.get("trigger", described.trigger.name))
         self._seen = seen
-        self._running: list[Firing] = []
-        self._results: list[Result] = []
-        self._counts: Counter[str] = Counter()
+        self._firings: list[Firing] = []
+        #: Results that were not handed out, and how many were kept in all.
+        self._ended: list[Counted] = []
+        self._kept = 0
         #: None after it has raised: the hook is not fired any more.
         self._trigger: Trigger | None = None
         self._unit = "time"
@@ -160,7 +179,7 @@ class _ActiveHook:
             self._trigger, self._unit = made, made.unit
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire for all values that are due."""
+        """Fire for all values due, given seconds after the start and reported iterations."""
         now = int(elapsed_s) if self._unit == "time" else reported
         if now <= self._seen or self._trigger is None:
             return
@@ -169,8 +188,7 @@ class _ActiveHook:
             due = self._trigger.due(self._seen, now)
         self._seen = now
         if due:
-            self._collect()
-            room = max(0, AT_ONCE - len(self._running))
+            room = max(0, AT_ONCE - len(self.running()))
             # on disk before it is done: killed in between, it is not done, and never done twice
             self._note({"unit": self._unit, "values": list(due[:room]), "seen": now})
             for value in due[:room]:
@@ -179,18 +197,26 @@ class _ActiveHook:
 
     def running(self) -> list[Firing]:
         """Firings that have not ended."""
-        self._collect()
-        return self._running
+        return [firing for firing in self._firings if firing.result is None]
 
-    def report(self) -> HookReport:
-        """The results; firings that are still running count as failed."""
-        self._collect()
-        left = [firing.unended() for firing in self._running]
-        counts = self._counts + Counter(result.status for result in left)
-        results = sorted(self._results + left, key=lambda result: result.event.value)
-        return HookReport(
-            hook=self.described, results=tuple(results[:KEPT]), counts=dict(sorted(counts.items()))
-        )
+    def stop(self) -> None:
+        """Ask all running actions to end."""
+        for firing in self.running():
+            firing.stop()
+
+    def take(self) -> list[Counted]:
+        """Hand out the results that there are since the last call."""
+        over = [firing for firing in self._firings if firing.result is not None]
+        self._firings = [firing for firing in self._firings if firing not in over]
+        for firing in over:
+            self._log_failure(firing.so_far())
+            self._keep(firing.so_far())
+        found, self._ended = self._ended, []
+        return found
+
+    def pending(self) -> list[Counted]:
+        """Results that were not handed out; firings that still run have failed."""
+        return [*self._ended, *((firing.so_far(), 1) for firing in self._firings)]
 
     def _event(self, value: int) -> hook.Event:
         return hook.Event(unit=self._unit, value=value, run=self._run)
@@ -208,90 +234,33 @@ class _ActiveHook:
 
     def _fire(self, event: hook.Event) -> None:
         try:
-            self._running.append(Firing(self._kind, self.described.action.config, event))
+            self._firings.append(Firing(self._kind, self.described.action.config, event))
         except RuntimeError as error:  # the system has no more threads
             self._keep(_unstarted(event, _cut(error)))
 
     def _refuse(self, values: Sequence[int]) -> None:
-        """Count firings above `AT_ONCE` as failed; store at most `KEPT` results."""
+        """Count firings above `AT_ONCE` as failed; make at most `KEPT` results of them."""
         if not values:
             return
         name = self.described.action.name
         message = f"not run: {AT_ONCE} firings of this hook were running"
         LOG.warning("hook %s (%s %d): %s", name, self._unit, values[0], message)
-        described = values[: max(0, KEPT - len(self._results))]
-        for value in described:
+        described = values[: max(1, KEPT - self._kept)]
+        for value in described[:-1]:
             self._keep(_unstarted(self._event(value), message))
-        self._counts[FAILED] += len(values) - len(described)
-
-    def _collect(self) -> None:
-        running = []
-        for firing in self._running:
-            if firing.result is None:
-                running.append(firing)
-            else:
-                self._log_failure(firing.result)
-                self._keep(firing.result)
-        self._running = running
+        last = _unstarted(self._event(described[-1]), message)
+        self._keep(last, 1 + len(values) - len(described))
 
     def _log_failure(self, result: Result) -> None:
         if result.error is not None:
             name, event = self.described.action.name, result.event
             LOG.warning("hook %s (%s %d): %s", name, event.unit, event.value, result.error.msg)
 
-    def _keep(self, result: Result) -> None:
-        self._counts[result.status] += 1
-        if len(self._results) < KEPT:
-            self._results.append(result)
-
-
-class HookExecutor:
-    """The hooks of one workload. Its methods neither block nor raise exceptions of actions.
-
-    Iterations are counted when their results arrive, some tenths of a second after they end, and
-    not when they start.
-    """
-
-    def __init__(
-        self,
-        described: Sequence[task.HookConfig],
-        plugins: Plugins,
-        *,
-        run: str = "",
-        note: Callable[[int, dict[str, Any]], None] = lambda place, firing: None,
-        seen: Sequence[int] = (),
-    ) -> None:
-        """`note` gets the place of a hook and its firings, before they are done.
-
-        `seen` has, by hook, the last value that its trigger was asked for, -1 for none, where
-        another coordinator has fired it before.
-        """
-        self._active = [
-            _ActiveHook(one, plugins, run, partial(note, place), last)
-            for place, (one, last) in enumerate(
-                zip(described, seen or [-1] * len(described), strict=True)
-            )
-        ]
-
-    def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire all hooks that are due, given seconds after the start and reported iterations."""
-        for active in self._active:
-            active.look(elapsed_s, reported)
-
-    @property
-    def running(self) -> int:
-        """Actions that have not ended."""
-        return sum(len(active.running()) for active in self._active)
-
-    def stop(self) -> None:
-        """Ask all running actions to end."""
-        for active in self._active:
-            for firing in active.running():
-                firing.stop()
-
-    def report(self) -> tuple[HookReport, ...]:
-        """One report per hook of the workload, in the order of the task file."""
-        return tuple(active.report() for active in self._active)
+    def _keep(self, result: Result, times: int = 1) -> None:
+        # those that no report shows are counted
+        shown = result if self._kept < KEPT else replace(result, error=None, output=None)
+        self._ended.append((shown, times))
+        self._kept += 1
 
 
 def _unstarted(event: hook.Event, message: str) -> Result:

@@ -7,10 +7,10 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import Any, cast
 
-from osbench.common.protocol import redis_keys
-from osbench.common.protocol.redis_client import connect, reached
+from osbench.common.escaping import decoded
+from osbench.common.protocol.redis_client import connect
+from osbench.common.protocol.wire import Wire
 from osbench.coordinator.local import watchdog
 from osbench.coordinator.local.lifeline import CLEAR_S
 from osbench.coordinator.storage.resumable import PLAN, SERVER, SERVER_LOCK
@@ -52,14 +52,10 @@ def forget_workers(url: str) -> None:
 
     Raises StoreAway, StoreError.
     """
-    # Celery takes a while to import, and a run that is not resumed begins without it
-    from osbench.common.protocol import broker  # noqa: PLC0415 - see above
-
     with connect(url, _REPLY_S) as client:
-        with reached(client):
-            names: set[bytes] = cast(Any, client.smembers(redis_keys.WORKERS))
-        for name in names:
-            broker.forget(client, name.decode(errors="replace"))
+        wire = Wire(client)
+        for name in wire.names():
+            wire.forget(decoded(name))
 
 
 def _await_watchdog(keeping: watchdog.Keeping) -> None:

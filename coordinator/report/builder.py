@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from osbench.common.ports import clock as time
 from osbench.common.task import Task
@@ -12,12 +11,13 @@ from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import exit_code
 from osbench.coordinator.report.findings.load_bounds import GENERATOR, load_bounds
 from osbench.coordinator.report.findings.observations import observations
-from osbench.coordinator.report.run_report import RunReport
+from osbench.coordinator.report.model.plan_figures import PlanComparison
+from osbench.coordinator.report.report_section import ReportSection
+from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.outcome import WorkloadOutcome
-from osbench.coordinator.results.requests.requests_summary import false_bodies, other_clients
 from osbench.coordinator.results.search.trials import GROWN
 from osbench.coordinator.results.totals import Accounting, Bound
-from osbench.coordinator.sizing.planned_figures import compared_with_plan
+from osbench.coordinator.results.workload_requests import false_bodies, other_clients
 from osbench.coordinator.traces.analysis.sentences import words
 from osbench.coordinator.traces.collection.collector import Collected
 
@@ -49,43 +49,19 @@ class ReportBuilder:
     started_at: float
     #: p99 start lag above which the generator was the limit, seconds.
     lag_limit_s: float
-    #: What `plan` said of the task; None where it did not.
-    sizing: Mapping[str, Any] | None = None
+    #: Compares a workload with what `plan` said of it; None if nothing does.
+    plan_section: ReportSection | None = None
 
     def build(
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
-    ) -> RunReport:
+    ) -> RunOutcome:
         """The report of a run that is over."""
         outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
-        plans = tuple(compared_with_plan(self.sizing, *one) for one in enumerate(outcomes))
-        bounds = [(name, bound) for name, one in named for bound in one.bounds]
-        notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
-        notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
-        notes += [end.broken] if end.broken else []
-        if end.interrupted and not any(one.begun for one in outcomes):
-            notes.append("interrupted before there was load")
-        notes += [f"aborted for a failed SLA: {end.breach}"] if end.breach else []
-        notes += [*end.losses, *end.remarks]
-        notes += [f"{name}: {bound.sentence}" for name, bound in bounds]
-        notes += collected.notes
-        lives = [(name, one.statistics.lives) for name, one in named]
-        notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
         hooks = [(name, hook.failure()) for name, one in named for hook in one.hooks]
         failed_hooks = [f"{name}: {said}" for name, said in hooks if said]
-        notes += failed_hooks
-        notes += left_behind(self.run_id, end.left_behind)
-        notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
-        notes += [f"{name}: {said}" for name, one in named for said in observations(one)]
-        notes += [
-            f"{name}: {said}"
-            for name, one in named
-            for said in other_clients(one.statistics.requests)
-        ]
-        falsehoods = [(name, false_bodies(one.statistics.requests)) for name, one in named]
-        notes += [f"{name}: {said}" for name, said in falsehoods if said]
-        return RunReport(
+        return RunOutcome(
             run_id=self.run_id,
             title=self.task.title,
             description=self.task.description,
@@ -97,7 +73,7 @@ class ReportBuilder:
                 interrupted=end.interrupted,
                 aborted=bool(end.breach),
                 accountings=[_asked_for(one) for one in outcomes],
-                limited=any(bound.fault == GENERATOR for _, bound in bounds),
+                limited=any(bound.fault == GENERATOR for one in outcomes for bound in one.bounds),
                 verdicts=[verdict for one in outcomes for verdict in one.verdicts],
                 refused=any(one.error for one in outcomes),
                 around=bool(end.left_behind or failed_hooks),
@@ -105,9 +81,45 @@ class ReportBuilder:
             workloads=tuple(
                 _with_traces(number, one, collected) for number, one in enumerate(outcomes)
             ),
-            notes=tuple(notes),
-            plans=plans,
+            notes=tuple(self._notes(named, end, collected.notes, failed_hooks)),
+            plans=self._plans(outcomes),
         )
+
+    def _notes(
+        self,
+        named: Sequence[tuple[str, WorkloadOutcome]],
+        end: RunEnd,
+        on_traces: Sequence[str],
+        failed_hooks: Sequence[str],
+    ) -> list[str]:
+        """The notes of a run, in the order in which they are read."""
+        notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
+        notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
+        notes += [end.broken] if end.broken else []
+        if end.interrupted and not any(one.begun for _, one in named):
+            notes.append("interrupted before there was load")
+        notes += [f"aborted for a failed SLA: {end.breach}"] if end.breach else []
+        notes += [*end.losses, *end.remarks]
+        notes += [f"{name}: {bound.sentence}" for name, one in named for bound in one.bounds]
+        notes += on_traces
+        lives = [(name, one.statistics.lives) for name, one in named]
+        notes += [f"{name}: {one.shortfall}" for name, one in lives if one.shortfall]
+        notes += failed_hooks
+        notes += left_behind(self.run_id, end.left_behind)
+        notes += [f"{name}: {remark}" for name, one in named for remark in one.remarks]
+        notes += [f"{name}: {said}" for name, one in named for said in observations(one)]
+        notes += [
+            f"{name}: {said}"
+            for name, one in named
+            for said in other_clients(one.statistics.requests)
+        ]
+        falsehoods = [(name, false_bodies(one.statistics.requests)) for name, one in named]
+        notes += [f"{name}: {said}" for name, said in falsehoods if said]
+        return notes
+
+    def _plans(self, outcomes: Sequence[WorkloadOutcome]) -> tuple[PlanComparison | None, ...]:
+        section = self.plan_section
+        return () if section is None else tuple(section(*one) for one in enumerate(outcomes))
 
     def _bounds(self, outcome: WorkloadOutcome) -> tuple[Bound, ...]:
         if outcome.search is None:

@@ -28,6 +28,7 @@ class HtmlPage(Exporter):
     def render(self, directory: RunDirectory, path: Path) -> None:
         """Write the page of a run in any state."""
         # exports of other formats do without templates
-        from osbench.coordinator.report.html import render_report  # noqa: PLC0415 - see above
+        from osbench.coordinator.report.html import render_page  # noqa: PLC0415 - see above
+        from osbench.coordinator.report.page_facts import gather  # noqa: PLC0415 - see above
 
-        path.write_text(render_report(read_facts(directory)), "utf-8")
+        path.write_text(render_page(gather(read_facts(directory))), "utf-8")

@@ -5,31 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from osbench.common.plugin.exporter import IterationRow
-from osbench.common.protocol.blocks import Columns
+from osbench.common.plugin.exporter import IterationRow, json_values
+from osbench.common.protocol.columns import Columns
 from osbench.common.protocol.exchanges import FALSE_BODY, OWN_TWICE, PHASES
-from osbench.common.rally.adapters.records import outputs
+from osbench.common.protocol.iteration_outputs import outputs
 from osbench.coordinator.report.iterations import one_iteration, worker_names
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.worker_log import WorkerLog
 
 
 def iteration_records(
-    directory: RunDirectory, number: int, summary: Mapping[str, Any] | None
+    directory: RunDirectory, number: int, report: Report | None
 ) -> list[dict[str, Any]]:
     """The iterations of a number, one for each workload that has it, also of a run that goes on.
 
-    `summary` gives workers their names, as in `iterations`. Raises OsbenchError.
+    `report` gives workers their names, as in `iterations`. Raises OsbenchError.
     """
     asked = (directory.read("run.json") or {}).get("workloads", ())
-    names = worker_names(summary)
+    names = worker_names(report)
     begun = _load_begun(directory)
     log = [one for one in WorkerLog(directory).fresh() if one.iteration == number]
     found = [
         {
             "workload": row.workload,
             "name": _name(asked[row.workload]) if row.workload < len(asked) else "",
-            **_row(row, names.get(row.worker, row.worker), begun.get(row.workload)),
+            **_values(row, names.get(row.worker, row.worker), begun.get(row.workload)),
             **(_details(settled.columns, settled.errors) if settled is not None else _NONE),
             "log": [
                 {"at": one.at, "source": one.source, "text": one.text}
@@ -56,22 +57,11 @@ def _load_begun(directory: RunDirectory) -> dict[int, float]:
     }
 
 
-def _row(row: IterationRow, worker: str, t0_at: float | None) -> dict[str, Any]:
-    at = None if t0_at is None or row.started_s is None else t0_at + row.started_s
-    return {
-        "iteration": row.iteration,
-        "outcome": row.outcome,
-        "warmup": row.warmup,
-        "worker": worker,
-        "incarnation": row.worker,
-        "started_at": at,
-        "due_s": row.due_s,
-        "started_s": row.started_s,
-        "start_lag_s": row.start_lag_s,
-        "service_s": row.service_s,
-        "response_s": row.response_s,
-        "trace_id": row.trace_id or None,
-    }
+def _values(row: IterationRow, worker: str, t0_at: float | None) -> dict[str, Any]:
+    found = json_values(row._replace(worker=worker), t0_at)
+    # the error stands among the details, with its traceback
+    del found["state"], found["error_type"], found["error"]
+    return {**found, "incarnation": row.worker}
 
 
 #: The details of an iteration that has no row.

@@ -8,6 +8,7 @@ may have started it before, and its row comes later: that one is stale, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +16,13 @@ from numpy.typing import NDArray
 
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
-from osbench.common.outcomes import RAN, Outcome
+from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import IterationRow
-from osbench.common.protocol.blocks import Columns, decode_rows
-from osbench.coordinator.results.rows import select
+from osbench.common.protocol.columns import COLUMNS, Columns, decode_rows, select
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 _WORDS = {int(outcome): outcome.name.lower() for outcome in Outcome}
-_RAN = frozenset(int(outcome) for outcome in RAN)
 _NO_ERROR = ("", "", "")
 #: No arrival is due before this, nanoseconds after t0: the instant was not known any more.
 _LONG_PAST = -(1 << 59)
@@ -48,14 +48,12 @@ class _Dropped(NamedTuple):
     outcome: str
 
 
-def iterations(
-    directory: RunDirectory, summary: Mapping[str, Any] | None = None
-) -> Iterator[IterationRow]:
+def iterations(directory: RunDirectory, report: Report | None = None) -> Iterator[IterationRow]:
     """Every iteration that ended or was dropped, in the order in which they were reported.
 
-    `summary` gives workers their names; without one they are called by incarnation.
+    `report` gives workers their names; without one they are called by incarnation.
     """
-    names = worker_names(summary)
+    names = worker_names(report)
     warmups = _warmups(directory)
     for one in _settled(directory):
         warmup_ns = warmups.get(one.workload, 0)
@@ -154,14 +152,12 @@ def _first(columns: Columns, before: Intervals) -> Columns:
     return select(columns, fresh & ~np.isin(columns.iteration, repeated))
 
 
-def worker_names(summary: Mapping[str, Any] | None) -> dict[str, str]:
+def worker_names(report: Report | None) -> dict[str, str]:
     """Label, else host:pid, of the workers of a run by incarnation."""
+    workers = [one for workload in report.workloads for one in workload.workers] if report else ()
     return {
-        str(worker["incarnation"]): str(
-            worker.get("label") or f"{worker.get('host', '?')}:{worker.get('pid', '?')}"
-        )
-        for workload in (summary or {}).get("workloads", ())
-        for worker in workload["workers"]
+        one.incarnation: one.label or f"{one.host or '?'}:{'?' if one.pid is None else one.pid}"
+        for one in workers
     }
 
 
@@ -207,25 +203,34 @@ def _rows_of_dropped(dropped: _Dropped, warmup_ns: int) -> Iterator[IterationRow
 def _rows(
     number: int, worker: str, columns: Columns, errors: Errors, warmup_ns: int
 ) -> Iterator[IterationRow]:
+    """The rows of a block, made column by column."""
+    iterations, outcomes, dues, starts, ends, idles, failures, *others = (
+        getattr(columns, one.name).tolist() for one in COLUMNS
+    )
+    begun = columns.started
+    ran = columns.outcome <= Outcome.TIMED_OUT
+    if not ran.all():
+        begun = np.where(ran, columns.started, columns.due)
+        # what did not run has neither
+        starts = [at if one else None for at, one in zip(starts, ran.tolist(), strict=True)]
+        ends = [at if one else None for at, one in zip(ends, ran.tolist(), strict=True)]
+    texts = [errors.get(failure, _NO_ERROR) for failure in failures]
     trace_of = _trace_ids(columns)
-    names = ("iteration", "outcome", "due", "started", "ended", "idle", "failure")
-    lists = [getattr(columns, name).tolist() for name in names]
-    for iteration, outcome, due, started, ended, idle, failure in zip(*lists, strict=True):
-        error = errors.get(failure, _NO_ERROR)
-        ran = outcome in _RAN
-        yield IterationRow(
-            number,
-            iteration,
-            _WORDS[outcome],
-            due,
-            started if ran else None,
-            ended if ran else None,
-            idle,
-            *error[:2],
-            trace_of(iteration, ""),
-            worker,
-            (started if ran else due) < warmup_ns,
-        )
+    return map(
+        IterationRow._make,
+        zip(
+            repeat(number),
+            iterations,
+            map(_WORDS.__getitem__, outcomes),
+            *(dues, starts, ends, idles),
+            (etype for etype, _, _ in texts),
+            (message for _, message, _ in texts),
+            (trace_of(iteration, "") for iteration in iterations),
+            repeat(worker),
+            (begun < warmup_ns).tolist(),
+            *others,
+        ),
+    )
 
 
 def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
@@ -236,3 +241,13 @@ def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
         one = digits[32 * at : 32 * at + 32]
         found[number] = f"{one[:8]}-{one[8:12]}-{one[12:16]}-{one[16:20]}-{one[20:]}"
     return found.get
+
+
+def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
+    """By workload: the instant t0, seconds since 1970-01-01 UTC; 0 where it never began."""
+    found = {
+        record["workload"]: float(record["t0_at"])
+        for record in directory.decisions()
+        if record.get("do") == "start"
+    }
+    return tuple(found.get(number, 0.0) for number in range(workloads))

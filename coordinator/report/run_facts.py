@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING, Report
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import FORMAT, summary_of
-from osbench.coordinator.storage.timeline_file import read_timeline
-
-#: States of a run: a coordinator holds it; it has its summary; it ended without one.
-RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"
+from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timeline, summary_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +21,7 @@ class RunFacts:
     directory: RunDirectory
     #: run.json: what was asked.
     manifest: Mapping[str, Any]
-    #: As docs/results.schema.json; of a run that is not finished the numbers so far.
+    #: `report` as a JSON object, as it was stored.
     summary: Mapping[str, Any]
     #: See `report.timeline`; None where the run has none.
     timeline: Mapping[str, Any] | None
@@ -36,6 +34,11 @@ class RunFacts:
     def run_id(self) -> str:
         """The run's id."""
         return self.directory.path.name
+
+    @cached_property
+    def report(self) -> Report:
+        """The report; of a run that is not finished the numbers so far. Raises DamagedRun."""
+        return Report.from_json(self.summary)
 
 
 def read_facts(directory: RunDirectory) -> RunFacts:
@@ -67,7 +70,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """The summary of a run that has no numbers."""
     return {
-        "format": FORMAT,
+        "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,
         "task": manifest["task"],
         "description": manifest["description"],

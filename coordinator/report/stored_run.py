@@ -17,11 +17,14 @@ from osbench.common.plugin.exporter import (
     IterationRow,
     RunSnapshot,
 )
-from osbench.common.protocol.blocks import Columns
-from osbench.coordinator.report.iterations import counted, iterations
+from osbench.common.protocol.columns import Columns
+from osbench.coordinator.report.foreign_results import foreign_results
+from osbench.coordinator.report.iterations import counted, iterations, starts
+from osbench.coordinator.report.model.model import Report, WorkloadReport
+from osbench.coordinator.report.model.time_figures import TimeFigures
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, bounds_of
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.sources.otlp import to_otlp
 
@@ -37,13 +40,14 @@ class StoredRun(ExportedRun):
 
     def __init__(self, directory: RunDirectory, summary: Mapping[str, Any]) -> None:
         self.directory = directory
-        self.at = datetime.fromisoformat(summary["finished_at"]).timestamp()
+        self.report = Report.from_json(summary)
+        self.at = datetime.fromisoformat(str(self.report.finished_at)).timestamp()
         self.summary = summary
-        self.t0_at = starts(directory, len(summary["workloads"]))
+        self.t0_at = starts(directory, len(self.report.workloads))
 
     def rows(self) -> Iterator[IterationRow]:
         """Every iteration that ended or was dropped, once."""
-        return iterations(self.directory, self.summary)
+        return iterations(self.directory, self.report)
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
         """Counted from the rows, once."""
@@ -57,21 +61,19 @@ class StoredRun(ExportedRun):
 
     def rally_results(self) -> list[dict[str, Any]]:
         """What Rally makes of its own JSON before it exports that."""
-        from osbench.coordinator.report.rally import rally_results  # noqa: PLC0415 - it reads runs
-
-        return rally_results.of(self.directory, self.summary)
+        return foreign_results("rally").task_results(self.directory, self.report)
 
     @cached_property
     def _durations(self) -> list[dict[str, DurationCounts]]:
         timeline = read_timeline(self.directory)
         if timeline is not None and timeline["complete"]:
-            return durations_of(timeline, self.summary)
+            return durations_of(timeline, self.report)
         # runs of older releases have none
         return self._counted()
 
     def _counted(self) -> list[dict[str, DurationCounts]]:
-        workloads = self.summary["workloads"]
-        warmups = [int(one["warmup"]["seconds"] * 1e9) for one in workloads]
+        workloads = self.report.workloads
+        warmups = [int(one.warmup.seconds * 1e9) for one in workloads]
         found = [{name: LatencyMatrix(1) for name in DURATIONS} for _ in workloads]
         for number, _, columns, _ in counted(self.directory):
             if 0 <= number < len(found):
@@ -91,26 +93,14 @@ class LiveRun(RunSnapshot):
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
         """What the checkpoint has counted."""
-        return durations_of(self._timeline, self.summary)
+        return durations_of(self._timeline, Report.from_json(self.summary))
 
 
-def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
-    """By workload: the instant t0, seconds since 1970-01-01 UTC; 0 where it never began."""
-    found = {
-        record["workload"]: float(record["t0_at"])
-        for record in directory.decisions()
-        if record.get("do") == "start"
-    }
-    return tuple(found.get(number, 0.0) for number in range(workloads))
-
-
-def durations_of(
-    timeline: Mapping[str, Any], summary: Mapping[str, Any]
-) -> list[dict[str, DurationCounts]]:
+def durations_of(timeline: Mapping[str, Any], report: Report) -> list[dict[str, DurationCounts]]:
     """By workload and kind what a timeline has counted so far."""
     return [
         _by_kind({name: LatencyMatrix.from_dict(one[name]) for name in DURATIONS}, workload)
-        for one, workload in zip(timeline["workloads"], summary["workloads"], strict=True)
+        for one, workload in zip(timeline["workloads"], report.workloads, strict=True)
     ]
 
 
@@ -123,18 +113,17 @@ def _add(kinds: Mapping[str, LatencyMatrix], columns: Columns, warmup_ns: int) -
 
 
 def _by_kind(
-    matrices: Mapping[str, LatencyMatrix], workload: Mapping[str, Any]
+    matrices: Mapping[str, LatencyMatrix], workload: WorkloadReport
 ) -> dict[str, DurationCounts]:
-    latency = workload["latency"]
     times = {
-        "service": latency["service"]["ok"],
-        "response": latency["response"]["ok"],
-        "start_lag": workload["start_lag"],
+        "service": workload.times("service"),
+        "response": workload.times("response"),
+        "start_lag": workload.start_lag,
     }
     return {name: _counts(matrices[name], times[name]) for name in DURATIONS}
 
 
-def _counts(matrix: LatencyMatrix, times: Mapping[str, Any]) -> DurationCounts:
+def _counts(matrix: LatencyMatrix, times: TimeFigures) -> DurationCounts:
     """`times` has the exact mean, from which the sum follows."""
     sums = matrix.summed()
     used = np.flatnonzero(sums)
@@ -142,5 +131,5 @@ def _counts(matrix: LatencyMatrix, times: Mapping[str, Any]) -> DurationCounts:
     return DurationCounts(
         upper_ns=np.ceil(upper).astype(np.int64).tolist(),
         counts=sums[used].tolist(),
-        sum_s=(times["mean"] or 0.0) * times["count"],
+        sum_s=times.sum_s,
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.report.run_report import RunReport
+from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.load_profile import LoadProfile
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.statistics.latency_matrix import (
@@ -30,9 +30,9 @@ SPOILT_SHARE = 0.1
 
 
 def to_timeline(
-    report: RunReport, summary: Mapping[str, Any], lag_limit_s: float
+    report: RunOutcome, summary: Mapping[str, Any], lag_limit_s: float
 ) -> dict[str, Any]:
-    """The document that `storage.timeline_file` keeps; `summary` becomes part of it."""
+    """The document that `storage.run_documents` keeps; `summary` becomes part of it."""
     return {
         "at": report.finished_at,
         "summary": dict(summary),

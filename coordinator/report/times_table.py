@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain
+from osbench.coordinator.report.action_order import SHOWN, by_time, naming_advice
 from osbench.coordinator.report.findings.own_lateness import lateness_note
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
+from osbench.coordinator.report.model.workload_parts import OwnLateness
 from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Columns: heading, key, whether it is a percentile.
@@ -26,15 +29,16 @@ _COLUMNS = (
 _MARK = "*"
 #: Of percentiles that hold lateness of the generator.
 _LATE = "~"
+_NOT_LATE = OwnLateness()
 #: Least width of the column of names.
 _NAMES = 13
 
 
-def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
+def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
     """The lines; a name that leaves no room for its times in `width` has a line of its own."""
-    own = workload.get("own_lateness") or {}
-    late = {f"{own['of']} time": own} if own else {}
-    rows = [(name, _cells(times, late.get(name, {}))) for name, times in _rows(workload)]
+    own = workload.own_lateness
+    late = {f"{own.of} time": own} if own else {}
+    rows = [(name, _cells(times, late.get(name, _NOT_LATE))) for name, times in _rows(workload)]
     # the mark of an exception is outside the column, so that digits stay aligned
     heads = ["count", *(f"{head} " if marked else head for head, _, marked in _COLUMNS)]
     columns = zip(heads, *(cells for _, cells in rows), strict=True)
@@ -46,7 +50,11 @@ def times_lines(workload: Mapping[str, Any], width: int) -> Iterator[Text]:
         if cell_len(name) > names:
             yield Text(name)
         yield Text(_line("" if cell_len(name) > names else name, names, cells, widths))
-    notes = [(name, times.get("ci_note")) for name, times in _rows(workload)]
+    if left := max(0, len(workload.actions) - SHOWN):
+        yield Text(f"and {count(left, 'action')} more; shown: those that took most time in all")
+    if advice := naming_advice(workload.actions):
+        yield Text(advice, style="italic")
+    notes = [(name, times.ci_note) for name, times in _rows(workload)]
     of, note = next((one for one in notes if one[1]), ("", None))
     if note:
         note = note if of == notes[0][0] else f"{of.strip()}: {note}"
@@ -61,46 +69,49 @@ def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) ->
     return " ".join([f"{name}{' ' * (names - cell_len(name))}", *parts]).rstrip()
 
 
-def _rows(workload: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
     """What the table shows, in order; failures under what succeeded, if any."""
-    latency = workload["latency"]
-    yield from _state_rows("service time", latency["service"])
-    yield from _state_rows("response time", latency["response"])
-    yield "start lag", workload["start_lag"]
-    for path, timings in workload["actions"].items():
+    yield from _state_rows("service time", workload.latency.service)
+    yield from _state_rows("response time", workload.latency.response)
+    yield "start lag", workload.start_lag
+    paths = list(workload.actions)
+    if len(paths) > SHOWN:
+        paths = by_time(workload.actions)[:SHOWN]
+    for path in paths:
+        timings = workload.actions[path]
         depth = path.count(NESTED)
         name = plain(path.split(NESTED)[-1], 80)
         yield from _state_rows(f"{'  ' * depth}{'> ' if depth else ''}{name}", timings)
 
 
-def _state_rows(name: str, timings: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield name, timings["ok"]
+def _state_rows(name: str, timings: ByState) -> Iterator[tuple[str, TimeFigures]]:
+    yield name, timings.ok
     indent = " " * (len(name) - len(name.lstrip(" >")))
-    for state in ("failed", "timed_out"):
-        if timings[state]["count"]:
-            yield f"{indent}  {state.replace('_', ' ')}", timings[state]
+    for word, times in (("failed", timings.failed), ("timed out", timings.timed_out)):
+        if times.count:
+            yield f"{indent}  {word}", times
 
 
-def _cells(times: Mapping[str, Any], late: Mapping[str, Any]) -> list[str]:
+def _cells(times: TimeFigures, late: OwnLateness) -> list[str]:
     cells = [_cell(times, key, percent, late) for _, key, percent in _COLUMNS]
-    return [count(times["count"]), *cells]
+    return [count(times.count), *cells]
 
 
-def _cell(times: Mapping[str, Any], key: str, is_percentile: bool, late: Mapping[str, Any]) -> str:
-    text = duration(times[key])
+def _cell(times: TimeFigures, key: str, is_percentile: bool, late: OwnLateness) -> str:
+    text = duration(times.percentile(key))
     if not is_percentile:
         return text
-    if late.get(key) is not None:
+    if late.percentile(key) is not None:
         return f"{text}{_LATE}"
     return f"{text}{_MARK if _is_exception(times, key) else ' '}"
 
 
-def _is_exception(times: Mapping[str, Any], key: str) -> bool:
-    if not times["count"] or _has_bounds(times, key):
+def _is_exception(times: TimeFigures, key: str) -> bool:
+    if not times.count or _has_bounds(times, key):
         return False
     return any(_has_bounds(times, other) for _, other, percentile in _COLUMNS if percentile)
 
 
-def _has_bounds(times: Mapping[str, Any], key: str) -> bool:
-    interval = times["ci"][key]
+def _has_bounds(times: TimeFigures, key: str) -> bool:
+    interval = times.ci.get(key)
     return interval is not None and interval[1] is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns
 from osbench.common.task import ABORT_OVER_S
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.statistics.windows import Windows

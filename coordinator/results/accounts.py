@@ -21,8 +21,8 @@ from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.messages import Block, Will
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.results.ledger import BEYOND, Ledger
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.merging import groups, join
-from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -58,6 +58,8 @@ class Accounts:
         self.results: dict[int, WorkloadResults] = {}
         #: When the load of a workload began, seconds since 1970, Redis time.
         self.t0_at: dict[int, float] = {}
+        #: The host and boot of who began each load, and t0 on its monotonic clock, nanoseconds.
+        self.anchors: dict[int, tuple[str, int]] = {}
         #: How the load of a workload was changed while it went on, oldest first.
         self.changes: defaultdict[int, list[LoadChange]] = defaultdict(list)
         #: Workloads whose ledger is closed.
@@ -78,6 +80,7 @@ class Accounts:
             "cut": self._cut,
             "lost": self._lose,
             "heard": self._hear,
+            "missing": self._miss,
             "again": self._again,
             "will": self._will,
             "drop": self._drop,
@@ -91,6 +94,8 @@ class Accounts:
         for member in self.memberships.values():
             if member.lost:
                 results.ledger.lost(member.name)
+            if member.damaged:
+                results.ledger.damaged(member.name)
 
     @property
     def _ledgers(self) -> list[Ledger]:
@@ -167,6 +172,8 @@ class Accounts:
     def _start(self, record: Record) -> None:
         workload, t0_at = int(record["workload"]), float(record["t0_at"])
         self.t0_at[workload] = t0_at
+        # older journals have none
+        self.anchors[workload] = (str(record.get("boot", "")), int(record.get("t0_ns", 0)))
         if workload in self.results:
             self.results[workload].t0_at = t0_at
 
@@ -211,6 +218,19 @@ class Accounts:
         member.lost = False
         for ledger in self._ledgers:
             ledger.heard(member.name)
+
+    def _miss(self, record: Record) -> None:
+        """Blocks that were acknowledged are not on disk: they will not come again."""
+        member = self.memberships[record["mid"]]
+        for number in record["numbers"]:
+            if not member.has(int(number)):
+                member.note(int(number))
+        self._damage(member)
+
+    def _damage(self, member: Membership) -> None:
+        member.damaged = True
+        for ledger in self._ledgers:
+            ledger.damaged(member.name)
 
     def _again(self, record: Record) -> None:
         member = self.memberships[record["mid"]]
@@ -284,7 +304,8 @@ class Accounts:
                     for block in blocks:
                         yield from self._count([block])
                     return
-                problem, member.damaged = str(error), True
+                problem = str(error)
+                self._damage(member)
                 results.refused += 1
         elif workload >= 0:
             self.refused += len(blocks)
@@ -310,15 +331,18 @@ class Accounts:
 
     # what lies on disk
 
-    def fold(self, directory: RunDirectory) -> None:
+    def fold(
+        self, directory: RunDirectory, seen: Callable[[Record], None] = lambda record: None
+    ) -> None:
         """Apply all records and take all blocks of a run directory, in the order of the live run.
 
-        Raises DamagedRun if one of them is damaged.
+        `seen` gets each record, too. Raises DamagedRun if one of them is damaged.
         """
         for entry in directory.replay():
             try:
                 if entry.record is not None:
                     self.apply(entry.record)
+                    seen(entry.record)
                 self.take([Block.parse(_with_text_keys(body)) for body in entry.bodies])
             except _MALFORMED as error:
                 reason = f"{type(error).__name__}: {error}"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.protocol.messages import Heartbeat
+from osbench.coordinator.results.worker_figures import WorkerFigures
 
 #: Share of a host's cores in use from which it is full.
 FULL = 0.95
@@ -125,18 +125,18 @@ class HostUse:
         return max(0.0, self.used - self.ours)
 
 
-def host_uses(workers: Sequence[Mapping[str, Any]]) -> list[HostUse]:
-    """The hosts whose use is known, from the workers of an outcome; the fullest first."""
-    by_host: dict[str, list[Mapping[str, Any]]] = {}
+def host_uses(workers: Sequence[WorkerFigures]) -> list[HostUse]:
+    """The hosts whose use is known, from the workers of a workload; the fullest first."""
+    by_host: dict[str, list[WorkerFigures]] = {}
     for worker in workers:
-        if worker.get("cores") and worker.get("cores_used") is not None:
-            by_host.setdefault(str(worker["host"]), []).append(worker)
+        if worker.cores and worker.cores_used is not None:
+            by_host.setdefault(worker.host, []).append(worker)
     found = [
         HostUse(
             host=host,
-            cores=max(int(one["cores"]) for one in here),
-            used=sum(float(one["cores_used"]) for one in here) / len(here),
-            ours=sum(float(one["cpu_mean"] or 0.0) for one in here),
+            cores=max(one.cores or 0 for one in here),
+            used=sum(one.cores_used or 0.0 for one in here) / len(here),
+            ours=sum(one.cpu_mean or 0.0 for one in here),
         )
         for host, here in by_host.items()
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import kind_of
-from osbench.common.protocol.blocks import Failure
+from osbench.common.protocol.columns import Failure
 
 #: Exception type, message and traceback.
 Texts = tuple[str, str, str]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Columns
-from osbench.coordinator.results.examples.failed_iterations import FailedIterations
+from osbench.common.protocol.columns import Columns
+from osbench.coordinator.results.examples import FailedIterations
 from osbench.coordinator.statistics.latency_matrix import Extent, LatencyMatrix, buckets_of
 
 Ints = NDArray[np.int64]

@@ -37,6 +37,13 @@ class _Holding:
     #: Granted here while they were open elsewhere.
     again: Intervals = field(default_factory=Intervals)
     lost: bool = False
+    #: Some of its blocks cannot be read, or are nowhere: what is open may have ended.
+    damaged: bool = False
+
+    @property
+    def suspect(self) -> bool:
+        """Its open numbers may never be reported."""
+        return self.lost or self.damaged
 
     def take(self, numbers: Iterable[Interval]) -> Intervals:
         """Those of some numbers that were open; they are so no more."""
@@ -95,24 +102,24 @@ class Ledger:
 
     @property
     def decided(self) -> int:
-        """Settled numbers and those that lost members alone have: nothing is started for them."""
+        """Settled numbers and those that suspect members alone have: none is started again."""
         return self.settled + len(self._suspect())
 
     def gone(self, after: int, until: int) -> int:
-        """Numbers above `after`, up to `until`, that lost members alone have."""
+        """Numbers above `after`, up to `until`, that suspect members alone have."""
         return len(self._suspect().within(after + 1, until + 1))
 
     def _suspect(self) -> Intervals:
         found = Intervals()
         for held in self._held.values():
-            if held.lost:
+            if held.suspect:
                 found.update(held.open)
         if found:
             found.subtract(self._settled.intersection(found))
             found.subtract(self.pool)
             found.subtract(self._placing)
             for held in self._held.values():
-                if not held.lost:
+                if not held.suspect:
                     found.subtract(held.open)
         return found
 
@@ -204,10 +211,6 @@ class Ledger:
     def held(self, member: str) -> Intervals:
         """All numbers that a member has open."""
         return self._held.get(member, _Holding()).open.copy()
-
-    def lost_from(self, member: str) -> int:
-        """Numbers that are lost and that a member may have started."""
-        return len(self._lost.intersection(self.held(member)))
 
     def _elsewhere(self, member: str, numbers: Iterable[Interval]) -> Intervals:
         """Those of some numbers that are open at another member."""
@@ -319,6 +322,10 @@ class Ledger:
     def heard(self, member: str) -> None:
         """A lost member is there again."""
         self._held.setdefault(member, _Holding()).lost = False
+
+    def damaged(self, member: str) -> None:
+        """Blocks of this member cannot be had: what they tell stays open until the end."""
+        self._held.setdefault(member, _Holding()).damaged = True
 
     def again(self, member: str) -> None:
         """What a member has open may be started by others, too: the workload is idempotent.

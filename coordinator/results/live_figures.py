@@ -122,9 +122,8 @@ class LiveFigures:
         )
 
     def _criteria(self) -> tuple[CriterionState, ...]:
-        statistics = self._results.statistics
         # a search breaks its criteria on purpose
-        if not statistics.ran or self._results.trials is not None:
+        if self._results.trials is not None:
             return ()
         return tuple(
             CriterionState(

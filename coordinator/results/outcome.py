@@ -6,21 +6,20 @@ of the run directory in addition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.contexts.history import ContextRecord
 from osbench.coordinator.hooks.executor import HookReport
-from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.core_use import CpuProfile
 from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.search.trials import SearchOutcome
-from osbench.coordinator.results.stages.stage_statistics import StageFigures
+from osbench.coordinator.results.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 
@@ -41,6 +40,8 @@ class WorkloadOutcome:
     subtask_tags: tuple[str, ...] = ()
     description: str = ""
     runner: Named
+    #: Addresses that its arguments name, as scheme, host and port.
+    targets: tuple[str, ...] = ()
     #: Its virtual users are coroutines of an event loop, not threads.
     coroutines: bool = False
     #: The load has started.
@@ -63,8 +64,8 @@ class WorkloadOutcome:
     charts: Charts = field(default_factory=Charts)
     #: Outputs and errors that were left out because they were too large.
     too_large: int = 0
-    #: One mapping with JSON values for each worker process that took part.
-    workers: tuple[Mapping[str, Any], ...] = ()
+    #: Worker processes that took part.
+    workers: tuple[WorkerFigures, ...] = ()
     #: What happened over time: CPU of workers, the load asked for (`Runner.asked`), marks.
     cpu: CpuProfile = field(default_factory=CpuProfile)
     asked: tuple[tuple[float, float], ...] = ()

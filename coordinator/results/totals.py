@@ -58,7 +58,7 @@ class Offered:
     """How the load was offered, against what was asked."""
 
     #: Seconds from t0 to the end of the last iteration.
-    duration_s: float
+    duration_s: float = 0.0
     #: Closed runners: virtual users asked for, and the share of the asked user-seconds that
     #: were not spent waiting for work; None for open runners.
     concurrency: int | None = None
@@ -131,7 +131,7 @@ class Tracing:
     """What profiling did in a workload."""
 
     #: "on", or why not: "switched off", "no key", "store not redis://".
-    state: str
+    state: str = ""
     #: Iterations with a trace id.
     traced: int = 0
     sample_rate: float = 1.0

@@ -13,18 +13,16 @@ from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.blocks import Columns, Failure, decode_rows
+from osbench.common.protocol.columns import Columns, Failure, decode_rows, select
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.abort_rule import AbortRule
-from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.ledger import Ledger
-from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
-from osbench.coordinator.results.stages.load_change import LoadChange
-from osbench.coordinator.results.stages.stage_statistics import StageStatistics
-from osbench.coordinator.results.users.user_lives import read_events
-from osbench.coordinator.results.users.user_register import UserRegister
+from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.results.workload_users import UserRegister, read_events
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 #: Characters of a failure that are kept; workers of ours send no more.
@@ -97,9 +95,12 @@ class WorkloadResults:
     def judge(self) -> tuple[Verdict, ...]:
         """The verdict of each SLA criterion, then that of the rule to abort, if there is one.
 
-        A search has one verdict: its trials have the criteria.
+        A search has one verdict: its trials have the criteria. Under load there is none before the
+        first iteration has ended.
         """
         trials, sla = self.trials, self.sla
+        if not self.statistics.ran and not self.ledger.closed:
+            return ()
         found = sla.judge(self.statistics) if trials is None else (trials.verdict(),)
         return found if self.abort is None else (*found, self.abort.verdict())
 

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 
 from osbench.common.histogram import Histogram
 from osbench.common.outcomes import DROP_REASONS, Outcome
-from osbench.common.protocol.blocks import Columns, Failure
+from osbench.common.protocol.columns import Columns, Failure
 from osbench.coordinator.results.error_groups import ErrorGroups
-from osbench.coordinator.results.examples.exemplars import Exemplars
-from osbench.coordinator.results.examples.failed_iterations import ErrorExample
+from osbench.coordinator.results.examples import ErrorExample, Exemplars
 from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
 from osbench.coordinator.results.load_profile import LoadProfile, arrival_window
-from osbench.coordinator.results.requests.workload_requests import WorkloadRequests
-from osbench.coordinator.results.users.soft_checks import SoftChecks
-from osbench.coordinator.results.users.user_lives import UserLives
-from osbench.coordinator.statistics.action_paths import name_paths
-from osbench.coordinator.statistics.groups import grouped
+from osbench.coordinator.results.soft_checks import SoftChecks
+from osbench.coordinator.results.workload_requests import WorkloadRequests
+from osbench.coordinator.results.workload_users import UserLives
+from osbench.coordinator.statistics.action_paths import grouped, name_paths
 
 Ints = NDArray[np.int64]
 

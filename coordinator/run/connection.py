@@ -67,26 +67,8 @@ def connected(
     Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit,
     StoreMissing where it is not there, KeyboardInterrupt after an interrupt.
     """
-    url = conf.messaging.redis_url
-    if url:
-        patient = partial(_none, interrupts)
-        shared = Keyring.load(conf.security.key_file)
-        timeout_s = conf.messaging.redis_timeout_s
-        wait_until_there(partial(check, connect(url, timeout_s), url), LOG.warning, wait_s, patient)
-        if conf.messaging.broker_url:
-            # Celery takes a while to import, and local mode begins without it
-            from osbench.common.protocol import broker  # noqa: PLC0415 - see above
-
-            look = partial(broker.check, conf.messaging.broker_url, timeout_s)
-            wait_until_there(look, LOG.warning, wait_s, patient)
-        yield Connection(
-            redis_url=url,
-            broker_url=conf.messaging.broker_url or url,
-            other_broker=conf.messaging.broker_url,
-            keyring=shared,
-            local=False,
-            check=_nothing_of_ours,
-        )
+    if conf.messaging.redis_url:
+        yield _shared(conf, wait_s, partial(_none, interrupts))
         return
     with LocalMode(
         conf,
@@ -99,12 +81,38 @@ def connected(
     ) as local:
         local.interrupts = interrupts
         local.start_workers()
-        yield Connection(
-            redis_url=local.redis_url,
-            broker_url=local.broker_url,
-            keyring=local.keyring,
-            local=True,
-            check=local.check,
-            explained=local.explained,
-            keep_in=local.keep_in,
-        )
+        yield _own(local)
+
+
+def _shared(conf: cfg.ConfigOpts, wait_s: float, patient: Callable[[], bool]) -> Connection:
+    """The shared servers of the configuration, which are waited for while `patient` is true."""
+    url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
+    keyring = Keyring.load(conf.security.key_file)
+    timeout_s = conf.messaging.redis_timeout_s
+    wait_until_there(partial(check, connect(url, timeout_s), url), LOG.warning, wait_s, patient)
+    if broker_url:
+        # Celery takes a while to import, and local mode begins without it
+        from osbench.common.protocol import broker  # noqa: PLC0415 - see above
+
+        look = partial(broker.check, broker_url, timeout_s)
+        wait_until_there(look, LOG.warning, wait_s, patient)
+    return Connection(
+        redis_url=url,
+        broker_url=broker_url or url,
+        other_broker=broker_url,
+        keyring=keyring,
+        local=False,
+        check=_nothing_of_ours,
+    )
+
+
+def _own(local: LocalMode) -> Connection:
+    return Connection(
+        redis_url=local.redis_url,
+        broker_url=local.broker_url,
+        keyring=local.keyring,
+        local=True,
+        check=local.check,
+        explained=local.explained,
+        keep_in=local.keep_in,
+    )

@@ -9,17 +9,18 @@
 4. `replace`: a free worker takes its place, such as the new process that the supervisor of its host
    starts.
 
-`WorkloadRun.record_lost` reports the loss and counts its users as missing.
+`run_history.py` makes sentences, marks and missing users of the records that are written here.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.run.workload_workers import WorkloadWorkers
+from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
 
 LOG = logging.getLogger(__name__)
 
@@ -30,9 +31,8 @@ class Failover:
     def __init__(self, services: RunServices) -> None:
         self._services = services
 
-    def detect(self) -> list[WorkerHandle]:
-        """See which workers are lost, heard again, or have left; returns those lost now."""
-        lost = []
+    def detect(self) -> None:
+        """See which workers are lost, heard again, or have left."""
         for worker in self._services.pool.workers.values():
             if worker.state is WorkerState.LEFT:
                 continue
@@ -40,28 +40,38 @@ class Failover:
                 worker.left()
             elif worker.present and worker.silence_s >= self._services.limits.lost_after_s:
                 self._declare_lost(worker)
-                lost.append(worker)
             elif worker.state is WorkerState.LOST and not worker.silence_s and worker.session:
                 LOG.warning("worker %s is heard again and goes on", worker.name)
-                self._services.port.decide([{"do": "heard", "mid": worker.mid}])
+                at_s = self._services.load_clock.elapsed_s(worker.workload)
+                self._services.port.decide([{"do": "heard", "mid": worker.mid, "at_s": at_s}])
                 worker.found()
-        return lost
 
     def _declare_lost(self, worker: WorkerHandle) -> None:
+        lost: dict[str, Any] = {"do": "lost", "mid": worker.mid}
+        # nothing is told of a worker that had said that it leaves
         if not worker.gone:
             LOG.warning(
                 "worker %s was silent for %.1f s and is declared lost",
                 worker.name,
                 worker.silence_s,
             )
-        again = {"do": "again", "mid": worker.mid}
-        self._services.port.decide([{"do": "lost", "mid": worker.mid}, again])
+            silence = {"silent_s": worker.silence_s, "users": worker.share}
+            lost.update(self._described(worker, worker.workload), **silence)
+        self._services.port.decide([lost, {"do": "again", "mid": worker.mid}])
         worker.declare_lost()
+
+    def _described(self, worker: WorkerHandle, workload: int) -> dict[str, Any]:
+        """An instant of a workload, and names of a worker for people."""
+        at_s, beat = self._services.load_clock.elapsed_s(workload), worker.beat
+        known = {"host": beat.host, "pid": beat.pid, "label": beat.label}
+        return {"workload": workload, "at_s": at_s, **known}
 
     def replace(self, workers: WorkloadWorkers) -> None:
         """Take free workers in place of those that are lost or leave. Raises StoreAway."""
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
             LOG.warning("worker %s replaces one that was lost or left", worker.name)
+            described = self._described(worker, workers.workload)
+            self._services.port.decide([{"do": "joined", "mid": worker.mid, **described}])
             workers.add(worker)
 
     def invite(self, workloads: Iterable[WorkloadWorkers]) -> None:
@@ -69,12 +79,3 @@ class Failover:
         pool = self._services.pool
         lacking = sum(max(0, workers.lacking) for workers in workloads)
         pool.invite(max(0, lacking - len(pool.idle)))
-
-
-def loss_sentence(worker: WorkerHandle, silent_from_s: float, elapsed_s: float) -> str:
-    """What the report says of a lost worker; both instants in seconds after t0."""
-    what = f"worker {worker.beat.host}:{worker.beat.pid} fell silent"
-    if elapsed_s < 0:
-        return f"{what} before the load"
-    later_s = elapsed_s - silent_from_s
-    return f"{what} {silent_from_s:.0f} s into the load and was declared lost {later_s:.0f} s later"

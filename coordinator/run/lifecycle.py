@@ -7,7 +7,7 @@ was done is not done again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from osbench.common.errors import (
     DamagedRun,
     DirectoryRemoved,
     FleetError,
+    OlderCopy,
     OsbenchError,
     StorageError,
     StoreAway,
@@ -25,12 +26,13 @@ from osbench.common.plugin.runner import SearchingRunner
 from osbench.common.ports import clock as time
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
-from osbench.coordinator.report.run_report import RunReport
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.report_section import plan_section
+from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.search.trials import Trials
-from osbench.coordinator.results.stages.stage_statistics import StageStatistics
+from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.run import disturbances, release
@@ -43,12 +45,9 @@ from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure, resumable
-from osbench.coordinator.storage.manifest import describe
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.sizing_file import load_sizing, task_digest
-from osbench.coordinator.storage.summary_file import write_summary
-from osbench.coordinator.storage.timeline_file import write_timeline
+from osbench.coordinator.storage.run_documents import describe, write_summary, write_timeline
 from osbench.coordinator.traces.collection.trace_collection import collect_traces
 
 LOG = logging.getLogger(__name__)
@@ -62,6 +61,8 @@ class Run:
         self._ui = ui
         self._status = RunStatus()
         self._resumed = False
+        #: When loads began, Redis time in seconds since 1970, by workload.
+        self._starts: Mapping[int, float] = {}
         #: Why the run ends before its time, and can be resumed.
         self._cut_off: OsbenchError | None = None
 
@@ -110,7 +111,7 @@ class Run:
             begin()
             connection.keep_in(directory.path)
             report = self._connected(connection, directory, started_at)
-            summary = to_json(report)
+            summary = measured(report).to_json()
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
             try:
                 write_timeline(directory, {"complete": True, **document}, sync=True)
@@ -152,18 +153,24 @@ class Run:
 
     def _stays_resumable(self, error: BaseException) -> bool:
         """What is on disk is worth another try."""
+        # the run itself goes on elsewhere, or from its own files
+        if isinstance(error, OlderCopy):
+            return False
         accident = not isinstance(error, OsbenchError | KeyboardInterrupt)
-        return self._waits(error) or accident
+        # a load that had begun is to have its report, whatever ended this try
+        begun = self._resumed or bool(self._starts)
+        return self._waits(error) or accident or (begun and not isinstance(error, DirectoryRemoved))
 
     def _connected(
         self, connection: Connection, directory: RunDirectory, started_at: float
-    ) -> RunReport:
+    ) -> RunOutcome:
         plan, status, begun = self._plan, self._status, time.monotonic()
 
         def on_context(what: str, done: int, planned: int) -> None:
             self._ui.progress(contexts_at(what, done, planned, time.monotonic() - begun))
 
         services = open_services(plan, connection, directory, on_context)
+        self._starts = services.accounts.t0_at
         try:
             builder, load = self._loaded(services, connection, directory, started_at)
             load.await_spans()
@@ -205,9 +212,8 @@ class Run:
         plan, status, accounts = self._plan, self._status, services.accounts
         for one in plan.workloads:
             accounts.register(one.number, _results_of(one, plan))
-        accounts.fold(directory)
+        accounts.fold(directory, services.history.apply)
         earlier = EarlierRun(directory, accounts)
-        status.losses += earlier.notes.losses
         disturbances.restore(services, earlier.notes)
         services.channel.tend()
         services.port.decide([{"do": "open", "run": plan.run_id, "epoch": accounts.epoch + 1}])
@@ -221,7 +227,7 @@ class Run:
             tags=plan.tags,
             started_at=started_at,
             lag_limit_s=plan.conf.benchmark.lag_limit_s,
-            sizing=load_sizing(plan.conf.data_dir, task_digest(plan.task)),
+            plan_section=plan_section(plan.task, plan.conf.data_dir),
         )
         load = RunLoad(plan, services, status, self._ui, builder, earlier, self._waits)
         load.run(private=connection.local)

@@ -12,14 +12,15 @@ from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover
+from osbench.coordinator.run.load_clock import LEAD_S
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.resumption.stall_watch import StallWatch
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.steering.rate_search import RateSearch
 from osbench.coordinator.run.steering.steering import Steering
-from osbench.coordinator.run.workload import LEAD_S, WorkloadRun
-from osbench.coordinator.transport.outages import Outages
+from osbench.coordinator.run.workload.workload_run import WorkloadRun
+from osbench.coordinator.transport.outages import Outage, Outages
 
 LOG = logging.getLogger(__name__)
 
@@ -57,17 +58,22 @@ class LoadLoop:
         status: RunStatus,
         failover: Failover,
         workloads: Sequence[WorkloadRun],
+        note: Callable[[], object],
     ) -> None:
+        """`note` writes down what another coordinator would not find in journal and blocks."""
         self._services = services
+        self._note = note
         self._status = status
         self._failover = failover
         self._workloads = tuple(workloads)
         self._steering = Steering(services)
-        self._searches = [RateSearch(services, one) for one in self._workloads if one.is_search]
+        self._searches = [
+            RateSearch(services, one) for one in self._workloads if one.runner.is_search
+        ]
         self._polled = self._read_at = self._restated = self._tended = 0.0
         #: Of a load that was resumed.
         self._stall: StallWatch | None = None
-        self._outages = Outages(status.losses, services.limits.patience_s)
+        self._outages = Outages(self._note_outage, services.limits.patience_s)
 
     def run(self, turned: Callable[[], None]) -> None:
         """Prepare, load, settle; returns when every iteration has its state.
@@ -112,7 +118,9 @@ class LoadLoop:
     def _load(self, turned: Callable[[], None]) -> None:
         running = list(self._workloads)
         while running:
-            for workload in [one for one in running if one.finished()]:
+            for workload in [one for one in running if one.ending.finished()]:
+                # one that is closed has no workers for another coordinator
+                self._note()
                 workload.settle()
                 running.remove(workload)
             try:
@@ -130,10 +138,10 @@ class LoadLoop:
     def _await_users(self) -> None:
         """Wait for virtual users that end by `on_stop`, and for what that came to."""
         now = time.monotonic()
-        longest_s = max(one.timeout_s or USERS_END_S for one in self._workloads)
+        longest_s = max(one.specification.timeout_s or USERS_END_S for one in self._workloads)
         # one that times out has ended, too, and workers tell of it a little later
         deadline = now + min(longest_s, USERS_END_S) + USERS_TOLD_S
-        while left := sum(one.users_to_end for one in self._workloads):
+        while left := sum(one.ending.users_to_end for one in self._workloads):
             if self._status.interruption.stops:
                 return
             if time.monotonic() > deadline:
@@ -218,15 +226,15 @@ class LoadLoop:
             workload.turn(poll=poll)
         if self._outages and not self._services.channel.broker_away_s:
             self._outages.broker_answers()
-            self._note_outages()
+            self._show_outages()
 
     def _between_reads_s(self, running: Sequence[WorkloadRun]) -> float:
-        if any(workload.hungry for workload in running):
+        if any(workload.shares.hungry for workload in running):
             return EAGER_S
         if running[0].elapsed() <= 0:
             return 0.02
         # where iterations are long, blocks are few: each can be read at once, if workers are few
-        scant = sum(workload.scant for workload in running)
+        scant = sum(workload.shares.scant for workload in running)
         return min(READ_S, EAGER_S * scant) if scant else READ_S
 
     def _receive(self, wait_s: float) -> None:
@@ -246,20 +254,20 @@ class LoadLoop:
             if arrival.problem:
                 LOG.warning("worker %s: %s", worker.name, arrival.problem)
                 worker.unreadable()
-            elif arrival.workload == worker.workload:
+            elif arrival.workload == worker.workload >= 0:
                 ledger = services.accounts.results[arrival.workload].ledger
                 dry = ledger.outstanding(worker.name) < worker.share
                 worker.measured(arrival.ran, arrival.busy_s, dry=dry)
 
     def _wait_for_store(self, error: StoreAway, running: Sequence[WorkloadRun]) -> None:
         self._outages.take(error)
-        self._note_outages()
+        self._show_outages()
         self._services.check()
         if self._status.interruption.stops:
             raise error
         self._outages.lose_patience(error, interrupted=self._status.interruption.drains)
         for workload in running:
-            workload.show()
+            workload.view.show()
         time.sleep(0.2)
 
     def _poll(self) -> None:
@@ -274,9 +282,7 @@ class LoadLoop:
             services.key_notes.look()
         services.pool.poll(relist=tends)
         services.clock.refresh()
-        for worker in self._failover.detect():
-            for workload in self._workloads:
-                workload.record_lost(worker)
+        self._failover.detect()
         self._failover.invite(
             workload.workers for workload in self._workloads if workload.wants_workers
         )
@@ -288,8 +294,13 @@ class LoadLoop:
         # those that have left, or are lost, still wait to hear what is on disk
         services.controls.change(services.pool.workers.values())
         self._outages.redis_answers()
-        self._note_outages()
+        self._show_outages()
 
-    def _note_outages(self) -> None:
+    def _show_outages(self) -> None:
         self._status.store_away = self._outages.servers
         self._status.redis_away = self._outages.redis
+
+    def _note_outage(self, server: Outage, lasted_s: float) -> None:
+        from_s = self._workloads[0].elapsed() - lasted_s
+        event = {"do": "outage", "server": server.server, "is_broker": server.is_broker}
+        self._services.port.decide([{**event, "from_s": from_s, "lasted_s": lasted_s}])

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from oslo_config import cfg
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.task import Subtask, Task, Workload
@@ -170,27 +171,7 @@ def plan_run(
         data = data_files(task)
     if user_data is None:
         user_data = user_files(task)
-    runners = [_runner(workload, plugins) for workload in task.workloads]
-    pairs = list(zip(task.workloads, runners, strict=True))
-    in_all = planned_in_all(
-        ((workload, runner.planned) for workload, runner in pairs), deployment, conf
-    )
-    plans = []
-    subtasks = (subtask for subtask in task.subtasks for _ in subtask.workloads)
-    for number, (subtask, (workload, runner)) in enumerate(zip(subtasks, pairs, strict=True)):
-        plans.append(
-            WorkloadPlan(
-                number=number,
-                subtask=subtask,
-                workload=workload,
-                scenario=plugins.scenario(workload.scenario),
-                sla_sources=tuple(plugins.find("sla", one.name).source for one in workload.sla),
-                runner=runner,
-                sampling=sampling(workload, deployment, conf, runner.planned, in_all),
-                data=data.get(number),
-                user_data=user_data.get(number),
-            )
-        )
+    plans = list(_plans(task, plugins, deployment, conf, data, user_data))
     groups = tuple(_groups(task, plans))
     return RunPlan(
         run_id=options.run_id or new_run_id(),
@@ -203,6 +184,35 @@ def plan_run(
         groups=groups,
         needs=needs([[one.asked for one in group] for group in groups]),
     )
+
+
+def _plans(
+    task: Task,
+    plugins: Plugins,
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    data: Mapping[int, DataFile],
+    user_data: Mapping[int, DataFile],
+) -> Iterator[WorkloadPlan]:
+    """The plan of each workload; sampling depends on the iterations of all of them."""
+    runners = [_runner(workload, plugins) for workload in task.workloads]
+    pairs = list(zip(task.workloads, runners, strict=True))
+    in_all = planned_in_all(
+        ((workload, runner.planned) for workload, runner in pairs), deployment, conf
+    )
+    subtasks = (subtask for subtask in task.subtasks for _ in subtask.workloads)
+    for number, (subtask, (workload, runner)) in enumerate(zip(subtasks, pairs, strict=True)):
+        yield WorkloadPlan(
+            number=number,
+            subtask=subtask,
+            workload=workload,
+            scenario=plugins.scenario(workload.scenario),
+            sla_sources=tuple(plugins.find("sla", one.name).source for one in workload.sla),
+            runner=runner,
+            sampling=sampling(workload, deployment, conf, runner.planned, in_all),
+            data=data.get(number),
+            user_data=user_data.get(number),
+        )
 
 
 def _runner(workload: Workload, plugins: Plugins) -> Runner:

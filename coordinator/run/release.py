@@ -61,7 +61,8 @@ def release(services: RunServices, patience_s: float) -> None:
             time.sleep(AWAY_S)
         workers = list(pool.workers.values())
         offered = [*invited, *(one.incarnation for one in workers)]
-        channel.close(offered)
+        left = [one.mid for one in workers if one.gone or one.membership.final]
+        channel.close(offered, left)
         for one in workers:
             if one.state is WorkerState.LOST:
                 pool.forget(one.incarnation)
@@ -77,7 +78,10 @@ def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
     services.channel.tend()
     # one of them may follow its offer at this moment
     controls.dismiss(invited)
-    while time.monotonic() < deadline:
+    ends = False
+    while not ends:
+        # one more after the time is over: who slept through it does not know what Redis lost then
+        ends = time.monotonic() >= deadline
         workers = list(pool.workers.values())
         controls.restate(workers)
         controls.change(workers, over=True)

@@ -21,9 +21,8 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.dispatch.dispatcher import Dispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
-from osbench.coordinator.hooks.executor import HookExecutor
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.model.measure import measured
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.run import release
@@ -36,10 +35,11 @@ from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.specification import specify
 from osbench.coordinator.run.status import RunStatus
-from osbench.coordinator.run.stop_rules import StopRules
-from osbench.coordinator.run.workload import WorkloadRun
-from osbench.coordinator.run.workload_outcome import outcome_of
-from osbench.coordinator.run.workload_workers import WorkloadWorkers
+from osbench.coordinator.run.workload.load_hooks import LoadHooks
+from osbench.coordinator.run.workload.stop_rules import StopRules
+from osbench.coordinator.run.workload.workload_outcome import outcome_of
+from osbench.coordinator.run.workload.workload_run import WorkloadRun
+from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
 from osbench.coordinator.storage.checkpoint import Checkpoints
 from osbench.coordinator.storage.progress import ProgressRecorder, contexts_at
 from osbench.coordinator.traces.collection.collector import Collected
@@ -93,7 +93,7 @@ class RunLoad:
             if groups:
                 self._assemble(groups, private)
             for group in groups:
-                if self._status.stopped_for:
+                if self._status.stopped_for and not self._still_runs(group):
                     break
                 try:
                     self._run_group(group)
@@ -127,7 +127,7 @@ class RunLoad:
             broken=self._broken,
             interrupted=self._status.interruption.drains,
             breach=self._status.breach,
-            losses=tuple(self._status.losses),
+            losses=(*self._earlier.problems, *self._services.history.losses()),
             remarks=self._remarks(),
             left_behind=tuple(self._services.contexts.left),
         )
@@ -168,7 +168,7 @@ class RunLoad:
         for first, part in self._earlier.dues(one.number):
             run.dispatcher.restore(first, part)
         if run.begun:
-            run.rules.judge_end(complete=not run.results.ledger.accounting().not_started)
+            run.rules.judge_end()
         return run
 
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
@@ -179,20 +179,24 @@ class RunLoad:
         # its load goes on with whoever is there; others come in place of those that are gone
         pool, deadline = self._services.pool, time.monotonic() + REJOIN_S
         while time.monotonic() < deadline:
-            self._still_wanted()
+            self._still_awaited()
             # the load waits for Redis with more patience
             with contextlib.suppress(StoreAway):
                 pool.poll()
                 if pool.present and not pool.hesitant:
                     return
             time.sleep(REJOIN_POLL_S)
-        if not any(one.session for one in pool.workers.values()):
-            address = mask_url(str(self._plan.conf.messaging.redis_url))
-            self._ui.say(
-                f"no worker of the run is heard at {address}: its load goes on with free workers, "
-                f"which are waited for {self._services.limits.wait_s:g} s at most; then the run "
-                "ends with what was reported"
-            )
+        if any(one.session for one in pool.workers.values()):
+            return
+        if self._status.interruption.drains:
+            # workers that have left the run may still deliver what they keep of it
+            return
+        address = mask_url(str(self._plan.conf.messaging.redis_url))
+        self._ui.say(
+            f"no worker of the run is heard at {address}: its load goes on with free workers, "
+            f"which are waited for {self._services.limits.wait_s:g} s at most; then the run ends "
+            "with what was reported"
+        )
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
         """Take workers enough for every group of workloads, before any of them begins."""
@@ -211,6 +215,17 @@ class RunLoad:
     def _still_wanted(self) -> None:
         self._services.check()
         if self._status.interruption.drains:
+            raise KeyboardInterrupt
+
+    def _still_runs(self, group: Sequence[WorkloadPlan]) -> bool:
+        """Its load began under an earlier coordinator, and its workers may end what they run."""
+        begun = self._earlier.t0_at(group) is not None
+        return begun and not self._status.interruption.stops
+
+    def _still_awaited(self) -> None:
+        """As `_still_wanted`, for a load that had begun: its workers may end what they run."""
+        self._services.check()
+        if self._status.interruption.stops:
             raise KeyboardInterrupt
 
     def _poll(self, undoing: bool) -> None:
@@ -239,7 +254,7 @@ class RunLoad:
                     contexts.around(
                         one.number,
                         one.workload,
-                        check=self._still_wanted,
+                        check=self._still_wanted if t0_at is None else self._still_awaited,
                         poll=self._poll,
                         unanswered=partial(self._failed_in, one.number),
                         kept=self._kept,
@@ -247,17 +262,7 @@ class RunLoad:
                 )
                 for one in group
             ]
-            present = self._services.pool.present
-            if t0_at is None:
-                parts = _divide(present, group)
-            else:
-                parts = self._earlier.parts(present, group)
-            for one in group:
-                for mid in self._earlier.serving(one.number):
-                    self._services.pool.workers[mid].workload = one.number
-            for one, part in zip(group, parts, strict=True):
-                for worker in part:
-                    worker.workload = one.number
+            self._assign_workers(group, resumed=t0_at is not None)
             ready = [
                 contexts.ready(one.number, one.workload, context, self._poll)
                 for one, context in zip(group, made, strict=True)
@@ -269,16 +274,34 @@ class RunLoad:
                 for one, given in zip(group, ready, strict=True)
             ]
             begun = [one for one in begun if not one.closed]
-            if any(workload.plan.profiled for workload in earlier):
-                release.await_spans(self._services, self._status)
-            for workload in earlier:
-                workload.workers.freeze_spans()
-            loop = LoadLoop(self._services, self._status, self._failover, begun)
+            self._end_spans(earlier)
+            loop = LoadLoop(self._services, self._status, self._failover, begun, self._note)
             if t0_at is not None:
                 loop.resume(t0_at, self._earlier, self._checkpoints.perhaps)
             else:
                 loop.run(self._checkpoints.perhaps)
             self._note()
+
+    def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:
+        """Give each workload its workers; of a load that is resumed, those that it had."""
+        pool = self._services.pool
+        if resumed:
+            parts = self._earlier.parts(pool.present, group)
+        else:
+            parts = _divide(pool.present, group)
+        for one in group:
+            for mid in self._earlier.serving(one.number):
+                pool.workers[mid].workload = one.number
+        for one, part in zip(group, parts, strict=True):
+            for worker in part:
+                worker.workload = one.number
+
+    def _end_spans(self, earlier: Sequence[WorkloadRun]) -> None:
+        """Wait for the last spans of workloads that are over, and count no others for them."""
+        if any(workload.plan.profiled for workload in earlier):
+            release.await_spans(self._services, self._status)
+        for workload in earlier:
+            workload.workers.freeze_spans()
 
     def _end_without_contexts(self, group: Sequence[WorkloadPlan]) -> None:
         """End a load whose contexts an earlier coordinator was undoing. Raises ContextError."""
@@ -332,22 +355,18 @@ class RunLoad:
 
     def outcomes(self) -> list[WorkloadOutcome]:
         """What all workloads have come to, with what an earlier coordinator has noted."""
-        return [
-            self._earlier.carried_on(run.plan.number, outcome_of(run)) for run in self.workloads
-        ]
+        return [self._earlier.carried_on(run.number, outcome_of(run)) for run in self.workloads]
 
     def _note(self) -> list[WorkloadOutcome]:
         """Write down what another coordinator would not find in journal and blocks."""
         outcomes = self.outcomes()
-        numbers = [run.plan.number for run in self.workloads]
+        pairs = zip(self.workloads, outcomes, strict=True)
+        notes = outcome_notes.RunNotes(
+            workloads={run.number: outcome_notes.notes_of(one) for run, one in pairs},
+            refusals=refusals_of(self._services),
+            rollbacks=self._services.channel.rollbacks,
+        )
         with contextlib.suppress(StorageError):
-            by_number = dict(zip(numbers, outcomes, strict=True))
-            notes = outcome_notes.RunNotes(
-                workloads=outcome_notes.notes_of(by_number, self._services.accounts.results),
-                losses=self._status.losses,
-                refusals=refusals_of(self._services),
-                rollbacks=self._services.channel.rollbacks,
-            )
             outcome_notes.note(self._services.directory, notes)
         return outcomes
 
@@ -355,7 +374,7 @@ class RunLoad:
         """The timeline of a run that goes on."""
         outcomes = self._note()
         report = self._builder.build(outcomes, Collected(), self.end())
-        return to_timeline(report, to_json(report), self._builder.lag_limit_s)
+        return to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
 
     def _failed_in(self, number: int) -> bool:
         """Some iteration of a workload did not end well."""
@@ -366,7 +385,7 @@ class RunLoad:
         self, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any]
     ) -> WorkloadRun:
         """Put together what a workload needs, with the arguments its contexts have made."""
-        plan, services, workload = self._plan, self._services, one.workload
+        plan, services = self._plan, self._services
         specification = specify(plan, one, args, context, len(services.pool.workers))
         results = services.accounts.results[one.number]
         run = WorkloadRun(
@@ -395,26 +414,22 @@ class RunLoad:
                 coroutines=one.scenario.is_coroutine,
             ),
             rules=StopRules(
-                self._status, results, one.name, abort_on_sla=plan.options.abort_on_sla
+                self._status,
+                results,
+                one.name,
+                partial(self._note_stop, one.number),
+                abort_on_sla=plan.options.abort_on_sla,
             ),
-            hooks=HookExecutor(
-                workload.hooks,
-                plan.plugins,
-                run=plan.run_id,
-                note=partial(self._note_firing, one.number),
-                seen=self._earlier.seen(one.number, len(workload.hooks)),
-            ),
+            hooks=LoadHooks(services, one, plan.plugins, plan.run_id),
             progress=self._progress,
             cpu=self._earlier.cpu(one.number),
         )
         self.workloads.append(run)
         return run
 
-    def _note_firing(self, number: int, hook: int, firing: dict[str, Any]) -> None:
-        """A hook is about to fire: no other coordinator is to do so again."""
-        self._services.directory.decide(
-            [{"do": "hook", "workload": number, "hook": hook, **firing}]
-        )
+    def _note_stop(self, number: int, why: str, at_s: float) -> None:
+        stop = {"do": "stop", "workload": number, "at_s": at_s, "why": why}
+        self._services.port.note(stop)
 
 
 def _divide(

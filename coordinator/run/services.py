@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Offer
 from osbench.common.protocol.redis_client import Client, connect
-from osbench.common.protocol.store import RedisStore
+from osbench.common.protocol.store import Store
+from osbench.common.protocol.wire import Wire
 from osbench.common.redis_clock import RedisClock
 from osbench.coordinator.contexts.context_stack import ContextStack, Tell
 from osbench.coordinator.contexts.state_store import ContextStateStore
@@ -19,15 +21,20 @@ from osbench.coordinator.dispatch.port import PlannedBatch
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
+from osbench.coordinator.formatting import count
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run.connection import Connection
+from osbench.coordinator.run.load_clock import LoadClock
 from osbench.coordinator.run.plan import RunPlan
 from osbench.coordinator.run.resumption.key_notes import KeyNotes
+from osbench.coordinator.run.run_history import RunHistory
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.controls import Controls
 from osbench.coordinator.transport.publisher import Publisher
 from osbench.coordinator.transport.receiver import Receiver
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,19 +53,38 @@ class RunPort:
     """The port through which fleet and dispatch decide and send."""
 
     def __init__(
-        self, directory: RunDirectory, accounts: Accounts, channel: Channel, client: Client
+        self,
+        directory: RunDirectory,
+        accounts: Accounts,
+        history: RunHistory,
+        channel: Channel,
+        client: Client,
     ) -> None:
         self._directory = directory
         self._accounts = accounts
+        self._history = history
         self._channel = channel
-        self._client = client
+        self._wire = Wire(client)
+        #: Events that are written with the next decisions.
+        self._noted: list[dict[str, Any]] = []
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Write decisions, and when they are on disk, follow them."""
         decided = list(records)
-        self._directory.decide(decided)
+        self._directory.decide([*self._noted, *decided])
+        self._noted.clear()
         for record in decided:
-            self._accounts.apply(record)
+            self.follow(record)
+
+    def follow(self, record: dict[str, Any]) -> None:
+        """Act on a record, be it on disk or not."""
+        self._accounts.apply(record)
+        self._history.apply(record)
+
+    def note(self, event: dict[str, Any]) -> None:
+        """Note what accounts do not depend on; it is written with the next decisions."""
+        self._history.apply(event)
+        self._noted.append(event)
 
     def join(self, mid: str, incarnation: str) -> Membership:
         """A worker has joined: journal the membership."""
@@ -67,6 +93,15 @@ class RunPort:
             self.decide([self._accounts.enrolment(mid, incarnation)])
             found = self._accounts.memberships[mid]
         return found
+
+    def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
+        """Journal that blocks were acknowledged and are not on disk: nobody has them any more."""
+        LOG.warning(
+            "the disk has lost %s of worker %s that were acknowledged: their iterations are lost",
+            count(len(blocks), "result block"),
+            membership.name,
+        )
+        self.decide([{"do": "missing", "mid": membership.mid, "numbers": list(blocks)}])
 
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers. Raises StoreAway."""
@@ -90,7 +125,7 @@ class RunPort:
 
     def forget(self, incarnation: str) -> None:
         """Delete the queue and the heartbeat of a process that has ended. Raises StoreAway."""
-        broker.forget(self._client, incarnation)
+        self._wire.forget(incarnation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +139,14 @@ class RunServices:
     receiver: Receiver
     #: What follows from journal and blocks.
     accounts: Accounts
+    #: Events of the journal, for reports.
+    history: RunHistory
     port: RunPort
     pool: WorkerPool
     #: Redis time on this host.
     clock: RedisClock
+    #: Seconds since the start of each load.
+    load_clock: LoadClock
     contexts: ContextStack
     #: Which key the run's messages are sealed with.
     key_notes: KeyNotes
@@ -125,18 +164,11 @@ def open_services(
     conf = plan.conf
     client = connect(connection.redis_url, conf.messaging.redis_timeout_s)
     sealer = Sealer(connection.keyring)
-    channel = Channel(
-        store=RedisStore(client, plan.run_id),
-        client=client,
-        sealer=sealer,
-        vault=Vault(connection.keyring),
-        publisher=Publisher(
-            broker.sending_application(connection.broker_url), client, connection.other_broker
-        ),
-        run_id=plan.run_id,
-    )
+    channel = _channel(plan.run_id, connection, client, sealer)
     accounts = Accounts()
-    port = RunPort(directory, accounts, channel, client)
+    history = RunHistory({one.number: one.name for one in plan.workloads})
+    port = RunPort(directory, accounts, history, channel, client)
+    clock = RedisClock(client)
     kept = ContextStateStore.load(directory.path, Path(conf.data_dir))
     kept.deployment = plan.deployment
     return RunServices(
@@ -145,9 +177,11 @@ def open_services(
         controls=Controls(channel),
         receiver=Receiver(channel, accounts, directory),
         accounts=accounts,
+        history=history,
         port=port,
         pool=WorkerPool(port, HeartbeatReader(client, sealer), plan.run_id),
-        clock=RedisClock(client),
+        clock=clock,
+        load_clock=LoadClock(clock, accounts),
         contexts=ContextStack(kept, plan.plugins, on_context),
         key_notes=KeyNotes(connection.keyring, port),
         limits=Limits(
@@ -157,4 +191,17 @@ def open_services(
         ),
         check=connection.check,
         explained=connection.explained,
+    )
+
+
+def _channel(run_id: str, connection: Connection, client: Client, sealer: Sealer) -> Channel:
+    return Channel(
+        store=Store(client, run_id),
+        client=client,
+        sealer=sealer,
+        vault=Vault(connection.keyring),
+        publisher=Publisher(
+            broker.sending_application(connection.broker_url), client, connection.other_broker
+        ),
+        run_id=run_id,
     )

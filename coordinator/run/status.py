@@ -37,8 +37,6 @@ class RunStatus:
     redis_away: str = ""
     #: The SLA criterion that stops all load, and why; "" while there is none.
     breach: str = ""
-    #: Sentences on workers that were lost.
-    losses: list[str] = field(default_factory=list)
 
     @property
     def stopped_for(self) -> str | None:

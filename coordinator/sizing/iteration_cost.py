@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns
 
+Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Seconds at the beginning of the first and the last phase whose CPU time is not counted: threads
@@ -85,6 +86,29 @@ class IterationCost:
     calibrated: bool = True
 
 
+def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
+    """Start, end, idle time and outcome of iterations that ran: dropped arrivals have rows too."""
+    parts = list(rows)
+    columns = [
+        np.concatenate([getattr(part, name) for part in parts]) if parts else np.zeros(0, np.int64)
+        for name in ("started", "ended", "idle", "outcome")
+    ]
+    ran = np.isin(columns[-1], (Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT))
+    return [one[ran] for one in columns]
+
+
+def _by_load(service: Floats, started: Ints, phases: CalibrationPhases) -> tuple[Floats, Floats]:
+    """Service times at low load, or all if there are none, and those with more users."""
+    low = started < phases.alone_s * 1e9
+    return service[low] if low.any() else service, service[~low]
+
+
+def _new_connections(connections: int | None, users: int, iterations: int) -> float | None:
+    if connections is None:
+        return None
+    return max(0, connections - users) / max(1, iterations)
+
+
 def measured_cost(
     rows: Iterable[Columns],
     samples: Sequence[ProcessSample],
@@ -96,21 +120,12 @@ def measured_cost(
 
     `result_bytes` is the size of all rows, `connections` the number of connections opened.
     """
-    parts = list(rows)
-    started, ended, idle, outcome = (
-        np.concatenate([getattr(part, name) for part in parts]) if parts else np.zeros(0, np.int64)
-        for name in ("started", "ended", "idle", "outcome")
-    )
-    # arrivals that were dropped have rows too
-    ran = np.isin(outcome, (Outcome.OK, Outcome.FAILED, Outcome.TIMED_OUT))
-    started, ended, idle, outcome = (one[ran] for one in (started, ended, idle, outcome))
+    started, ended, idle, outcome = _ran_columns(rows)
     well = outcome == Outcome.OK
     if not well.any():
         return None
     service = (ended - started - idle)[well] / 1e9
-    alone = service[started[well] < phases.alone_s * 1e9]
-    crowd = service[started[well] >= phases.alone_s * 1e9]
-    low = alone if len(alone) else service
+    low, crowd = _by_load(service, started[well], phases)
     idle_cpu = _idle_cpu(samples, phases)
     before, alone_at, crowd_at = (
         _last(samples, at_s) for at_s in (phases.idle_s, phases.alone_s, phases.end_s)
@@ -130,11 +145,7 @@ def measured_cost(
         memory_user_bytes=_per_user(alone_at, crowd_at, phases.users),
         files=before.files if before else PROCESS_FILES,
         files_user=_files_per_user(before, crowd_at, phases.users),
-        new_connections=(
-            None
-            if connections is None
-            else max(0, connections - phases.users) / max(1, len(outcome))
-        ),
+        new_connections=_new_connections(connections, phases.users, len(outcome)),
         result_bytes=result_bytes / max(1, len(outcome)),
     )
 

@@ -56,14 +56,6 @@ def load_levels(runner: Runner) -> list[LoadLevel]:
     return levels
 
 
-def mean_rate(levels: Sequence[LoadLevel]) -> float | None:
-    """Arrivals per second over all levels of an open load; None where it has no known end."""
-    if not levels or any(one.to_s is None for one in levels):
-        return None
-    lasts_s = sum((one.to_s or 0.0) - one.from_s for one in levels)
-    return sum(one.area for one in levels) / lasts_s if lasts_s else None
-
-
 def _between(asked: Sequence[tuple[float, float]], lasts_s: float | None) -> Iterator[LoadLevel]:
     for (from_s, begin), (to_s, end) in pairwise(asked):
         if to_s > from_s:

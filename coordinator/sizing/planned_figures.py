@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from osbench.common.task import Task
 from osbench.coordinator.formatting import spaced, three_digits
+from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
+from osbench.coordinator.report.report_section import ReportSection
 from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.sizing.sizing_file import load_sizing, task_digest
 
-#: Figures that are further apart than this factor are told, with the likely reason.
-FACTOR = 2.0
 #: Less CPU time than this share of a core, over all workers, says nothing of an iteration's cost.
 LEAST_CPU = 0.02
 #: A worker process that takes this much of its core was at its limit.
@@ -23,42 +26,9 @@ FEW_USERS = 5
 SHORTEST_S = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlannedFigure:
-    """A value as planned, and as it was; None where that is not known."""
-
-    planned: float
-    measured: float | None
-
-    @property
-    def ratio(self) -> float | None:
-        """Measured by planned."""
-        if self.measured is None or self.planned <= 0:
-            return None
-        return self.measured / self.planned
-
-    @property
-    def differs(self) -> bool:
-        """More than the factor apart."""
-        return self.ratio is not None and not 1 / FACTOR <= self.ratio <= FACTOR
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanComparison:
-    """The figures of a workload that `plan` gave, against those of a run."""
-
-    #: Worker processes.
-    workers: PlannedFigure
-    #: CPU time of an iteration, seconds.
-    cost_s: PlannedFigure
-    #: Mean service time, seconds.
-    service_s: PlannedFigure
-    #: Virtual users with an iteration in hand, at the peak.
-    users: PlannedFigure
-    #: Mean share of a core of a worker process, with the workers that there were.
-    cpu: PlannedFigure
-    #: Sentences on figures that differ much, with the likely reason.
-    differences: tuple[str, ...]
+def plan_section(task: Task, data_dir: str) -> ReportSection:
+    """Compare workloads of a task with what `plan` said of it, which is read once."""
+    return partial(compared_with_plan, load_sizing(data_dir, task_digest(task)))
 
 
 def compared_with_plan(
@@ -76,49 +46,46 @@ def compared_with_plan(
 
 
 def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanComparison:
+    workers = [one for one in outcome.workers if one.cpu_mean is not None]
+    used = sum(one.cpu_mean or 0.0 for one in workers)
+    idle = float(planned["cost"]["idle_cpu"]) * len(workers)
+    figures = _figures(planned, outcome, used, idle, len(workers))
+    cpu_max = max((one.cpu_max or 0.0 for one in workers), default=0.0)
+    return PlanComparison(
+        workers=PlannedFigure(planned=float(planned["processes"]), measured=len(workers)),
+        cost_s=figures.cost_s,
+        service_s=figures.service_s,
+        users=figures.users,
+        cpu=figures.cpu,
+        differences=tuple(_differences(figures, outcome, used - idle, cpu_max)),
+    )
+
+
+def _figures(
+    planned: Mapping[str, Any], outcome: WorkloadOutcome, used: float, idle: float, workers: int
+) -> _Figures:
+    """Figures of a plan and of its run, whose workers took `used` cores, `idle` without load."""
     cost, lasted_s = planned["cost"], outcome.offered.duration_s
-    workers = [one for one in outcome.workers if one.get("cpu_mean") is not None]
-    used = sum(float(one["cpu_mean"]) for one in workers)
-    idle = float(cost["idle_cpu"]) * len(workers)
     statistics = outcome.statistics
     ran = statistics.ran + outcome.warmup.left_out
-    enough = bool(workers) and ran > 0 and lasted_s >= SHORTEST_S
+    enough = workers > 0 and ran > 0 and lasted_s >= SHORTEST_S
     service = statistics.service.ok
     running = statistics.profile.series(120).running
-    count = max(1, len(workers))
+    count = max(1, workers)
     planned_cpu = float(cost["idle_cpu"]) + _mean_rate(planned) * float(cost["cpu_s"]) / count
-    workers_figure = PlannedFigure(planned=float(planned["processes"]), measured=len(workers))
-    cost_s = PlannedFigure(
-        planned=float(cost["cpu_s"]),
-        measured=max(0.0, used - idle) * lasted_s / ran if enough else None,
-    )
-    service_s = PlannedFigure(
-        planned=float(cost["service_s"]),
-        measured=service.mean / 1e9 if service.count else None,
-    )
-    users = PlannedFigure(planned=float(planned["users"]), measured=max(running, default=None))
-    cpu = PlannedFigure(planned=planned_cpu, measured=used / count if enough else None)
-    return PlanComparison(
-        workers=workers_figure,
-        cost_s=cost_s,
-        service_s=service_s,
-        users=users,
-        cpu=cpu,
-        differences=tuple(
-            _differences(
-                _Figures(
-                    cost_s=cost_s,
-                    # plans of older releases do not say
-                    cpu_at_most=bool(cost.get("cpu_at_most")),
-                    service_s=service_s,
-                    users=users,
-                    cpu=cpu,
-                ),
-                outcome,
-                used - idle,
-                max((float(one.get("cpu_max") or 0.0) for one in workers), default=0.0),
-            )
+    return _Figures(
+        cost_s=PlannedFigure(
+            planned=float(cost["cpu_s"]),
+            measured=max(0.0, used - idle) * lasted_s / ran if enough else None,
         ),
+        # plans of older releases do not say
+        cpu_at_most=bool(cost.get("cpu_at_most")),
+        service_s=PlannedFigure(
+            planned=float(cost["service_s"]),
+            measured=service.mean / 1e9 if service.count else None,
+        ),
+        users=PlannedFigure(planned=float(planned["users"]), measured=max(running, default=None)),
+        cpu=PlannedFigure(planned=planned_cpu, measured=used / count if enough else None),
     )
 
 

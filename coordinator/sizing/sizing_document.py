@@ -9,8 +9,8 @@ from typing import Any
 
 from osbench.common.task import Task
 from osbench.coordinator.formatting import count, distinct, spaced, three_digits
+from osbench.coordinator.sizing.sizing_file import SIZING_FORMAT
 from osbench.coordinator.sizing.worker_sizing import HostLimits, TaskNeeds, WorkloadNeeds
-from osbench.coordinator.storage.sizing_file import SIZING_FORMAT
 
 #: Fewer iterations say little of the cost and of the 95th percentile.
 FEW = 50

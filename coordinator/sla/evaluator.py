@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, Statistics, Verdict
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import Named
 

@@ -1,8 +1,9 @@
-"""Atomic actions of many iterations: which action each line is, nesting resolved."""
+"""Atomic actions of many iterations: which action each line is, nesting resolved, and its lines."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,3 +75,19 @@ def _positions(rows: Ints) -> tuple[Ints, Ints]:
     ends = np.concatenate((begins[1:], (len(rows),)))
     first = np.repeat(begins, ends - begins)
     return first, np.arange(len(rows)) - first
+
+
+def grouped(group: Ints) -> Iterator[tuple[int, Any]]:
+    """Each number of a group, with what selects its rows."""
+    counts = np.bincount(group)
+    present = np.flatnonzero(counts).tolist()
+    if len(present) == 1:
+        yield present[0], slice(None)
+    elif len(present) <= 8:
+        for number in present:
+            yield number, np.flatnonzero(group == number)
+    else:
+        order = np.argsort(group, kind="stable")
+        ends = np.cumsum(counts[present]).tolist()
+        for number, begin, end in zip(present, [0, *ends], ends, strict=False):
+            yield number, order[begin:end]

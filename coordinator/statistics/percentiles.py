@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from osbench.common.histogram import Histogram, rank
 
@@ -30,6 +31,11 @@ class PercentileEstimate:
     value: int
     #: Bounds in nanoseconds of the 95 % confidence interval; None: too few samples to say.
     interval: tuple[int, int] | None
+
+
+def percentile_key(percent: float) -> str:
+    """The name of a percentile in reports: p50, p999."""
+    return f"p{percent:g}".replace(".", "")
 
 
 def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
@@ -75,3 +81,21 @@ def least_percentile(histogram: Histogram, percent: float, more: int | None) -> 
     # all of them below what is there: samples move up by as many ranks
     position = rank(histogram.count + more, percent) - more
     return histogram.at_ranks((position,))[0] if position >= 1 else 0
+
+
+_PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
+
+
+def times_of(histogram: Histogram) -> dict[str, Any]:
+    """Count, mean, percentiles and maximum in seconds.
+
+    None for percentiles that have no 95 % interval with so few samples.
+    """
+    count = histogram.count
+    if not count:
+        return {"count": 0, **dict.fromkeys(("mean", *_PERCENTILES, "max"))}
+    found: dict[str, Any] = {"count": count, "mean": histogram.mean / 1e9}
+    for name, percent in _PERCENTILES.items():
+        enough = interval_ranks(count, percent) is not None
+        found[name] = histogram.percentile(percent) / 1e9 if enough else None
+    return {**found, "max": histogram.max / 1e9}

@@ -164,28 +164,36 @@ def _weighted(design: Floats, times: Floats) -> Floats | None:
     return coefficients
 
 
-def _fit(c: Floats, covariance: Floats, error: float, flights: Floats) -> ScalabilityFit:
-    """The law's terms of the linear ones; `covariance` is that of half a 95 % interval."""
-    base, alpha, beta = (float(value) for value in c)
+class _DeltaMethod:
+    """Intervals of functions of the linear terms, by the gradients of the functions."""
 
-    def half(gradient: Sequence[float]) -> float:
-        slopes = np.asarray(gradient)
-        return math.sqrt(max(0.0, float(slopes @ covariance @ slopes)))
+    def __init__(self, covariance: Floats) -> None:
+        self._covariance = covariance
 
-    def term(value: float, gradient: Sequence[float]) -> FittedTerm:
-        width = half(gradient)
+    def term(self, value: float, gradient: Sequence[float]) -> FittedTerm:
+        """An interval of 0 or more, symmetric around the value."""
+        width = self._half(gradient)
         return FittedTerm(value=value, low=max(0.0, value - width), high=value + width)
 
-    def factor(value: float, gradient: Sequence[float]) -> FittedTerm:
-        """The interval of a logarithm."""
-        width = min(half(gradient), 700.0)
+    def factor(self, value: float, gradient: Sequence[float]) -> FittedTerm:
+        """The interval of a logarithm; `gradient` is the logarithm's."""
+        width = min(self._half(gradient), 700.0)
         return FittedTerm(
             value=value, low=value * math.exp(-width), high=value * math.exp(min(width, 50.0))
         )
 
+    def _half(self, gradient: Sequence[float]) -> float:
+        slopes = np.asarray(gradient)
+        return math.sqrt(max(0.0, float(slopes @ self._covariance @ slopes)))
+
+
+def _fit(c: Floats, covariance: Floats, error: float, flights: Floats) -> ScalabilityFit:
+    """The law's terms of the linear ones; `covariance` is that of half a 95 % interval."""
+    base, alpha, beta = (float(value) for value in c)
+    intervals = _DeltaMethod(covariance)
     sigma, kappa = alpha / base, beta / base
-    coherency = term(kappa, [-kappa / base, 0, 1 / base])
-    contention = term(sigma, [-sigma / base, 1 / base, 0])
+    coherency = intervals.term(kappa, [-kappa / base, 0, 1 / base])
+    contention = intervals.term(sigma, [-sigma / base, 1 / base, 0])
     peak = greatest = ceiling = None
     if coherency.low > 0 and base - alpha > beta:
         # log N* = (log(base - alpha) - log(beta)) / 2, and 1 / X* = (base + alpha (N* - 1)) / N*
@@ -193,13 +201,13 @@ def _fit(c: Floats, covariance: Floats, error: float, flights: Floats) -> Scalab
         many = math.sqrt((base - alpha) / beta)
         apart = 0.5 / (base - alpha)
         time = (base + alpha * (many - 1)) / many + beta * (many - 1)
-        peak = factor(many, [apart, -apart, -0.5 / beta])
+        peak = intervals.factor(many, [apart, -apart, -0.5 / beta])
         slopes = [1 / many, (many - 1) / many, many - 1]
-        greatest = factor(1 / time, [slope / time for slope in slopes])
+        greatest = intervals.factor(1 / time, [slope / time for slope in slopes])
     elif contention.low > 0:
-        ceiling = factor(1 / alpha, [0, 1 / alpha, 0])
+        ceiling = intervals.factor(1 / alpha, [0, 1 / alpha, 0])
     return ScalabilityFit(
-        rate=factor(1 / base, [1 / base, 0, 0]),
+        rate=intervals.factor(1 / base, [1 / base, 0, 0]),
         contention=contention,
         coherency=coherency,
         peak_concurrency=peak,

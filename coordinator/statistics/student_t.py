@@ -7,6 +7,7 @@ edition, section 6.4), so that no library is needed for two functions.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 _STEPS = 300
 _ACCURACY = 1e-15
@@ -28,6 +29,7 @@ def upper_p(t: float, freedom: float) -> float:
     return half if t >= 0 else 1 - half
 
 
+@lru_cache(maxsize=1024)
 def quantile(probability: float, freedom: float) -> float:
     """The value below which t falls with a probability above 0.5; 0.975 for 95 % intervals."""
     wanted = 1 - probability

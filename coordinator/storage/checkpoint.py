@@ -9,7 +9,7 @@ from typing import Any
 from osbench.common.errors import OsbenchError
 from osbench.common.ports import clock as time
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import write_timeline
+from osbench.coordinator.storage.run_documents import write_timeline
 
 LOG = logging.getLogger(__name__)
 
@@ -28,6 +28,8 @@ class Checkpoints:
         self._build = build
         self._next = 0.0
         self._failed = False
+        #: The first one imports what it needs, and says nothing of what others take.
+        self._first = True
 
     def perhaps(self) -> None:
         """Write one if it is time."""
@@ -46,4 +48,5 @@ class Checkpoints:
                 LOG.warning("no live view: a checkpoint could not be written", exc_info=True)
             self._failed = True
         ended = time.monotonic()
-        self._next = ended + max(INTERVAL_S, (ended - begun) / SHARE)
+        took_s, self._first = 0.0 if self._first else ended - begun, False
+        self._next = ended + max(INTERVAL_S, took_s / SHARE)

@@ -10,11 +10,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+
 from osbench.common.errors import DamagedRun, DirectoryRemoved, OsbenchError, StorageError
 from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
+#: Where a record is damaged, others are looked for so far behind it, of this size at most.
+SEARCHED_BYTES = 16 << 20
+LARGEST_BYTES = 4 << 20
+#: How much is compared with checksums for that.
+COMPARED_BYTES = 256 << 20
 
 
 def reason_of(error: OSError) -> str:
@@ -101,22 +108,18 @@ def placed_frames(
         # what a writer appends meanwhile is not behind a torn record
         end = os.fstat(file.fileno()).st_size
         file.seek(begin)
-        damaged_at: int | None = None
         while True:
             offset = file.tell()
             record = _next_record(file, end)
-            if record is not None and damaged_at is None:
+            if record is not None:
                 yield offset, record
                 continue
-            if damaged_at is None:
-                damaged_at = offset
-                continue
-            if not tolerant and (record is not None or damaged_at < least):
-                raise DamagedRun(f"{path} is damaged at byte {damaged_at}")
-            if record is None:
+            found = _whole_behind(file, offset, end)
+            if not tolerant and (found is not None or offset < least):
+                raise DamagedRun(f"{path} is damaged at byte {offset}")
+            if found is None:
                 return
-            yield offset, record
-            damaged_at = None
+            file.seek(found)
 
 
 def behind(offset: int, record: bytes) -> int:
@@ -138,6 +141,42 @@ def _next_record(file: BinaryIO, end: int) -> bytes | None:
     record = file.read(size) if size <= left else b""
     whole = size and len(record) == size and zlib.crc32(record) == crc
     return record if whole else None
+
+
+def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
+    """Where the first whole record behind a damaged one begins; None behind a torn one.
+
+    The damage may be in its length: then nothing says where it ends, and every byte may. What it
+    would take too long to compare counts as whole.
+    """
+    file.seek(offset)
+    data = file.read(max(0, min(end - offset, SEARCHED_BYTES)))
+    if len(data) <= _HEAD.size or not any(data[: _HEAD.size]):
+        # nothing, or zeros behind the last write
+        return None
+    left = COMPARED_BYTES
+    for at in _plausible_heads(data):
+        size, crc = _HEAD.unpack_from(data, at)
+        begin = at + _HEAD.size
+        left -= size
+        if left < 0 or zlib.crc32(memoryview(data)[begin : begin + size]) == crc:
+            return offset + at
+    return None
+
+
+def _plausible_heads(data: bytes) -> list[int]:
+    """Offsets in the data, but for the first, of records that end at its end or before another."""
+    sizes = np.zeros(len(data) + 1, np.int64)
+    for shift in range(min(4, len(data) - 3)):
+        part = np.frombuffer(data, "<u4", (len(data) - shift) // 4, shift)
+        sizes[shift : shift + 4 * len(part) : 4] = part
+    sizes[sizes > LARGEST_BYTES] = 0
+    # what ends the data, or ends before a torn head, needs nothing behind it
+    sizes[-4:] = 1
+    at = np.flatnonzero(sizes[1 : -_HEAD.size]) + 1
+    ends = at + _HEAD.size + sizes[at]
+    at, ends = at[ends <= len(data)], ends[ends <= len(data)]
+    return list(at[sizes[ends] > 0].tolist())
 
 
 def read_frames(path: Path, *, least: int = 0) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,8 @@ class Snapshot:
     failing: tuple[str, ...] = ()
     #: Iterations settled per second, lately.
     rate: float = 0.0
+    #: Seconds until the load ends, by its duration or at this rate; None where that is not known.
+    left_s: float | None = None
     #: Which time the percentiles are of: "service" (closed loads) or "response" (open ones).
     latency: str = "service"
     #: Of the iterations that ended well so far; None before the first.
@@ -155,6 +158,18 @@ def done_words(note: Mapping[str, Any]) -> str:
     done = note["settled"] - dropped
     plan = f" of {count(planned)}" if planned is not None else ""
     return f"{count(done)}{plan} done" + (f", {count(dropped)} dropped" if dropped else "")
+
+
+def left_words(note: Mapping[str, Any]) -> str:
+    """The time that is left by a snapshot as a mapping; "" if it is not known."""
+    left_s = note.get("left_s")
+    if left_s is None:
+        return ""
+    minutes, seconds = divmod(math.ceil(left_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f", {hours} h {minutes:02} min left"
+    return f", {minutes} min {seconds:02} s left" if minutes else f", {seconds} s left"
 
 
 def worker_title(name: str, label: str) -> str:

@@ -40,7 +40,7 @@ from osbench.common.errors import (
 )
 from osbench.common.ports import clock as time
 from osbench.common.ports import disk
-from osbench.common.protocol.blocks import Columns, decode_rows
+from osbench.common.protocol.columns import Columns, decode_rows
 from osbench.common.regular_files import open_regular, read_regular
 from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, reason_of
@@ -111,14 +111,16 @@ class RunDirectory:
         """Every run, oldest first. Raises ConfigError where they cannot be listed."""
         root = Path(data_dir) / "runs"
         try:
-            folders = [path for path in root.iterdir() if path.is_dir()]
+            # without a look at each, which thousands of runs would feel
+            with os.scandir(root) as entries:
+                folders = sorted(entry.path for entry in entries if entry.is_dir())
         except FileNotFoundError:
             folders = []
         except OSError as error:
             raise ConfigError(
                 f"[DEFAULT] data_dir: the runs in {root} cannot be listed: {reason_of(error)}"
             ) from None
-        return [cls(path) for path in sorted(folders)]
+        return [cls(Path(folder)) for folder in folders]
 
     @classmethod
     def find(cls, data_dir: str, name: str) -> RunDirectory:

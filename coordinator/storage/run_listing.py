@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from osbench.common.errors import DamagedRun, OsbenchError
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import SUMMARY, summary_of
+from osbench.coordinator.storage.run_documents import SUMMARY, summary_of
 
 RUNNING = "running"
 FINISHED = "finished"
@@ -17,24 +19,22 @@ RESUMABLE = "resumable"
 #: Finished, and its files were cut or changed since.
 DAMAGED = "damaged"
 
+#: What a summary says of a run in a list; rate (ok/s) and p95 are the largest of its workloads.
+FIGURES = ("verdict", "planned", "ok", "failed", "rate", "p95_s", "duration_s")
+_VERDICTS = {
+    0: "met",
+    1: "not met",
+    2: "not judged",
+    3: "incomplete",
+    4: "generator limited",
+    5: "met, clean-up failed",
+    130: "interrupted",
+}
+
 
 def described(directory: RunDirectory) -> dict[str, Any]:
-    """One run as `runs list` shows it."""
-    asked: dict[str, Any] = {}
-    damage = ""
-    sums: list[Any] = []
-    try:
-        asked = directory.read("run.json") or {}
-        summary = summary_of(directory)
-        if summary:
-            accounts = [workload["accounting"] for workload in summary["workloads"]]
-            sums = [sum(int(one[state]) for one in accounts) for state in ("planned", "ok")]
-    except DamagedRun as error:
-        summary, damage = None, error.problem
-    except OsbenchError as error:
-        summary, damage = None, str(error)
-    except (KeyError, TypeError, ValueError):
-        summary, damage = None, f"{directory.path / SUMMARY} is damaged"
+    """One run as lists show it; the values of `FIGURES` are None where it has no summary."""
+    asked, summary, damage = _documents(directory)
     try:
         state = _state(directory, bool(summary))
         ended = _ending(directory) if state in (BROKEN_OFF, RESUMABLE) else {}
@@ -44,20 +44,78 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         state, ended, damage = BROKEN_OFF, {}, damage or str(error)
     if damage and state == BROKEN_OFF:
         state = DAMAGED
-    found: dict[str, Any] = {
+    return {
         "run": directory.path.name,
         "task": str(asked.get("task", "")),
         "tags": _texts(asked.get("tags")),
+        "deployment": str(asked["deployment"]) if asked.get("deployment") else None,
+        "started_at": asked.get("started_at"),
         "state": state,
-        "exit": summary["exit_code"] if summary else None,
-        "planned": None,
-        "ok": None,
+        "exit": None,
         "why": None,
+        **dict.fromkeys(FIGURES),
+        **(summary or {}),
+        **({"why": damage} if damage else ended),
     }
-    found |= {"why": damage} if damage else ended
-    if summary:
-        found["planned"], found["ok"] = sums
+
+
+def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
+    """Return run.json, the figures of the summary, and what is damaged ("" for nothing)."""
+    asked: dict[str, Any] = {}
+    try:
+        asked = directory.read("run.json") or {}
+        summary = summary_of(directory)
+        return asked, _figures(summary) if summary else None, ""
+    except DamagedRun as error:
+        return asked, None, error.problem
+    except OsbenchError as error:
+        return asked, None, str(error)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return asked, None, f"{directory.path / SUMMARY} is damaged"
+
+
+def _figures(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Exit code and the values of `FIGURES`; what summaries of older releases lack is None."""
+    workloads = summary["workloads"]
+    sums = [one["accounting"] for one in workloads]
+    begun, ended = _instant(summary.get("started_at")), _instant(summary.get("finished_at"))
+    rates = [(one.get("throughput") or {}).get("ok_per_s") for one in workloads]
+    slow = [_p95(one) for one in workloads]
+    return {
+        "exit": summary["exit_code"],
+        "verdict": _verdict(summary),
+        "planned": sum(int(one["planned"]) for one in sums),
+        "ok": sum(int(one["ok"]) for one in sums),
+        "failed": sum(int(one["failed"]) + int(one["timed_out"]) for one in sums),
+        "rate": max((float(rate) for rate in rates if rate is not None), default=None),
+        "p95_s": max((float(one) for one in slow if one is not None), default=None),
+        "duration_s": None if begun is None or ended is None else ended - begun,
+    }
+
+
+def _verdict(summary: Mapping[str, Any]) -> str:
+    """The exit code in a word or two."""
+    code = summary["exit_code"]
+    if code == 0 and not any(one.get("sla") for one in summary["workloads"]):
+        return "done"
+    return _VERDICTS.get(code, "unknown")
+
+
+def _p95(workload: Mapping[str, Any]) -> float | None:
+    """The p95 that counts: of response time where the load is open."""
+    # an open load has no number of virtual users
+    kind = "response" if (workload.get("offered") or {}).get("concurrency") is None else "service"
+    times = ((workload.get("latency") or {}).get(kind) or {}).get("ok") or {}
+    found: float | None = times.get("p95")
     return found
+
+
+def _instant(text: Any) -> float | None:
+    """Seconds since 1970 of an instant in ISO 8601; None where there is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (TypeError, ValueError):
+        return None
 
 
 def _ending(directory: RunDirectory) -> dict[str, Any]:

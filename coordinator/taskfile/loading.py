@@ -106,6 +106,8 @@ class TaskTemplate:
 
 
 def _text(source: str) -> str:
+    if wrong := _no_task(source):
+        raise TaskError(source, [Problem("", wrong)])
     try:
         if source == "-":
             return read_stdin()
@@ -114,3 +116,19 @@ def _text(source: str) -> str:
         raise TaskError(source, [Problem("", f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:
         raise TaskError(source, [Problem("", "is not text in UTF-8")]) from None
+
+
+def _no_task(source: str) -> str:
+    """How to run a source that cannot be a task file; "" for any other source."""
+    if source.startswith(("http://", "https://")):
+        return (
+            "is an address, not a task file: run it with `osbench-coord run --url"
+            f" {mask_url(source)} --rps 20 --duration 30`"
+        )
+    if source.endswith(".py"):
+        return (
+            "is Python, not a task file: run a scenario in it with `osbench-coord run --scenario"
+            f" NAME --plugin-path {source}`; `osbench-coord plugin list scenario --plugin-path"
+            f" {source}` lists them"
+        )
+    return ""

@@ -1,13 +1,13 @@
-"""Selects the subtasks and workloads of a task that the command line names."""
+"""The part of a task that a command asks for: subtasks, workloads, one iteration of each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osbench.common.errors import UsageError
 from osbench.common.plugin.signature import near
-from osbench.common.task import Subtask, Task, Workload
+from osbench.common.task import Named, Subtask, Task, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +69,29 @@ def _nothing(option: str, wanted: str, names: Sequence[str], count: int) -> str:
         return f"{option} {wanted}: there is no such {what}; they are 0 to {count - 1}"
     known = near(wanted, names) or "; there are " + ", ".join(map(repr, dict.fromkeys(names)))
     return f"{option} {wanted!r}: there is no such {what}{known}"
+
+
+#: What a failed iteration does to the exit code, whatever the SLA of the task.
+_SLA = (Named(name="failure_rate", config={"max": 0}),)
+
+
+def once(task: Task) -> Task:
+    """The task with one iteration a workload, one workload at a time, and without hooks.
+
+    Its SLA criteria are replaced: those of a load say nothing about one iteration.
+    """
+    return replace(task, subtasks=tuple(map(_subtask, task.subtasks)))
+
+
+def _subtask(subtask: Subtask) -> Subtask:
+    workloads = tuple(map(_workload, subtask.workloads))
+    return replace(subtask, workloads=workloads, run_in_parallel=False)
+
+
+def _workload(workload: Workload) -> Workload:
+    asked = workload.runner.config
+    bound = (
+        {"timeout": asked["timeout"]} if isinstance(asked, Mapping) and "timeout" in asked else {}
+    )
+    runner = Named(name="constant", config={"times": 1, "concurrency": 1, **bound})
+    return replace(workload, runner=runner, sla=_SLA, hooks=(), warmup_s=0.0)

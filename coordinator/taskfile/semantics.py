@@ -8,21 +8,20 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
-from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
-from osbench.common.plugin.plugins import Found, Plugins, ScenarioPlugin
+from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.signature import PLACEHOLDER
-from osbench.common.rally import validators
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
-from osbench.coordinator.taskfile.places import inside
+from osbench.coordinator.taskfile.places import Use, args_place, inside, scenario_place, uses
 from osbench.coordinator.taskfile.schema import schema_durations
 from osbench.coordinator.taskfile.schema.schema_errors import validate
 from osbench.coordinator.taskfile.users import virtual_users
-from osbench.coordinator.taskfile.uses import Use, args_place, scenario_place, uses
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
@@ -148,6 +147,7 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
         )
         for workload in task.workloads
         for name in dict.fromkeys(_placeholders(workload.args))
+        if name not in getattr(plugins.scenario(workload.scenario).cls, "FILLED", ())
     ]
     return found + [
         Problem(_runner_place(workload, task.version), note)
@@ -178,10 +178,10 @@ def _scenario(
     messages: list[str] = []
     if workload.args_from and file is None:
         pass  # which arguments it gives is not known
-    elif plugin.source == RALLY:
+    elif plugin.source != NATIVE:
         name = asked(workload.scenario).in_rally
         fed = replace(workload, args={**workload.args, **(file.first if file else {})})
-        messages = validators.problems("scenario", name, workload=fed)
+        messages = plugins.source(plugin.source).problems("scenario", name, workload=fed)
     elif problems := validate(
         workload.args, _arguments_schema(plugin), args_place(workload, version)
     ):
@@ -201,7 +201,7 @@ def _scenario(
         except PluginError as error:
             yield Problem(place, f"{plugin.name} needs the context {name}: {error}")
             continue
-        for problem in _configured("context", found, config, ""):
+        for problem in _configured("context", found, config, "", plugins):
             yield Problem(place, f"{plugin.name} needs the context {name}: {problem}")
 
 
@@ -276,17 +276,19 @@ def _used(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator
     if getattr(found.cls, "HIDDEN", False):
         yield Problem(use.place, "is hidden: only scenarios ask for it")
         return
-    yield from _configured(use.kind, found, use.named.config, use.place)
+    yield from _configured(use.kind, found, use.named.config, use.place, plugins)
 
 
-def _configured(kind: str, found: Found, config: Any, place: str) -> Iterator[Problem]:
+def _configured(
+    kind: str, found: Found, config: Any, place: str, plugins: Plugins
+) -> Iterator[Problem]:
     plugin: Any = found.cls
     problems = validate(config, plugin.CONFIG_SCHEMA, place)
     yield from problems
     if problems:
         return
-    if kind == "context" and found.source == RALLY:
-        for message in validators.problems(kind, found.address, config):
+    if kind == "context" and found.source != NATIVE:
+        for message in plugins.source(found.source).problems(kind, found.address, config):
             yield Problem(place, message)
         return
     for message in _ask_plugin(plugin.check_config, config):

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from osbench.common.errors import StoreAway, Untrusted
 from osbench.common.ports import clock as time
-from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
-from osbench.common.protocol.redis_client import Client, reached
+from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
+from osbench.common.protocol.wire import Wire
 from osbench.coordinator.transport.publisher import Publisher
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Channel:
         run_id: str,
     ) -> None:
         self._store = store
-        self._client = client
+        self._wire = Wire(client)
         self.run_id = run_id
         self._sealer = sealer
         self._vault = vault
@@ -75,13 +75,13 @@ class Channel:
             LOG.warning("Redis has lost what was written to it; the run goes on")
         self._turn = turn
 
-    def close(self, offered: Iterable[str]) -> None:
-        """Remove what the run has in Redis; `offered` are workers with an offer of it."""
-        self._store.close()
-        keys = [redis_keys.offer(incarnation) for incarnation in offered]
-        if keys:
-            with reached(self._client):
-                self._client.delete(*keys)
+    def close(self, offered: Iterable[str], left: Iterable[str]) -> None:
+        """Remove what the run has in Redis; `offered` are workers with an offer of it.
+
+        The records of memberships that have `left` expire soon.
+        """
+        self._store.close(left)
+        self._wire.withdraw(offered)
 
     def specify(self, specification: Specification) -> bytes:
         """Publish a workload's specification, encrypted; returns the digest that names it."""
@@ -115,22 +115,19 @@ class Channel:
 
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers; each expires soon. Raises StoreAway."""
-        with reached(self._client):
-            pipe = self._client.pipeline(transaction=False)
-            for one in offers:
-                key = redis_keys.offer(one.incarnation)
-                pipe.set(key, self._sealer.seal(Offer.KIND, one.body()), ex=redis_keys.OFFER_TTL_S)
-            pipe.execute()
+        self._wire.offer(
+            {one.incarnation: self._sealer.seal(Offer.KIND, one.body()) for one in offers}
+        )
 
     def control(self, records: Mapping[str, Control]) -> None:
         """Write control records by membership. Raises StoreAway."""
         if records:
-            sealed = {
-                mid: self._sealer.seal(Control.KIND, record.body())
-                for mid, record in records.items()
-            }
-            over = [mid for mid, record in records.items() if record.over]
-            self._store.put_controls(sealed, over=over)
+            self._store.put_controls(
+                {
+                    mid: self._sealer.seal(Control.KIND, record.body())
+                    for mid, record in records.items()
+                }
+            )
 
     def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
         """What lies in the bag, oldest first, with its id; None where it is not for this run.

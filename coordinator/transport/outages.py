@@ -1,8 +1,9 @@
-"""Servers that a run cannot reach for a while, and what its report says of them."""
+"""Servers that a run cannot reach for a while, and the sentences of its report on them."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from osbench.common.errors import BrokerAway, StoreAway, StoreLost
@@ -25,6 +26,10 @@ class Outage:
     is_broker: bool
     lasted_s: tuple[float, ...] = ()
 
+    def again(self, lasted_s: float) -> Outage:
+        """The same with one more time."""
+        return replace(self, lasted_s=(*self.lasted_s, lasted_s))
+
     def __str__(self) -> str:
         often = "" if len(self.lasted_s) == 1 else f"{len(self.lasted_s)} times, in all "
         lasted = f"{often}for {sum(self.lasted_s):.0f} s"
@@ -42,17 +47,15 @@ class Outage:
 class Outages:
     """The outages of Redis, and of a broker other than Redis, which may be away on its own."""
 
-    def __init__(self, losses: list[str], patience_s: float) -> None:
-        """`losses` gets a sentence for each server; after `patience_s` seconds the run ends."""
-        self._losses = losses
+    def __init__(self, note: Callable[[Outage, float], None], patience_s: float) -> None:
+        """`note` gets a server and how long it was away, seconds; `patience_s` ends the run."""
+        self._note = note
         self._patience_s = patience_s
         #: When Redis answered last, and since when servers do not, monotonic.
         self._reached_at = time.monotonic()
         self._away: dict[Outage, float] = {}
         #: When Ctrl-C was seen while one was away, monotonic; 0 before.
         self._interrupted_at = 0.0
-        #: Outages that are over, by server.
-        self._over: dict[Outage, Outage] = {}
 
     def __bool__(self) -> bool:
         return bool(self._away)
@@ -98,18 +101,11 @@ class Outages:
     def _end(self, latest_begin: float, *, is_broker: bool) -> None:
         for server in [one for one in self._away if one.is_broker == is_broker]:
             since = min(self._away.pop(server), latest_begin)
-            self._note(server, time.monotonic() - since)
-
-    def _note(self, server: Outage, lasted_s: float) -> None:
-        """Have the report say how long a server was away, in one sentence for all times."""
-        if lasted_s < OUTAGE_S:
-            return
-        before = self._over.get(server)
-        if before is not None:
-            self._losses.remove(str(before))
-        every = (*(before.lasted_s if before else ()), lasted_s)
-        self._over[server] = replace(server, lasted_s=every)
-        self._losses.append(str(self._over[server]))
+            lasted_s = time.monotonic() - since
+            if lasted_s >= OUTAGE_S:
+                self._note(server, lasted_s)
+        if not self._away:
+            self._interrupted_at = 0.0
 
 
 def _server(error: StoreAway) -> Outage:

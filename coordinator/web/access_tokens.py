@@ -1,4 +1,4 @@
-"""Who may see the pages and who may abort a run: tokens, and the cookies given for them."""
+"""Tokens and cookies: who may see the pages, and who may change and abort runs."""
 
 from __future__ import annotations
 

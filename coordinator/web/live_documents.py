@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.report.run_facts import RUNNING, RunFacts, read_facts
+from osbench.coordinator.report.model.model import RUNNING
+from osbench.coordinator.report.run_facts import RunFacts, read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import TIMELINE
+from osbench.coordinator.storage.run_documents import TIMELINE
 from osbench.coordinator.web import report_views, web_pages
 from osbench.coordinator.web.feed import OVER
 from osbench.coordinator.web.runs_shown import RunsShown
@@ -36,6 +37,8 @@ class RunDocument:
         self._failed = False
         #: When the report may be drawn again, monotonic.
         self._next_s = 0.0
+        #: The first drawing imports what it needs, and says nothing of what others take.
+        self._first = True
 
     def __call__(self) -> dict[str, Any]:
         """The run as it is now."""
@@ -74,7 +77,8 @@ class RunDocument:
             if not self._failed:
                 LOG.warning("the live view shows no new charts", exc_info=True)
             self._failed = True
-        self._next_s = time.monotonic() + (time.thread_time() - began) / SHARE
+        took_s, self._first = 0.0 if self._first else time.thread_time() - began, False
+        self._next_s = time.monotonic() + took_s / SHARE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +93,7 @@ class FirstLook:
     @property
     def workloads(self) -> int:
         """Workloads that the report shows."""
-        return len(self.facts.summary["workloads"]) if self.facts else 0
+        return len(self.facts.report.workloads) if self.facts else 0
 
 
 def first_look(directory: RunDirectory) -> FirstLook:

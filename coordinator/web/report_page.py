@@ -6,9 +6,9 @@ from osbench.coordinator.report.html.page_assets import PageFrame
 from osbench.coordinator.web import web_pages
 
 
-def framed(bar: str = "") -> PageFrame:
-    """The frame of a page of the server; a bar needs a script."""
-    script = "/static/live.js" if bar else ""
+def framed(bar: str = "", *, live: bool = False) -> PageFrame:
+    """The frame of a page of the server; the bar of a live page needs a script."""
+    script = "/static/live.js" if live else ""
     return PageFrame(style="/static/web.css", script=script, bar=web_pages.markup(bar))
 
 

@@ -11,19 +11,21 @@ from osbench.coordinator.comparison.comparison_page import compare_page, page_po
 from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.page import live_parts, render_page
+from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.web import web_pages
 from osbench.coordinator.web.report_page import framed, merged
 
 
-def report(facts: RunFacts) -> str:
-    """The report of a run that is over."""
-    return render_page(facts, frame=framed())
+def report(facts: RunFacts, bar: str) -> str:
+    """The report of a run that is over, below links to others."""
+    return render_page(gather(facts), framed(bar))
 
 
 def live(facts: RunFacts, bar: str) -> str:
     """The same page of a run that goes on, below a bar."""
-    return render_page(facts, live=True, frame=framed(bar))
+    return render_page(gather(facts, live=True), framed(bar, live=True))
 
 
 @cache
@@ -40,7 +42,7 @@ def comparison_policy() -> str:
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
     """What a live page shows first, and the data of its charts."""
-    return live_parts(facts)
+    return live_parts(gather(facts, live=True))
 
 
 def comparison(data_dir: str, first: RunDirectory, second: RunDirectory) -> str:
@@ -49,4 +51,4 @@ def comparison(data_dir: str, first: RunDirectory, second: RunDirectory) -> str:
     before, after = ([read_compared_run(one)] for one in names)
     history = earlier_runs(data_dir, [*before, *after])
     evidence = Evidence(before=before, after=after, history=history)
-    return compare_page(compare_sides(evidence), framed())
+    return compare_page(compare_sides(evidence), framed(web_pages.links("", "", "")))

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from osbench.common.errors import OsbenchError
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_listing import RUNNING, described
+from osbench.coordinator.storage.run_index import rows_of
+from osbench.coordinator.storage.run_listing import FINISHED
+from osbench.coordinator.web.run_list import MOST, ListChoice, shown
 
-#: Rows of the list, unless all are asked for.
+#: Rows of the list that follows what happens.
 ROWS = 100
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class RunsShown:
-    """Finds runs and describes them; what is finished is read once."""
+    """Finds runs and describes them."""
 
-    def __init__(self, data_dir: str, only: str = "") -> None:
-        """`only`: the id of the only run that is shown, be it there or to come."""
+    def __init__(self, data_dir: str, only: str = "", *, stays: bool = True) -> None:
+        """`only`: the id of the only run that is shown, be it there or to come.
+
+        `stays`: runs are shown after their end, too.
+        """
         self.only = only
+        self.stays = stays
         self.data_dir = data_dir
-        #: By run id: what decides whether it was read already, and its row.
-        self._rows: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {}
 
     def find(self, name: str) -> RunDirectory | None:
         """The run of an id; None where there is none, or none that is shown."""
@@ -35,46 +40,33 @@ class RunsShown:
         path = Path(self.data_dir) / "runs" / name
         return RunDirectory(path) if self.only or path.is_dir() else None
 
-    def newest(self, limit: int | None = ROWS) -> tuple[list[dict[str, Any]], int]:
-        """Rows of the newest runs, newest first, and how many runs there are."""
-        every = RunDirectory.all(self.data_dir)
-        every.reverse()
-        rows = [self._row(one) for one in every[:limit]]
-        self._rows = {
-            row["run"]: self._rows[row["run"]] for row in rows if row["run"] in self._rows
-        }
-        return rows, len(every)
+    def newest(self) -> tuple[list[dict[str, Any]], int]:
+        """Rows of the newest runs in words, newest first, and how many runs there are."""
+        every = RunDirectory.all(self.data_dir)[::-1]
+        return self._in_words(rows_of(self.data_dir, every[:ROWS])), len(every)
 
-    def _row(self, directory: RunDirectory) -> dict[str, Any]:
-        name = directory.path.name
-        stamp = _stamp(directory.path)
-        known = self._rows.get(name)
-        if known is not None and known[0] == stamp:
-            return known[1]
-        try:
-            row = described(directory)
-        except OsbenchError as error:
-            row = {"run": name, "task": "", "tags": [], "state": "damaged", "exit": None}
-            row |= {"planned": None, "ok": None, "why": str(error)}
-        row["about"] = plain(row["why"] or "", 120)
-        for key in ("planned", "ok"):
-            row[key] = "" if row[key] is None else count(row[key])
-        if row["state"] == RUNNING:
-            row["about"] = _progress(directory)
-        else:
-            self._rows[name] = (stamp, row)
-        return row
+    def chosen(self, choice: ListChoice) -> tuple[list[dict[str, Any]], int, int]:
+        """The first rows that are looked for; how many there are, and how many runs."""
+        rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir)[::-1])
+        found = choice.of_rows(rows)
+        return self._in_words(found[:MOST]), len(found), len(rows)
 
+    def before(self, name: str) -> tuple[str, str]:
+        """The task of a run, and the last finished run of it that began earlier; "" for none."""
+        rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
+        task = next((str(row["task"]) for row in rows if row["run"] == name), "")
+        earlier = [
+            str(row["run"])
+            for row in rows
+            if row["run"] < name and row["task"] == task and row["state"] == FINISHED
+        ]
+        return task, earlier[-1] if earlier else ""
 
-def _stamp(path: Path) -> tuple[int, ...]:
-    """Changes when a run begins, ends or fails."""
-    found = []
-    for name in ("run.json", "summary.json", "failure.json"):
-        try:
-            found.append((path / name).stat().st_mtime_ns)
-        except FileNotFoundError:
-            found.append(0)
-    return tuple(found)
+    def _in_words(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        runs = Path(self.data_dir) / "runs"
+        return [
+            shown(row, partial(_progress, RunDirectory(runs / str(row["run"])))) for row in rows
+        ]
 
 
 def _progress(directory: RunDirectory) -> str:

@@ -23,11 +23,12 @@ from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage import control_requests
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.web import live_documents, report_views, web_pages
+from osbench.coordinator.web import live_documents, load_changes, report_views, web_pages
 from osbench.coordinator.web.access_tokens import AccessTokens, Role
 from osbench.coordinator.web.feed import Feed
 from osbench.coordinator.web.live_documents import ListDocument, RunDocument
 from osbench.coordinator.web.request_guard import RequestGuard
+from osbench.coordinator.web.run_list import ListChoice
 from osbench.coordinator.web.runs_shown import RunsShown
 
 _KINDS = {"web.css": "text/css", "live.js": "text/javascript"}
@@ -45,6 +46,8 @@ class WebApp:
         #: The last report that was drawn, with what it is of: drawing a long one takes seconds.
         self._drawn: tuple[tuple[str, int], str] | None = None
         self._drawing = asyncio.Lock()
+        #: Somebody has looked at a run.
+        self.was_seen = False
         routes = [
             Route("/", self.index),
             Route("/frames", self.index_frames),
@@ -52,6 +55,7 @@ class WebApp:
             Route("/runs/{run}", self.run),
             Route("/runs/{run}/frames", self.run_frames),
             Route("/runs/{run}/abort", self.abort, methods=["POST"]),
+            Route("/runs/{run}/control", self.control, methods=["POST"]),
             Route("/static/{name}", self.static),
         ]
         handlers: dict[Any, Any] = {404: self._unknown, OsbenchError: self._refused}
@@ -68,15 +72,21 @@ class WebApp:
         """All runs; where there is but one, that one."""
         if self._shown.only:
             return RedirectResponse(f"/runs/{self._shown.only}", 303)
-        limit = None if "all" in request.query_params else 100
-        rows, total = await asyncio.to_thread(self._shown.newest, limit)
+        choice = ListChoice.of(request.query_params)
+        usual = choice.is_usual and "all" not in request.query_params
+        if usual:
+            rows, total = await asyncio.to_thread(self._shown.newest)
+            found = total
+        else:
+            rows, found, total = await asyncio.to_thread(self._shown.chosen, choice)
         page = web_pages.render(
             "list.html.j2",
             title="Runs · osbench",
             # the stream knows the newest only
-            live=limit is not None,
-            line=live_documents.list_line(rows, total),
-            rows=web_pages.markup(web_pages.rows(rows, total)),
+            live=usual,
+            query=choice.query,
+            line=live_documents.list_line(rows, total) if usual else f"{found:,} of {total:,} runs",
+            rows=web_pages.markup(web_pages.rows(rows, found, choice)),
         )
         return _page(page)
 
@@ -103,6 +113,7 @@ class WebApp:
 
     async def run(self, request: Request) -> Response:
         """The report of a run; of one that is running, as it is now."""
+        self.was_seen = True
         directory = self._found(request)
         if directory is None:
             return await self._unknown(request, UsageError(""))
@@ -121,10 +132,11 @@ class WebApp:
             line=document.line,
             begun=facts is not None,
             workloads=document.workloads,
-            after="" if self._shown.only else "reload",
+            after="reload" if self._shown.stays else "",
             list=not self._shown.only,
             abort_key=self._tokens.abort_key if role is Role.ABORT else "",
             abort_url=f"/runs/{name}/abort",
+            control_url=f"/runs/{name}/control",
             now=web_pages.markup(document.now),
         )
         if facts is None:
@@ -140,8 +152,14 @@ class WebApp:
         async with self._drawing:
             key = (directory.path.name, await asyncio.to_thread(_changed_at, directory))
             if self._drawn is None or self._drawn[0] != key:
-                self._drawn = (key, await asyncio.to_thread(_drawn, directory))
+                self._drawn = (key, await asyncio.to_thread(self._draw, directory))
             return self._drawn[1]
+
+    def _draw(self, directory: RunDirectory) -> str:
+        name, bar = directory.path.name, ""
+        if not self._shown.only:
+            bar = web_pages.links(name, *self._shown.before(name))
+        return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
         """Events of a run."""
@@ -160,6 +178,18 @@ class WebApp:
         except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)
         return JSONResponse({"asked": directory.path.name, "said": said}, 202)
+
+    async def control(self, request: Request) -> Response:
+        """Change the load of a run as the command `control` would; the body is its request."""
+        directory = self._found(request)
+        if directory is None:
+            return PlainTextResponse("There is no such run.\n", 404)
+        try:
+            wanted = load_changes.read(await _bounded(request))
+            said = await asyncio.to_thread(control_requests.ask, directory, wanted)
+        except OsbenchError as error:
+            return PlainTextResponse(f"{error}\n", 409)
+        return JSONResponse({"run": directory.path.name, "said": said}, 202)
 
     # parts
 
@@ -196,16 +226,22 @@ class WebApp:
         return _page(web_pages.message("This cannot be shown", str(error), to_list=True), 409)
 
 
+async def _bounded(request: Request) -> bytes:
+    """The body of a request. Raises UsageError for a long one."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > load_changes.MOST_BYTES:
+            raise UsageError("the request is too long")
+    return body
+
+
 def _page(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
     return HTMLResponse(text, status, {"Content-Security-Policy": policy})
 
 
 def _goes_on(directory: RunDirectory) -> bool:
     return directory.has_coordinator() or not directory.path.exists()
-
-
-def _drawn(directory: RunDirectory) -> str:
-    return report_views.report(read_facts(directory))
 
 
 def _changed_at(directory: RunDirectory) -> int:

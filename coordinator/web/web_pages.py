@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import jinja2
 from markupsafe import Markup
@@ -21,6 +22,7 @@ from osbench.coordinator.storage.progress import (
     done_words,
     worker_title,
 )
+from osbench.coordinator.web.run_list import USUAL, ListChoice, zone
 
 #: Templates, style sheet and script.
 ASSETS = Path(__file__).parent / "assets"
@@ -85,7 +87,10 @@ def _since(at: float | None) -> str:
 def _load(one: Mapping[str, Any]) -> dict[str, Any]:
     rows = one.get("rows", ())
     return {
+        "number": one["workload"],
         "name": one["name"],
+        # response times are those of open loads
+        "open": one.get("latency") == "response",
         "phase": one["phase"],
         "longest": one.get("longest", ""),
         "done": done_words(one),
@@ -113,10 +118,23 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def rows(found: Sequence[Mapping[str, Any]], total: int) -> str:
-    """The table of runs, newest first."""
-    more = total if total > len(found) else 0
-    return render("rows.html.j2", rows=found, more=more)
+def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:
+    """The table of runs, of which there are so many."""
+    return render(
+        "rows.html.j2",
+        rows=found,
+        more=total if total > len(found) else 0,
+        heads=choice.heads(),
+        query=urlencode({"q": choice.query}) if choice.query else "",
+        usual=choice.is_usual,
+        zone=zone(),
+    )
+
+
+def links(run: str, task: str, before: str) -> str:
+    """The way from a run to the list, to those of its task, and to the one before it ("")."""
+    query = urlencode({"q": task})
+    return render("links.html.j2", run=run, task=task, before=before, query=query)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:

@@ -78,8 +78,17 @@ class WebServer:
         """The address to print, once."""
         return f"{self.url}?token={self._tokens.token}"
 
-    def __enter__(self) -> Self:
+    @property
+    def was_seen(self) -> bool:
+        """Somebody has looked at a run."""
+        return self._app.was_seen
+
+    def start(self) -> None:
+        """Begin to serve."""
         self._thread.start()
+
+    def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(

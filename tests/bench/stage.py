@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.commands import BIN, environment
+from helpers.import_path import SOURCE, TESTS, import_path
 from servers import Child
 
 HERE = Path(__file__).resolve().parent
@@ -69,9 +70,8 @@ class Stage:
         env: Mapping[str, str] | None = None,
     ) -> Iterator[Child]:
         """A process that is ended with its whole group when the block is left."""
-        inherited = environment(self.folder)
-        # set for the bench itself: what is measured must not see its modules
-        inherited.pop("PYTHONPATH", None)
+        # without what is set for the bench itself: what is measured must not see its modules
+        inherited = {**environment(self.folder), "PYTHONPATH": str(SOURCE)}
         child = Child(
             [str(part) for part in command],
             folder=self.folder,
@@ -169,7 +169,7 @@ class Stage:
     def harness(self, module: str, *arguments: object) -> dict[str, Any]:
         """Run a module of `bench.harness` in osbench's environment; the object it printed."""
         command = [sys.executable, "-m", f"bench.harness.{module}", *map(str, arguments)]
-        path = {"PYTHONPATH": str(HERE.parent)}
+        path = import_path(TESTS)
         within_s = self.block_s * 4 + MARGIN_S * 3
         found: dict[str, Any] = last_json(self.finish(command, within_s=within_s, env=path))
         return found

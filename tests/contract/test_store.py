@@ -1,4 +1,4 @@
-"""The store of a run: in memory and in Redis it does the same."""
+"""The store of a run does the same in the simulated Redis and in a real one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from helpers.local_redis import LocalStore
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import SIZES
 from osbench.common.protocol.redis_client import connect
-from osbench.common.protocol.store import RECORD_BYTES, MemoryStore, RedisStore, Store, read_records
+from osbench.common.protocol.store import Store
+from osbench.common.protocol.wire import RECORD_BYTES, Wire
 from servers import RedisServer, redis_server
 
 
@@ -30,16 +32,16 @@ def client(server: RedisServer) -> Iterator[redis.Redis]:
     found.close()
 
 
-@pytest.fixture(params=["memory", "redis", "redis-resp2"])
+@pytest.fixture(params=["simulated", "redis", "redis-resp2"])
 def store(request: pytest.FixtureRequest) -> Iterator[Store]:
-    if request.param == "memory":
-        yield MemoryStore()
+    if request.param == "simulated":
+        yield LocalStore("r1")
         return
     server = request.getfixturevalue("server")
     protocol = "?protocol=2" if request.param == "redis-resp2" else ""
     client = connect(server.url + protocol, timeout_s=5.0)
     client.flushall()
-    yield RedisStore(client, "r1")
+    yield Store(client, "r1")
     client.close()
 
 
@@ -51,8 +53,8 @@ def run(store: Store) -> Store:
 
 
 @pytest.fixture
-def in_redis(client: redis.Redis) -> RedisStore:
-    found = RedisStore(client, "r1")
+def in_redis(client: redis.Redis) -> Store:
+    found = Store(client, "r1")
     found.tend()
     return found
 
@@ -128,9 +130,10 @@ def test_a_count_of_turns_grows_as_long_as_the_store_loses_nothing(run):
         lambda client, key: client.delete(key),
         lambda client, key: client.set(key, b"3"),
         lambda client, key: client.set(key, b"no number"),
+        lambda client, key: client.set(key, str(2**63 - 1)),
         lambda client, key: client.delete(key) and client.lpush(key, b"a list"),
     ],
-    ids=["deleted", "rolled back", "no number", "another type"],
+    ids=["deleted", "rolled back", "no number", "largest number", "another type"],
 )
 def test_a_count_that_does_not_grow_shows_a_loss(client, in_redis, spoil):
     last = [in_redis.tend() for _ in range(5)][-1]
@@ -141,7 +144,7 @@ def test_a_count_that_does_not_grow_shows_a_loss(client, in_redis, spoil):
 
 def test_a_read_waits_for_the_first_entry(server, client, in_redis):
     other = connect(server.url, timeout_s=5.0)
-    adding = threading.Timer(0.2, lambda: RedisStore(other, "r1").append(b"late"))
+    adding = threading.Timer(0.2, lambda: Store(other, "r1").append(b"late"))
     adding.start()
 
     assert [entry for _, entry in in_redis.read(4.0, 10)] == [b"late"]
@@ -188,9 +191,9 @@ def test_control_records_replace_earlier_ones(run):
     assert (run.control("m1"), run.control("m2"), run.control("m3")) == (b"three", b"two", None)
 
 
-def test_the_last_control_record_outlives_its_run_for_a_while(client, in_redis):
-    in_redis.put_controls({"m1": b"one", "m2": b"two"}, over=["m2"])
-    in_redis.close()
+def test_the_last_control_record_outlives_its_run_until_the_worker_has_left(client, in_redis):
+    in_redis.put_controls({"m1": b"one", "m2": b"two"})
+    in_redis.close(left=["m2"])
 
     assert client.ttl(redis_keys.control("r1", "m1")) > redis_keys.OVER_TTL_S
     assert 0 < client.ttl(redis_keys.control("r1", "m2")) <= redis_keys.OVER_TTL_S
@@ -232,12 +235,12 @@ def test_records_are_read_at_once_and_bounded(client):
     client.lpush("b", b"a list")
     client.set("d", b"x" * (RECORD_BYTES + 1000))
 
-    found = read_records(client, ["a", "b", "c", "d"])
+    found = Wire(client).records(["a", "b", "c", "d"])
 
     assert found[:3] == [b"one", None, None]
     assert found[3] is not None
     assert len(found[3]) == RECORD_BYTES + 1
-    assert read_records(client, []) == []
+    assert Wire(client).records([]) == []
 
 
 # the server
@@ -245,13 +248,13 @@ def test_records_are_read_at_once_and_bounded(client):
 
 def test_without_a_server_the_store_is_away(server):
     client = connect("redis://127.0.0.1:1", timeout_s=0.5)
-    store = RedisStore(client, "r1")
+    store = Store(client, "r1")
 
     for call in (store.tend, lambda: store.read(0, 1), lambda: store.append(b"x"), store.close):
         with pytest.raises(StoreAway):
             call()
     with pytest.raises(StoreAway):
-        read_records(client, ["a"])
+        Wire(client).records(["a"])
 
 
 def test_without_permission_the_store_says_so(server, client):
@@ -261,13 +264,13 @@ def test_without_permission_the_store_says_so(server, client):
     limited = connect(server.url.replace("unix://", "unix://reader:secret@"), timeout_s=5.0)
 
     with pytest.raises(StoreError, match="refuses access"):
-        RedisStore(limited, "r1").append(b"x")
+        Store(limited, "r1").append(b"x")
     client.acl_deluser("reader")
     limited.close()
 
 
 def test_a_specification_that_is_too_large_is_not_read(
-    in_redis: RedisStore, monkeypatch: pytest.MonkeyPatch
+    in_redis: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SIZES, "specification", 100)
     in_redis.put_specifications({1: b"x" * 100, 2: b"x" * 101})

@@ -1,14 +1,11 @@
-"""A coordinator that is killed, or sleeps: every iteration is accounted for all the same.
+"""A coordinator that is killed: its run is resumed, and its workers are freed, by commands.
 
-OSBENCH_RESUME_MOMENTS sets at how many moments a run is killed and resumed (2 unless set).
+tests/world has the moments at which it is killed, and what its workers do meanwhile.
 """
 
 from __future__ import annotations
 
-import os
-import random
 import signal
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +14,6 @@ from helpers.arena import Arena, Load, arena, wait_until
 
 pytestmark = [pytest.mark.functional, pytest.mark.faults, pytest.mark.timeout(600)]
 
-MOMENTS = int(os.environ.get("OSBENCH_RESUME_MOMENTS", "2"))
 TIMES = 1200
 CLOSED = {"constant": {"times": TIMES, "concurrency": 8}}
 
@@ -27,15 +23,6 @@ def pair() -> Iterator[Arena]:
     """Two hosts with an idle worker each, which wait for a coordinator as long as a test may."""
     with arena() as found:
         found.configured(worker={"coordinator_lost_s": 600})
-        found.start_hosts(2)
-        yield found
-
-
-@pytest.fixture
-def impatient() -> Iterator[Arena]:
-    """The same, but they wait for five seconds."""
-    with arena() as found:
-        found.configured(worker={"coordinator_lost_s": 5})
         found.start_hosts(2)
         yield found
 
@@ -67,23 +54,6 @@ def test_a_run_whose_coordinator_was_killed_is_resumed(pair: Arena) -> None:
     assert wait_until(pair.are_free)
 
 
-@pytest.mark.parametrize("seed", range(MOMENTS))
-def test_a_run_is_resumed_from_any_moment(pair: Arena, seed: int) -> None:
-    load = pair.start_load(CLOSED)
-    # from before the first iteration to behind the last
-    time.sleep((seed + random.Random(seed).random()) / MOMENTS * 6.0)
-    load.signal(signal.SIGKILL)
-
-    pair.resume(load)
-    if pair.finish(load) == 2:
-        # refused, since it had ended: there is a report
-        load.codes[-1] = pair.summary(load)["exit_code"]
-
-    assert pair.exact(load)["ok"] == TIMES
-    assert load.codes[-1] == 0
-    assert wait_until(pair.are_free)
-
-
 def test_workers_of_a_killed_coordinator_are_freed_by_a_command(pair: Arena) -> None:
     load = pair.start_load(CLOSED)
     kill(pair, load)
@@ -99,51 +69,6 @@ def test_workers_of_a_killed_coordinator_are_freed_by_a_command(pair: Arena) -> 
     # what a busy worker had not delivered, or not begun, is lost, as the command says
     assert sums["ok"] + sums["lost"] == TIMES, load.command.said()
     assert code == (3 if sums["lost"] else 0), load.command.said()
-
-
-def test_workers_of_a_killed_coordinator_are_free_after_the_time_that_is_set(
-    impatient: Arena,
-) -> None:
-    load = impatient.start_load(CLOSED)
-    kill(impatient, load)
-
-    assert wait_until(impatient.are_free)
-
-    # they serve others meanwhile, and what they have still to deliver waits
-    other = impatient.start_load({"constant": {"times": 50, "concurrency": 4}}, tag="other")
-    assert impatient.finish(other) == 0, other.command.said()
-    assert impatient.exact(other)["ok"] == 50
-    impatient.resume(load)
-    assert impatient.finish(load) == 0, load.command.said()
-    assert impatient.exact(load)["ok"] == TIMES
-
-
-def test_of_two_that_resume_a_run_one_wins(pair: Arena) -> None:
-    load = pair.start_load(CLOSED)
-    kill(pair, load)
-
-    both = [pair.site.start("osbench-coord", "resume", load.run) for _ in range(2)]
-
-    codes = sorted(one.finish().code for one in both)
-    assert codes[0] == 0, [one.said() for one in both]
-    assert codes[1] in (2, 3), [one.said() for one in both]
-    load.codes.append(0)
-    assert pair.exact(load)["ok"] == TIMES
-
-
-def test_a_gap_in_an_open_load_is_dropped_and_never_made_up(pair: Arena) -> None:
-    load = pair.start_load({"rps": {"rps": 60, "times": 900}})
-    kill(pair, load)
-    time.sleep(6)
-
-    pair.resume(load)
-
-    assert pair.finish(load) in (0, 3), load.command.said()
-    sums = pair.exact(load)
-    assert sums["lost"] == sums["not_started"] == 0
-    # six seconds of arrivals, less those that the workers had been given
-    assert sums["dropped"] >= 60 * 3
-    assert not set(sums["drops"]) & {"late", "capacity", "max_concurrency"}, sums
 
 
 def test_a_local_run_is_resumed(bare: Arena) -> None:
@@ -166,25 +91,3 @@ def test_a_local_run_is_resumed(bare: Arena) -> None:
     sums = bare.exact(load)
     assert sums["ok"] + sums["lost"] == TIMES
     bare.site.await_nothing_left()
-
-
-def test_a_coordinator_that_slept_finds_that_it_has_lost_its_workers(impatient: Arena) -> None:
-    sleeper = impatient.start_load({"constant": {"times": 3000, "concurrency": 8}}, tag="a")
-    impatient.await_started(sleeper, 50)
-    sleeper.signal(signal.SIGSTOP)
-    other = impatient.start_load(
-        {"constant": {"times": 1500, "concurrency": 8}},
-        *("--workers", "2", "--wait-for-workers", "120"),
-        tag="b",
-    )
-    impatient.await_started(other, 20)
-
-    sleeper.signal(signal.SIGCONT)
-
-    assert impatient.finish(other) == 0, other.command.said()
-    assert impatient.exact(other)["ok"] == 1500
-    # it ends for want of workers, or goes on with them once the other has left them
-    assert impatient.finish(sleeper) in (0, 3), sleeper.command.said()
-    sums = impatient.exact(sleeper)
-    assert sums["lost"] == 0
-    assert wait_until(impatient.are_free)

@@ -28,6 +28,14 @@ def pair() -> Iterator[Arena]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def attacked() -> Iterator[Arena]:
+    """Two hosts that outlive one attack after the other."""
+    with arena() as found:
+        found.start_hosts(2)
+        yield found
+
+
 def delete_an_entry(found: Arena, load: Load) -> None:
     assert wait_until(found.attacker.delete_results)
 
@@ -98,17 +106,17 @@ def replay(found: Arena, load: Load) -> None:
     ids=lambda one: one.__name__,
 )
 def test_a_run_ends_by_itself_and_does_not_lie(
-    pair: Arena, attack: Callable[[Arena, Load], None]
+    attacked: Arena, attack: Callable[[Arena, Load], None]
 ) -> None:
-    load = pair.start_load(CLOSED)
-    pair.await_started(load, 50)
+    load = attacked.start_load(CLOSED)
+    attacked.await_started(load, 50)
 
-    attack(pair, load)
+    attack(attacked, load)
 
-    code = pair.finish(load)
-    sums = pair.exact(load)
+    code = attacked.finish(load)
+    sums = attacked.exact(load)
     assert sums["lost"] == 0, (code, sums)
-    assert wait_until(pair.are_free)
+    assert wait_until(attacked.are_free)
 
 
 def test_what_may_have_started_is_not_told_as_not_started(pair: Arena) -> None:

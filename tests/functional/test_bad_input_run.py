@@ -24,16 +24,9 @@ def cluster() -> Iterator[Cluster]:
         yield Cluster(here, redis)
 
 
-def is_refused(here: Site, *arguments: str, says: tuple[str, ...], at_once: bool = True) -> None:
-    """The same in both forms: one message that names what is wrong, no traceback, exit code 2.
-
-    Both run at once, where they do not take workers from one another.
-    """
-    plain = here.start("osbench-coord", "run", *arguments)
-    one = None if at_once else plain.finish()
-    as_json = here.start("osbench-coord", "run", "--json", *arguments)
-
-    one, other = one or plain.finish(), as_json.finish()
+def is_refused(here: Site, *arguments: str, says: tuple[str, ...]) -> None:
+    """The same in both forms: one message that names what is wrong, no traceback, exit code 2."""
+    one, other = here.coord("run", *arguments), here.run(*arguments)
 
     assert (one.code, other.code) == (2, 2), one.err + other.err
     assert one.out == ""
@@ -243,7 +236,6 @@ def test_more_virtual_users_than_the_workers_have(worker: Cluster) -> None:
         "--wait-for-workers",
         "0.5",
         says=("50", "8", "--virtual-users"),
-        at_once=False,
     )
     worker.await_idle(1)
 

@@ -90,16 +90,19 @@ def test_a_run_is_run_again_as_it_was_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "give a task file, or --scenario NAME"),
-        (("task.yaml", "--scenario", "Dummy.dummy"), "give a task file, or --scenario NAME"),
+        ((), "give TASK, --url URL or --scenario NAME"),
+        (("task.yaml", "--scenario", "Dummy.dummy"), "TASK and --scenario cannot be combined"),
         (("--scenario", "Dummy.dumy"), "Dummy.dummy"),
-        (("--scenario", "Dummy.dummy", "--rps", "5"), "--rps needs --duration or --times"),
+        (
+            ("--scenario", "Dummy.dummy", "--rps", "5"),
+            "--rps needs --duration DURATION or --times N",
+        ),
         (("--scenario", "Dummy.dummy", "--rps", "0"), "--rps"),
         (("--scenario", "Dummy.dummy", "--arg", "sleep"), "write name=value"),
         (("--scenario", "Dummy.failure", "--arg", "slep=1"), "slep"),
         (
             ("--scenario", "Dummy.dummy", "--rps", "5", "--concurrency", "2", "--times", "3"),
-            "--rps and --concurrency cannot be combined",
+            "--users cannot be combined with --rps",
         ),
     ],
 )

@@ -119,8 +119,8 @@ def test_what_cannot_be_changed_is_refused_with_what_to_do(here: Site) -> None:
             "1",
         ): "workload 2 is not under load now, but 0 (Dummy.dummy)",
         ("--resume-load",): "the load of Dummy.dummy is as planned",
-        (): "say what to change: one of --rate, --users, --pause and --resume-load",
-        ("--rate", "1", "--pause"): "say what to change: one of",
+        (): "give --rate N, --users N, --pause or --resume-load",
+        ("--rate", "1", "--pause"): "--rate and --pause cannot be combined",
         ("--rate", "fast"): "'fast' is not a valid float",
         ("--rate", "-1"): "-1",
     }

@@ -10,11 +10,12 @@ import pytest
 from helpers.heartbeats import heartbeat
 from helpers.runs import Cluster, site
 from osbench.common.errors import FleetError
-from osbench.common.protocol import broker, redis_keys
+from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client, connect
+from osbench.common.protocol.wire import Wire
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 from osbench.coordinator.fleet.membership import Membership
 from osbench.coordinator.fleet.pool import WorkerPool
@@ -118,7 +119,7 @@ def test_who_has_another_version_is_told_from_who_has_another_key(client):
 def test_a_worker_that_leaves_takes_its_name_off_the_list(client):
     beat(client, Sealer(Keyring.generate()), "h.1.a")
 
-    broker.forget(client, "h.1.a")
+    Wire(client).forget("h.1.a")
 
     assert client.keys() == []
 

@@ -23,7 +23,7 @@ from helpers.runs import Cluster, Started, site
 from helpers.web import held, serving, snapshot, worker_progress
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import CriterionState
-from osbench.coordinator.storage.summary_file import write_summary
+from osbench.coordinator.storage.run_documents import write_summary
 from servers import Child, folder, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
@@ -107,6 +107,26 @@ def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -
     tab.assert_clean()
 
 
+def test_a_load_is_changed_from_the_page(cluster: Cluster, tab: Browsed) -> None:
+    run = start(cluster, "--web", "0")
+    tab.goto(address(run))
+    tab.accept_dialogs("2")
+
+    tab.click("#live-now button:text('Users')")
+    tab.expect_text("#live-state", re.compile("2 virtual users"))
+    tab.click("#live-now button:text('Pause')")
+    tab.expect_text("#live-now", re.compile("paused"))
+    tab.click("#live-now button:text('Go on')")
+    tab.expect_text("#live-now", re.compile("running"))
+    tab.assert_clean()
+    tab.click("#live-abort")
+    done = run.finish()
+
+    assert done.code == 130
+    labels = [mark["label"] for mark in cluster.site.marks(done.result["run_id"])]
+    assert any("2 virtual users" in label for label in labels), labels
+
+
 def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Browsed) -> None:
     cluster.await_idle(2)
     # the second one is long enough for a busy browser to load the page again
@@ -123,6 +143,26 @@ def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Brow
     assert done.code == 0
     tab.expect_text("#live-state", "the run has ended with exit code 0")
     tab.assert_clean()
+
+
+def test_the_page_becomes_the_report_and_stays_until_ctrl_c(cluster: Cluster, tab: Browsed) -> None:
+    cluster.await_idle(2)
+    runner = {"constant_for_duration": {"duration": 2, "concurrency": 2}}
+    task = cluster.site.task({**WORKLOAD, "runner": runner})
+    options = ("--json", "--web", "0", "--web-linger")
+    run = cluster.site.start("osbench-coord", "run", *options, task)
+    tab.goto(address(run))
+
+    run.await_said("until Ctrl-C")
+    tab.expect_count("#traces", 1)
+    tab.reload()
+    tab.expect_count("#iterations", 1)
+    tab.assert_clean()
+    run.interrupt()
+    done = run.finish()
+
+    assert done.code == 0
+    assert done.sums["ok"] > 0
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -201,7 +241,7 @@ def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed)
     tab.expect_count("#live", 0)
     tab.expect_text("body", re.compile("130"))
     tab.goto(url)
-    tab.expect_text("#live-list", re.compile(f"{run_id}.*finished", re.S))
+    tab.expect_text("#live-list", re.compile(f"{run_id}.*interrupted", re.S))
     tab.assert_clean()
 
     web.interrupt()

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from helpers.arena import wait_until
+from helpers.import_path import TESTS, import_path
 from helpers.net_hosts.net_cluster import REDIS, WORKERS, NetCluster, Verdict, facts, net_cluster
 from helpers.net_hosts.network import need_hosts
 from helpers.processes import is_living
@@ -77,7 +77,7 @@ def test_nothing_is_left_of_hosts_whose_test_was_killed() -> None:
     )
     test = subprocess.Popen(
         [sys.executable, "-c", script],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env=os.environ | import_path(TESTS),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

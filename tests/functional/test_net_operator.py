@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import osbench
+from helpers.import_path import import_path
 from helpers.net_hosts.network import Network, need_hosts, network
 from helpers.runs import Finished, Site, Started, site
 from servers import Child, folder, redis_executable
@@ -148,13 +149,13 @@ def accounted(done: Finished) -> dict[str, int]:
 
 
 def newer(home: Path) -> str:
-    """A copy of osbench of another version; returns what finds it first."""
+    """A copy of osbench of another version; returns the variable that has it found first."""
     copy = home / "newer"
     source = Path(osbench.__file__).parent
     shutil.copytree(source, copy / "osbench", ignore=shutil.ignore_patterns("__pycache__"))
     init = copy / "osbench" / "__init__.py"
     init.write_text(init.read_text().replace(f'"{osbench.__version__}"', f'"{NEWER}"'))
-    return f"PYTHONPATH={copy}"
+    return f"PYTHONPATH={import_path(copy)['PYTHONPATH']}"
 
 
 def begin_in_any_order(operator: Operator) -> Finished:

@@ -16,8 +16,9 @@ from osprofiler import notifier, profiler
 from osprofiler.drivers.base import get_driver
 
 from helpers.commands import environment
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
@@ -99,7 +100,7 @@ def call(number: int, **named: Any) -> None:
 def collected(tmp_path: Path, redis: RedisServer, base_id: str, everything: bool) -> Waterfall:
     """The trace as it is read from the archive of a run."""
     directory = RunDirectory.create(str(tmp_path), "20260401-a")
-    row = (
+    row = row_of(
         1,
         Outcome.OK,
         0,

@@ -24,7 +24,22 @@ def home() -> Iterator[Path]:
 def test_every_block_of_commands_is_run_by_a_test() -> None:
     stories = [block.story for block in blocks()]
 
-    assert set(stories) == {"first-run", "own-scenario", "openstack", "scale-out", "rabbitmq"}
+    assert set(stories) == {
+        *("address", "first-run", "own-scenario", "openstack", "scale-out", "rabbitmq")
+    }
+
+
+def test_an_address_under_load(home: Path) -> None:
+    machine = Machine(home)
+    server, run = blocks("address")
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        printed = machine.run(run)
+
+    assert "GET /items" in printed
+    assert "200 = 200" in printed
+    assert "passed  failure_rate" in printed
 
 
 def test_a_first_run_in_local_mode(home: Path) -> None:

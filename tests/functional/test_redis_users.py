@@ -11,8 +11,8 @@ import redis
 
 from helpers.runs import Site, Started, checked, site
 from osbench.common.config.config import load
-from osbench.common.protocol.broker import repair
 from osbench.common.protocol.redis_client import Client, connect
+from osbench.common.protocol.wire import Wire
 from servers.secured_redis import SecuredRedis, secured_redis
 
 pytestmark = pytest.mark.functional
@@ -114,7 +114,7 @@ def test_a_worker_may_not_do_what_is_the_coordinators(
 def test_a_worker_may_repair_its_queue(here: Site, server: SecuredRedis) -> None:
     server.client().set("osbench:osbench.w.mine", "no list")
 
-    repair(client(server, here, "worker"), "mine")
+    Wire(client(server, here, "worker")).repair_queue("mine")
 
     assert not server.client().exists("osbench:osbench.w.mine")
     assert server.refusals() == []

@@ -123,4 +123,4 @@ def test_what_is_for_one_run_is_refused_with_repeat(
     found = coord(tmp_path, "run", name, "--repeat", "2", *option)
 
     assert found.returncode == 2
-    assert "--repeat makes several runs" in found.stderr
+    assert "cannot be combined with --repeat, which makes several runs" in found.stderr

@@ -12,7 +12,9 @@ import pytest
 
 from helpers.browser import chromium, watched
 from helpers.runs import Site, site
-from osbench.coordinator.report.html import live_parts, render_page, render_report
+from helpers.shown_page import page_of
+from osbench.coordinator.report.html import live_parts
+from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.run_facts import RunFacts, read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import redis_server
@@ -122,7 +124,7 @@ def _task(here: Site, address: str) -> str:
 
 @pytest.fixture(scope="module")
 def html(facts: RunFacts) -> str:
-    return render_report(facts)
+    return page_of(facts)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,7 @@ def headless() -> Iterator[Any]:
 
 
 def test_two_calls_give_the_same_bytes(facts: RunFacts, html: str) -> None:
-    assert render_report(read_facts(facts.directory)) == html
+    assert page_of(read_facts(facts.directory)) == html
     assert len(html.encode()) < 2_000_000
 
 
@@ -233,7 +235,7 @@ def test_foreign_text_stays_text(headless: Any, url: str) -> None:
 
 def test_the_planted_lock_is_named_on_the_first_screen(headless: Any, url: str) -> None:
     with watched(headless, url, viewport=DESK) as found:
-        why = found.page.locator(".why")
+        why = found.page.locator("[aria-labelledby=why-h]")
 
         assert "row lock" in why.inner_text()
         assert why.bounding_box()["y"] < DESK["height"]
@@ -345,8 +347,8 @@ def test_a_page_that_is_open_takes_new_numbers(
     headless: Any, facts: RunFacts, tmp_path: Path
 ) -> None:
     path = tmp_path / "live.html"
-    path.write_text(render_page(facts, live=True), "utf-8")
-    overview, charts = live_parts(facts)
+    path.write_text(page_of(facts, live=True), "utf-8")
+    overview, charts = live_parts(gather(facts, live=True))
     for chart in charts:
         chart["heat"]["cells"] = chart["heat"]["cells"][:1]
     changed = overview.replace("planned", "foreseen")

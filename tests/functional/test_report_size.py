@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helpers.made_runs import made_run
-from osbench.coordinator.report.html import render_report
+from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
 
 pytestmark = pytest.mark.functional
@@ -21,13 +21,13 @@ def test_a_report_of_a_million_iterations_takes_ten_seconds_on_an_idle_machine(
     directory = made_run(tmp_path, 1_000_000)
 
     begun = time.perf_counter()
-    render_report(read_facts(directory))
+    page_of(read_facts(directory))
 
     assert time.perf_counter() - begun < 10
 
 
 def test_a_report_of_a_million_iterations_has_three_megabytes_at_most(tmp_path: Path) -> None:
-    html = render_report(read_facts(made_run(tmp_path, 1_000_000)))
+    html = page_of(read_facts(made_run(tmp_path, 1_000_000)))
 
     assert len(html.encode()) < 3_000_000
     assert "1,000,000 iterations were planned" in html

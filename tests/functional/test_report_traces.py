@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.runs import Site, site
-from osbench.coordinator.report.html import render_report
+from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
@@ -234,7 +234,7 @@ def test_nothing_that_a_user_sent_is_kept_by_default(told: WorkloadTraces) -> No
 
 @pytest.fixture(scope="module")
 def page(directory: RunDirectory) -> str:
-    return render_report(read_facts(directory))
+    return page_of(read_facts(directory))
 
 
 def words(part: str) -> str:
@@ -246,8 +246,9 @@ def test_the_first_screen_names_the_planted_delay(page: str, told: WorkloadTrace
     first, rest = page.split("<nav", 1)
 
     assert words(told.sentence) in words(first)
-    # the trace that it leads to is further below
-    (link,) = set(re.findall(r'href="#(t-[0-9a-f]+)"', first))
+    # the trace that it leads to is further below; failures lead to others
+    why = first.split('aria-labelledby="why-h"')[1]
+    (link,) = set(re.findall(r'href="#(t-[0-9a-f]+)"', why))
     assert f'id="{link}"' in rest
 
 

@@ -77,7 +77,8 @@ class Watch:
         return b"\n".join(self.seen)
 
     def _loop(self) -> None:
-        while not self._over.is_set():
+        # not all the time: the run needs the cores that this would take
+        while not self._over.wait(0.05):
             for key in self._client.scan_iter(count=1000):
                 self.kinds.add(key.decode().split(":")[1])
                 self.seen.add(key)

@@ -17,7 +17,7 @@ import pytest
 
 from helpers.browser import chromium, watched
 from helpers.runs import Cluster, Site, checked, site
-from osbench.coordinator.report.html import render_report
+from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import redis_server
@@ -97,13 +97,17 @@ def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
     assert above.code == 0
     assert above.result["workloads"][0]["search"]["kind"] == "above"
     said = "at least 40.0/s, the highest rate that was tried: raise `high`"
-    assert said in here.coord("results", above.result["run_id"]).out
+    shown = here.coord("results", above.result["run_id"]).out
+    assert said in shown
+    assert "40/s held, the highest rate that was tried: raise `high`" in shown
     assert above.result["workloads"][0]["sla"][0]["detail"] == said
     assert below.code == 1
     search = below.result["workloads"][0]["search"]
     assert (search["kind"], [trial["rate"] for trial in search["trials"]]) == ("below", [60, 60])
     said = "below 60.0/s, the lowest rate that was tried: lower `low`"
-    assert said in here.coord("results", "last").out
+    shown = here.coord("results", "last").out
+    assert said in shown
+    assert "no rate held; at 60/s, the lowest: slow_enough: " in " ".join(shown.split())
     assert below.result["workloads"][0]["sla"][0]["detail"].startswith(f"{said}; at 60.0/s ")
 
 
@@ -139,7 +143,7 @@ def test_a_trial_that_loses_iterations_with_a_worker_is_made_again(here: Site) -
             cluster.start_worker("--plugin-path", str(here.home / "criterion.py"))
         cluster.await_idle(2)
         sleeping = {"Dummy.dummy": {"sleep": 0.3}}
-        arguments = task(here, precision=0.8, hold=3, scenario=sleeping)
+        arguments = task(here, precision=0.8, hold=2, scenario=sleeping)
         run = here.start("osbench-coord", "run", *arguments)
 
         run.wait_for(lambda: "trial 2" in here.status().get("search", "") and all_busy(here))
@@ -240,9 +244,7 @@ def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
     here, workload = queued
     trials, steps = workload["search"]["trials"], workload["staircase"]["steps"]
     page_file = tmp_path / "report.html"
-    page_file.write_text(
-        render_report(read_facts(RunDirectory.find(str(here.data), "last"))), "utf-8"
-    )
+    page_file.write_text(page_of(read_facts(RunDirectory.find(str(here.data), "last"))), "utf-8")
 
     with chromium() as browser, watched(browser, page_file.as_uri()) as found:
         page = found.page

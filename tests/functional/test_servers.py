@@ -14,6 +14,7 @@ import psutil
 import pytest
 import requests
 
+from helpers.import_path import TESTS, import_path
 from servers import CountingServer, RabbitmqServer, RedisServer, redis_server
 
 pytestmark = pytest.mark.functional
@@ -57,12 +58,11 @@ def test_redis_remembers_over_a_kill_with_appendonly() -> None:
 
 
 def test_servers_end_with_the_process_that_started_them() -> None:
-    tests = str(Path(__file__).parents[1])
     parent = subprocess.Popen(
         [sys.executable, "-c", ORPHAN],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": tests},
+        env=os.environ | import_path(TESTS),
     )
     with parent:
         pid, folder = parent.stdout.readline().split()

@@ -204,10 +204,10 @@ def test_an_iteration_of_a_scenario_without_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--once", "--times", "3"), "--once runs one iteration"),
-        (("--once", "--detach"), "--once runs one iteration"),
-        (("--once", "--repeat", "3"), "--once runs one iteration"),
-        (("--verbose",), "--verbose is for --once"),
+        (("--once", "--times", "3"), "--once, which runs one iteration"),
+        (("--once", "--detach"), "--once, which runs one iteration"),
+        (("--once", "--repeat", "3"), "--once, which runs one iteration"),
+        (("--verbose",), "--verbose needs --once"),
     ],
 )
 def test_options_that_do_not_go_together(

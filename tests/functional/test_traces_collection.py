@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.result_rows import row_of
 from helpers.synthetic_traces import (
     Fault,
     Work,
@@ -21,7 +22,7 @@ from helpers.synthetic_traces import (
     traces,
 )
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
@@ -48,9 +49,9 @@ def run_of(tmp_path, found, failed=(), untraced=0, more=()):
         length = max(span.duration_ns for span in trace.spans)
         outcome = Outcome.FAILED if number in failed else Outcome.OK
         ids = (bytes.fromhex(trace.trace_id), None, b"")
-        rows.append((number, outcome, 0, number, number + length, 0, 0, (), ids))
+        rows.append(row_of(number, outcome, 0, number, number + length, 0, 0, (), ids))
     for number in range(untraced):
-        rows.append((10**6 + number, Outcome.OK, 0, 0, 8_000_000 + number, 0, 0, (), None))
+        rows.append(row_of(10**6 + number, Outcome.OK, 0, 0, 8_000_000 + number, 0, 0, (), None))
     columns = encode_rows(rows, (), 0)
     directory.keep([block(0, columns), *more])
     directory.close()
@@ -238,7 +239,9 @@ def test_workloads_are_kept_apart_and_their_warm_up_is_left_out(redis, tmp_path)
     for trace in found:
         push(redis.client(), trace)
     rows = [
-        (n, Outcome.OK, 0, n * 10, n * 10 + 5, 0, 0, (), (bytes.fromhex(one.trace_id), None, b""))
+        row_of(
+            n, Outcome.OK, 0, n * 10, n * 10 + 5, 0, 0, (), (bytes.fromhex(one.trace_id), None, b"")
+        )
         for n, one in enumerate(found[20:], 1)
     ]
     directory = run_of(tmp_path, found[:20], more=[block(1, encode_rows(rows, (), 0))])

@@ -1,4 +1,7 @@
-"""A supervisor tells the run what its dead worker process cannot have started."""
+"""A supervisor tells the run what its dead worker process cannot have started.
+
+What becomes of a will afterwards is in `tests/world/test_scenes_wills.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from helpers.engines import until
+from helpers.import_path import TESTS, import_path
 from osbench.common.config.config import load
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
-from osbench.common.protocol.messages import Control, Will
+from osbench.common.protocol.messages import Will
 from osbench.common.protocol.redis_client import connect
-from osbench.common.protocol.store import RedisStore
-from osbench.worker.process.will_sender import WillSender
+from osbench.common.protocol.store import Store
 
 pytestmark = pytest.mark.functional
-
-TESTS = Path(__file__).parents[1]
-MID = "b" * 32
-WILL = Will(run="run-1", incarnation="host.1.aa", membership=MID, workload=0, seq=2, number=9)
 
 
 class Site:
@@ -38,41 +36,20 @@ class Site:
             f"[messaging]\nredis_url = {redis.url}\nredis_timeout_s = 1\n",
             encoding="utf-8",
         )
-        self.ring = Keyring.generate()
-        self.ring.save(folder / "keys")
-        self.conf = load([str(self.file)])
+        Keyring.generate().save(folder / "keys")
+        self._conf = load([str(self.file)])
         self._client = connect(redis.url, 30.0)
-        self.store = RedisStore(self._client, "run-1")
-        self.store.tend()
+        self._store = Store(self._client, "run-1")
+        self._store.tend()
 
     def close(self) -> None:
         self._client.close()
 
     def wills(self) -> list[Will]:
         """Those that stand in Redis now."""
-        sealer = Sealer(Keyring.load(self.conf.security.key_file))
-        found = self.store.read(0, 1000)
+        sealer = Sealer(Keyring.load(self._conf.security.key_file))
+        found = self._store.read(0, 1000)
         return [Will.parse(sealer.open(Will.KIND, data)) for _, data in found]
-
-    def forget(self) -> None:
-        """Delete what stands in Redis."""
-        self.store.delete([place for place, _ in self.store.read(0, 1000)])
-
-    def answer(self, *, ring: Keyring | None = None, **changes) -> None:
-        """Write a control record of the membership."""
-        control = Control(
-            **{
-                "run": "run-1",
-                "epoch": 1,
-                "incarnation": WILL.incarnation,
-                "session": MID,
-                "membership": MID,
-                "version": 9,
-                **changes,
-            }
-        )
-        sealed = Sealer(ring or self.ring).seal(Control.KIND, control.body())
-        self.store.put_controls({MID: sealed})
 
 
 @pytest.fixture
@@ -83,18 +60,10 @@ def here(tmp_path, redis) -> Iterator[Site]:
 
 
 @pytest.fixture
-def sender(here) -> Iterator[WillSender]:
-    found = WillSender(here.conf)
-    yield found
-    here.answer(over=True)
-    until(lambda: not found._pending)
-
-
-@pytest.fixture
 def supervisor(here, tmp_path) -> Iterator[subprocess.Popen]:
     process = subprocess.Popen(
         [sys.executable, "-m", "helpers.supervised", str(here.file)],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env=os.environ | import_path(TESTS),
         cwd=tmp_path,
     )
     yield process
@@ -133,22 +102,6 @@ def test_a_killed_process_leaves_a_will_and_one_that_has_left_its_run_does_not(h
     assert here.wills()[0] == of(first)
 
 
-def test_a_process_is_replaced_while_redis_is_away_and_its_will_comes_later(
-    here, supervisor, redis
-):
-    until(lambda: pids(here))
-    (first,) = pids(here)
-    redis.pause()
-    try:
-        os.kill(first, signal.SIGKILL)
-        until(lambda: len(pids(here)) == 2)
-    finally:
-        redis.resume()
-    until(here.wills)
-
-    assert of(first) in here.wills()
-
-
 def test_the_supervisor_sends_a_will_before_it_ends(here, supervisor):
     until(lambda: pids(here))
     (first,) = pids(here)
@@ -159,54 +112,3 @@ def test_the_supervisor_sends_a_will_before_it_ends(here, supervisor):
     supervisor.wait(60)
 
     assert of(first) in here.wills()
-
-
-def test_a_will_is_sent_again_until_the_run_is_over(here, sender):
-    sender.send(WILL)
-    until(here.wills)
-    here.forget()
-    until(here.wills)
-    here.answer(over=True)
-    until(lambda: not sender._pending)
-    here.forget()
-    time.sleep(2.5)
-
-    assert here.wills() == []
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        {},
-        {"over": True, "run": "run-2"},
-        {"over": True, "membership": "c" * 32},
-        {"over": True, "incarnation": "host.2.aa"},
-        {"over": True, "ring": Keyring.generate()},
-    ],
-)
-def test_a_record_that_does_not_end_the_run_for_it_changes_nothing(here, sender, record):
-    here.answer(**record)
-    sender.send(WILL)
-    until(lambda: len(here.wills()) >= 2)
-
-    assert set(map(repr, here.wills())) == {repr(WILL)}
-
-
-def test_a_will_is_signed_with_the_key_of_the_moment(here, sender):
-    sender.send(WILL)
-    until(here.wills)
-    here.ring = Keyring.generate()
-    here.ring.save(here.conf.security.key_file)
-    new = here.ring.keys[0].id
-
-    until(lambda: any(new in data for _, data in here.store.read(0, 1000)))
-
-
-def test_a_will_waits_for_the_results_of_its_run(here, sender):
-    here.store.close()
-    sender.send(WILL)
-    time.sleep(0.5)
-    here.store.tend()
-    until(here.wills)
-
-    assert here.wills()[0] == WILL

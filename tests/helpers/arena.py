@@ -18,6 +18,7 @@ import psutil
 import redis
 
 from helpers.attacker import Attacker
+from helpers.import_path import import_path
 from helpers.judge import STATES, Ending, Seen, Told, miscounts, violations, wrong_code
 from helpers.processes import holds, is_living
 from helpers.runs import Cluster, Site, Started, asked, free, site
@@ -162,7 +163,7 @@ class Arena(Cluster):
         config = self.site.configure(self._reached_by(url), self.settings, name=f"{label}.conf")
         slow = self.site.home / f"{label}.slow"
         variables = {
-            "PYTHONPATH": _HOST_FAULTS,
+            **import_path(_HOST_FAULTS),
             "OSBENCH_TEST_CLOCK": clock,
             "OSBENCH_TEST_SLOW_NAMES": slow,
         }
@@ -193,13 +194,9 @@ class Arena(Cluster):
         *arguments: str,
         tag: str = "load",
         answer_ms: int = 20,
-        idempotent: bool = False,
     ) -> Load:
         """Start a run of requests to the server under test; returns when its directory is there."""
-        workload = self.requests(runner, tag, answer_ms)
-        return self.start_run(
-            [workload | {"idempotent": idempotent}], *arguments, tags=[tag], idempotent=idempotent
-        )
+        return self.start_run([self.requests(runner, tag, answer_ms)], *arguments, tags=[tag])
 
     def requests(self, runner: Mapping[str, Any], tag: str, answer_ms: int = 20) -> dict[str, Any]:
         """A workload of requests to the server under test."""

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from osbench.common.plugin.atomic import Recorder
 from osbench.worker.engine.loop.loop_thread import LoopThread
+from osbench.worker.http.observer import Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.socket_client import SocketClient
+from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.http_answer import HttpAnswer
 from servers.child import PATIENCE_S
 
@@ -22,8 +25,13 @@ SOCKETS, LOOP, PLAIN_LOOP = DRIVERS = "sockets", "loop", "asyncio"
 class LoopDriven:
     """`LoopClient` with a loop of its own, for threads that are not the loop's."""
 
-    def __init__(self, of_run: Sequence[str], loop: asyncio.AbstractEventLoop) -> None:
-        self.client = LoopClient(of_run)
+    def __init__(
+        self,
+        of_run: Sequence[str],
+        loop: asyncio.AbstractEventLoop,
+        observer: Observer | None = None,
+    ) -> None:
+        self.client = LoopClient(of_run, observer=observer)
         self.loop = loop
 
     @property
@@ -39,9 +47,13 @@ class LoopDriven:
         options: Mapping[str, Any],
         *,
         keep_body: bool = True,
+        recorder: Recorder | None = None,
+        cookies: Cookies | None = None,
     ) -> HttpAnswer | None:
         """As the client's."""
-        work = self.client.request(method, url, own, options, keep_body=keep_body)
+        work = self.client.request(
+            method, url, own, options, keep_body=keep_body, recorder=recorder, cookies=cookies
+        )
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
 
     def status(
@@ -53,13 +65,15 @@ class LoopDriven:
 
 
 @contextmanager
-def driven(kind: str, of_run: Sequence[str] = ()) -> Iterator[SocketClient | LoopDriven]:
+def driven(
+    kind: str, of_run: Sequence[str] = (), observer: Observer | None = None
+) -> Iterator[SocketClient | LoopDriven]:
     """A client over a kind of driver; its loop is ended when the block is left."""
     if kind == SOCKETS:
-        yield SocketClient(of_run)
+        yield SocketClient(of_run, observer=observer)
     elif kind == LOOP:
         thread = LoopThread(lambda _: None)
-        yield LoopDriven(of_run, thread.loop)
+        yield LoopDriven(of_run, thread.loop, observer)
         thread.stop()
         thread._thread.join(PATIENCE_S)
         assert thread.loop.is_closed()
@@ -68,6 +82,6 @@ def driven(kind: str, of_run: Sequence[str] = ()) -> Iterator[SocketClient | Loo
             loop, stop = runner.get_loop(), asyncio.Event()
             serving = threading.Thread(target=runner.run, args=(stop.wait(),))
             serving.start()
-            yield LoopDriven(of_run, loop)
+            yield LoopDriven(of_run, loop, observer)
             loop.call_soon_threadsafe(stop.set)
             serving.join(PATIENCE_S)

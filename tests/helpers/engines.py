@@ -20,7 +20,7 @@ import numpy as np
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.scenario import Scenario
-from osbench.common.protocol.blocks import Row
+from osbench.common.protocol.columns import Row
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.body import Body
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines

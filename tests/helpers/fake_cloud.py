@@ -13,13 +13,13 @@ import json
 import math
 import re
 import threading
-import time
 import uuid
 from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from helpers.json_server import LoopbackServer, QuietHandler, serving
+from osbench.common.ports import clock as time
 
 #: The administrator.
 ADMIN, PASSWORD = "admin", "right"

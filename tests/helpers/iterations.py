@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Columns, decode_rows, encode_rows
+from osbench.common.protocol.columns import Columns, decode_rows, encode_rows
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 #: 1/512 s in nanoseconds.
@@ -59,7 +60,7 @@ def columns(iterations: Sequence[Iteration], first: int = 1) -> Columns:
             _lines(action, -1, started, names, lines)
         failure = int(one.outcome == Outcome.FAILED)
         rows.append(
-            (number, one.outcome, due, started, ended, one.idle * TICK, failure, lines, None)
+            row_of(number, one.outcome, due, started, ended, one.idle * TICK, failure, lines, None)
         )
         due = ended
     return decode_rows(encode_rows(rows, list(names), 0))

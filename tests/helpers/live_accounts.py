@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from helpers.result_rows import row_of
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import OWN, pack_kept
 from osbench.common.protocol.messages import Block, Will
 from osbench.common.task import Named
@@ -134,7 +135,7 @@ class Stay:
         )
         extra = (trace, None, request) if ran else None
         actions = [0, -1, began, ended, 0] if ran else []
-        return (number, outcome, began - 5, began, ended, 0, failure, actions, extra)
+        return row_of(number, outcome, began - 5, began, ended, 0, failure, actions, extra)
 
     def last(self) -> Block:
         """The final block."""

@@ -72,9 +72,9 @@ class Browsed:
         """Click on an element."""
         self._page.click(selector)
 
-    def accept_dialogs(self) -> None:
-        """Say yes to questions."""
-        self._page.on("dialog", lambda dialog: dialog.accept())
+    def accept_dialogs(self, answer: str = "") -> None:
+        """Say yes to questions, and answer those that want a text."""
+        self._page.on("dialog", lambda dialog: dialog.accept(answer))
 
     def shoot(self, name: str) -> None:
         """Keep a picture, where that is wanted."""
@@ -168,7 +168,7 @@ class Browsed:
     def foreign_site(self) -> Iterator[ForeignSite]:
         """A page of another port of this host in the same browser: it is sent the cookies."""
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Nothing)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         page = self._context.new_page()
         try:

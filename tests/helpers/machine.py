@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -89,7 +90,9 @@ class Machine:
             time.sleep(0.05)
 
     def text(self, text: str) -> str:
-        """What a document says, with ports that are free here."""
-        for documented, ours in self._ports.items():
-            text = text.replace(documented, ours)
-        return text
+        """What a document says, with ports that are free here.
+
+        Text that was translated before stays as it is: whole numbers are looked up, and a free
+        port has five digits (28080 has 8080 in it).
+        """
+        return re.sub(r"\b\d{4}\b", lambda found: self._ports.get(found[0], found[0]), text)

@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from helpers.sample_reports import rps_workload, run_report
+from helpers.summaries import to_json
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Block
-from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.totals import Accounting, Offered, Tracing
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import write_summary
-from osbench.coordinator.storage.timeline_file import write_timeline
+from osbench.coordinator.storage.run_documents import write_summary, write_timeline
 
 ROWS = 10_000
 RUN = "20260401-101500-abcd"

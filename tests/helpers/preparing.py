@@ -40,7 +40,7 @@ class Preparing:
         self.works = works
         self.gates: dict[str, threading.Event] = {}
 
-    def prepare(self, specification: Specification) -> Prepared:
+    def prepare(self, specification: Specification, _: object = None) -> Prepared:
         gate = self.gates.get(specification.scenario)
         if gate is not None:
             gate.wait(PATIENCE_S)

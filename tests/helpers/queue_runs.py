@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from osbench.common.histogram import Histogram
 from osbench.coordinator.comparison.compared_run import ComparedRun
-from osbench.coordinator.report.summary_json import percentile_key
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
-from osbench.coordinator.statistics.percentiles import percentiles
+from osbench.coordinator.statistics.percentiles import percentile_key, percentiles
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from helpers.sample_reports import constant_workload, run_report
+from helpers.summaries import to_json
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named
-from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.totals import Warmup
@@ -18,7 +18,7 @@ from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline
 
 #: What of a workload's summary and timeline follows from journal and blocks alone.
 _SUMMARY = (

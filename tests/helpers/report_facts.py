@@ -10,9 +10,10 @@ from typing import Any
 import msgpack
 
 from helpers.sample_reports import full_report
-from osbench.coordinator.report.run_facts import FINISHED, RunFacts
-from osbench.coordinator.report.run_report import RunReport
-from osbench.coordinator.report.summary_json import to_json
+from helpers.summaries import to_json
+from osbench.coordinator.report.model.model import FINISHED
+from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -22,7 +23,7 @@ SLA: tuple[Mapping[str, Any], ...] = ({"failure_rate": {"max": 0}}, {"failure_ra
 
 def facts_of(
     data: Path,
-    report: RunReport | None = None,
+    report: RunOutcome | None = None,
     *,
     sla: tuple[Mapping[str, Any], ...] = SLA,
     state: str = FINISHED,

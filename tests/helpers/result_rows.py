@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgpack
+
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Columns, decode_rows, encode_rows
+from osbench.common.protocol import columns
+from osbench.common.protocol.columns import Columns, Row, decode_rows, encode_rows
 
 MS = 1_000_000
 
@@ -31,12 +36,43 @@ def row(  # noqa: PLR0913 - columns, by name
     for name, parent, begun, finished, failed in actions:
         flat += [names.index(name), parent, begun * MS, finished * MS, failed]
     extra = (trace, None, exchanges) if trace or exchanges else None
-    return (
-        *(iteration, outcome, due * MS, started * MS, ended * MS, idle * MS),
-        *(failure, flat, extra),
+    times = (due * MS, started * MS, ended * MS, idle * MS)
+    return row_of(iteration, outcome, *times, failure, flat, extra)
+
+
+def row_of(  # noqa: PLR0913 - a row in the order in which tests write it
+    iteration: int,
+    outcome: int,
+    due: int,
+    started: int,
+    ended: int,
+    idle: int,
+    failure: int,
+    actions: Sequence[int],
+    extra: Any,
+) -> Row:
+    """A row with these values; whatever else rows have gets its default."""
+    return columns.row(
+        iteration=iteration,
+        outcome=outcome,
+        due=due,
+        started=started,
+        ended=ended,
+        idle=idle,
+        failure=failure,
+        actions=actions,
+        extra=extra,
     )
 
 
 def block(*rows: tuple[Any, ...], names: tuple[str, ...] = ()) -> Columns:
     """The rows as the coordinator gets them from a worker."""
     return decode_rows(encode_rows(rows, names, 0))
+
+
+def wire_text(block: Mapping[str, Any]) -> str:
+    """The bytes of a block as lines: length and digest, then each column in its order."""
+    wire = msgpack.packb(block)
+    lines = [f"{len(wire)} bytes, sha256 {hashlib.sha256(wire).hexdigest()}"]
+    lines += [f"{name}: {msgpack.packb(value).hex()[:400]}" for name, value in block.items()]
+    return "".join(f"  {line}\n" for line in lines)

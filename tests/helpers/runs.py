@@ -13,13 +13,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import psutil
 
-from helpers import forked_commands
+from helpers import forked_commands, results_schema
 from helpers.commands import environment
 from helpers.processes import command_of, is_living
 from osbench.common.protocol import redis_keys
@@ -33,9 +33,6 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from servers import RedisServer, folder
 from servers.child import PATIENCE_S
 
-SCHEMA = json.loads(
-    (Path(__file__).resolve().parents[2] / "docs" / "results.schema.json").read_text("utf-8")
-)
 STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 #: Machines that run tests are slow and shared: how late they are is not what is tested, and a
@@ -51,11 +48,11 @@ class Finished:
     out: str
     err: str
 
-    @property
+    @cached_property
     def printed(self) -> dict[str, Any]:
         """The one object on stdout, which follows its schema."""
         found = json.loads(self.out)
-        jsonschema.validate(found, SCHEMA)
+        results_schema.validate(found)
         assert isinstance(found, dict)
         return found
 

@@ -6,19 +6,21 @@ from dataclasses import replace
 import msgpack
 import numpy as np
 
+from helpers.result_rows import row_of
+from helpers.summaries import to_json
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.hook import Event
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
+from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep, Fault
 from osbench.coordinator.hooks.executor import Error, HookReport, Result
-from osbench.coordinator.report.run_report import RunReport
-from osbench.coordinator.report.summary_json import to_json
-from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.coordinator.report.run_outcome import RunOutcome
+from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Cost, Offered, Shift, Tracing
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 MS = 1_000_000
@@ -47,7 +49,7 @@ def columns(count=1000, trace_every=100):
         elif number == 777:
             outcome, failure, length = Outcome.TIMED_OUT, 2, 2000 * MS
         elif number in (42, 43):
-            rows.append((number, Outcome.DROPPED_LATE, due, 0, 0, 0, 0, (), None))
+            rows.append(row_of(number, Outcome.DROPPED_LATE, due, 0, 0, 0, 0, (), None))
             continue
         started = due + int(chance.uniform(20_000, 90_000))
         ended = started + length
@@ -56,7 +58,7 @@ def columns(count=1000, trace_every=100):
         actions += [1, 0, started + length // 4, started + length // 2, 0]
         trace = number.to_bytes(16, "big") if number % trace_every == 0 else b""
         extra = (trace, None, request(number, length // 4))
-        rows.append((number, outcome, due, started, ended, 0, failure, actions, extra))
+        rows.append(row_of(number, outcome, due, started, ended, 0, failure, actions, extra))
     return decode_rows(encode_rows(rows, [*ACTIONS, "libcurl: option proxies"], 0))
 
 
@@ -140,9 +142,17 @@ def charts():
         text = {"title": "Log", "chart_plugin": "TextArea", "data": ["a", "b"]}
         items.append({"kind": "complete", "item": text})
         packed = [msgpack.packb(item) for item in items]
-        rows.append((number, Outcome.OK, 0, MS, 2 * MS, 0, 0, (), (b"", packed, b"")))
+        rows.append(row_of(number, Outcome.OK, 0, MS, 2 * MS, 0, 0, (), (b"", packed, b"")))
     made.add(decode_rows(encode_rows(rows, (), 0)))
     return made
+
+
+def worker(name, host, **changes):
+    """A worker process that took part, of which little is known."""
+    return WorkerFigures(
+        **{"incarnation": name, "host": host, "pid": 7, "version": "0.1.0", "virtual_users": 10},
+        **changes,
+    )
 
 
 def rps_workload():
@@ -195,18 +205,14 @@ def rps_workload():
         contexts=context_records(),
         charts=charts(),
         too_large=2,
-        workers=(
-            {"incarnation": "a-1", "host": "node1", "processes": 1},
-            {"incarnation": "a-2", "host": "node1", "processes": 1},
-            {"incarnation": "b-1", "host": "node2", "processes": 1},
-        ),
+        workers=(worker("a-1", "node1"), worker("a-2", "node1"), worker("b-1", "node2")),
     )
 
 
 def constant_workload():
     """A closed workload with few iterations, all well."""
     made = WorkloadStatistics()
-    rows = [(n, Outcome.OK, 0, n * MS, (n + 5) * MS, 0, 0, (), None) for n in range(1, 9)]
+    rows = [row_of(n, Outcome.OK, 0, n * MS, (n + 5) * MS, 0, 0, (), None) for n in range(1, 9)]
     made.add(decode_rows(encode_rows(rows, (), 0)), worker="w1")
     return WorkloadOutcome(
         name="Dummy.dummy",
@@ -224,7 +230,7 @@ def constant_workload():
 
 def run_report(*workloads, exit_code=0, notes=()):
     """A run of some workloads."""
-    return RunReport(
+    return RunOutcome(
         run_id="20260401-120000-ab12cd",
         title="Nightly: tokens",
         tags=("nightly", "keystone"),

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from helpers.sample_reports import FAILURES, constant_workload, run_report
+from helpers.summaries import to_json
 from osbench.common.outcomes import DROP_REASONS, Outcome
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report.stored_run import StoredRun
-from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import write_timeline
+from osbench.coordinator.storage.run_documents import write_timeline
 
 RUN = "20260401-120000-ab12cd"
 WORKER = "node1.7.aa"
@@ -86,6 +87,6 @@ def _outcome(rows: list[Row], changes: Mapping[str, Any]) -> WorkloadOutcome:
         dropped=sum(drops.values()),
         drops=drops,
     )
-    workers = ({"incarnation": WORKER, "host": "node1", "pid": 7, "label": "=rack"},)
+    workers = (WorkerFigures(incarnation=WORKER, host="node1", pid=7, label="=rack"),)
     outcome = replace(constant_workload(), statistics=made, accounting=accounting, workers=workers)
     return replace(outcome, **changes)

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -246,16 +247,32 @@ def traces(
 
     `clocks` may be a function of the part of the run that is over, from 0 to 1.
     """
+    works = _works(count, faults, seed, change, healthy)
+    for number, root in enumerate(works, 1):
+        now = clocks(number / count) if callable(clocks) else clocks
+        yield spans_of(root, number=number, clocks=now)
+
+
+@lru_cache(maxsize=1)
+def _works(
+    count: int,
+    faults: tuple[Fault, ...],
+    seed: int,
+    change: Callable[[Work, random.Random], None] | None,
+    healthy: Callable[[random.Random], Work],
+) -> list[Work]:
+    """The work of all traces; kept for the next test, whose clocks alone differ."""
     chance = random.Random(seed)
-    for number in range(1, count + 1):
+    found = []
+    for _ in range(count):
         root = healthy(chance)
         for fault in faults:
             if chance.random() < fault.share:
                 fault.harm(root, chance)
         if change is not None:
             change(root, chance)
-        now = clocks(number / count) if callable(clocks) else clocks
-        yield spans_of(root, number=number, clocks=now)
+        found.append(root)
+    return found
 
 
 def shuffled(events: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:

@@ -69,7 +69,9 @@ def snapshot(**fields: object) -> Snapshot:
 @contextlib.contextmanager
 def serving(data: Path, only: str = "", names: tuple[str, ...] = ()) -> Iterator[WebServer]:
     """A server on a port that is free."""
-    with WebServer(RunsShown(str(data), only), TOKENS, Address.parse("0"), names) as server:
+    with WebServer(
+        RunsShown(str(data), only, stays=not only), TOKENS, Address.parse("0"), names
+    ) as server:
         yield server
 
 

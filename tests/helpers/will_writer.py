@@ -1,11 +1,14 @@
-"""A process that runs a load, notes on a will page, and logs each number before it starts it.
+"""Processes that run a load, note on a will page, and log each number before they start it.
 
-Arguments: descriptor of the page, path of the log, seed, closed or open, kind of users.
-The log has eight bytes for each number.
+As a script this module is the template of them: it has imported all, reads a request a line, forks
+a process for it, and prints its process id, and a line when it has ended. A request has the process
+and the descriptor of the page, path of the log, seed, closed or open, and kind of users. The log
+has eight bytes for each number.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import struct
@@ -57,10 +60,10 @@ def load(engine: Engine, seed: int, kind: str) -> None:
     time.sleep(60)
 
 
-def main() -> None:
-    page = WillPage(int(sys.argv[1]), "host.1.aa")
-    log = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    seed, kind = int(sys.argv[3]), sys.argv[4]
+def run(owner: int, descriptor: int, path: str, seed: int, kind: str, users: str) -> None:
+    """Be the process of a request."""
+    page = WillPage(os.open(f"/proc/{owner}/fd/{descriptor}", os.O_RDWR), "host.1.aa")
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     pause_s = random.Random(seed).choice([0, 0, 0.0005, 0.002])
     page.join("run-1", "a" * 32)
     page.serve(3, kind == "open")
@@ -70,12 +73,23 @@ def main() -> None:
         await nap(pause_s)
 
     made = (
-        opened(work, t0_in_ns=0, max_lag_ns=20 * S, page=page, users=sys.argv[5])
+        opened(work, t0_in_ns=0, max_lag_ns=20 * S, page=page, users=users)
         if kind == "open"
-        else closed(work, page=page, users=sys.argv[5])
+        else closed(work, page=page, users=users)
     )
     with made as engine:
         load(engine, seed, kind)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            run(*json.loads(line))
+            return
+        print(child, flush=True)
+        os.waitpid(child, 0)
+        print("ended", flush=True)
 
 
 if __name__ == "__main__":

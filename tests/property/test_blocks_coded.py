@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.protocol.exchanges import PHASES, pack_exchange
 
 instants = st.integers(0, 2**62)
@@ -49,7 +50,7 @@ rows = st.lists(
         st.integers(0, 2**32 - 1),
         actions,
         extras,
-    ),
+    ).map(lambda values: row_of(*values)),
     min_size=1,
     max_size=20,
     unique_by=lambda row: row[0],

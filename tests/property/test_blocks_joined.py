@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.result_rows import row_of, wire_text
 from helpers.sample_reports import shown
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.exchanges import PHASES, pack_exchange, pack_other
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.merging import LIMIT, groups, join
@@ -65,7 +67,7 @@ def blocks(stream: list[tuple[str, list[Any]]]) -> list[Block]:
             failure = 1 if outcome == Outcome.FAILED else 0
             ended = started + 1000
             packed.append(
-                (number, outcome, started - 5, started, ended, idle, failure, steps, extra)
+                row_of(number, outcome, started - 5, started, ended, idle, failure, steps, extra)
             )
         found.append(
             Block(
@@ -117,7 +119,7 @@ def test_the_order_and_the_size_of_blocks_change_nothing(stream) -> None:
 
 
 def test_large_blocks_stay_alone_and_small_ones_become_a_large_one() -> None:
-    rows = [(n, 1, 0, 0, 1, 0, 0, b"", None) for n in range(1, 4_001)]
+    rows = [row_of(n, 1, 0, 0, 1, 0, 0, b"", None) for n in range(1, 4_001)]
     columns = encode_rows(rows, (), 0)
     many = [
         Block(run="r", membership="m", incarnation="w1", number=n, workload=0, columns=columns)
@@ -128,6 +130,19 @@ def test_large_blocks_stay_alone_and_small_ones_become_a_large_one() -> None:
 
     assert [[block.number for block in group] for group in found] == [[1, 2], [3, 4], [5]]
     assert all(join(group).columns["rows"] <= LIMIT for group in found)
+
+
+def test_joined_blocks_are_the_same_bytes(golden: Callable[[str, str], None]) -> None:
+    made = (bytes(range(16)), [b"out"], pack_other(0, 1))
+    plain, whole = (1, 0, 0, [], None), (2, 5, 7, [0, -1, 5, 9, 0], made)
+    stream = blocks([("w1", rows) for rows in ([plain], [plain, whole], [], [whole, plain])])
+
+    text = "".join(
+        f"{name}\n{wire_text(join(some).columns)}"
+        for name, some in (("plain", [stream[0], stream[0]]), ("everything", stream))
+    )
+
+    golden("blocks-joined.txt", text)
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.hostile import bounded, changed, damaged, refuses
+from helpers.result_rows import row_of
 from osbench.common.decompression import decompressed
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ConfigError, DeploymentError, OsbenchError, TaskError, UsageError
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.yaml_documents import load_yaml
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.storage import failure, run_listing
 from osbench.coordinator.storage.frames import cut_torn_tail, read_frames
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline, summary_of
 from osbench.coordinator.taskfile import document
 from osbench.coordinator.taskfile.loading import read
 from osbench.coordinator.taskfile.parsing import parse
@@ -61,7 +61,7 @@ def framed(record: bytes) -> bytes:
     return struct.pack("<II", len(record), zlib.crc32(record)) + record
 
 
-ROWS = [(1, 1, 0, 10, 20, 0, 0, [0, -1, 11, 19, 0], None)]
+ROWS = [row_of(1, 1, 0, 10, 20, 0, 0, [0, -1, 11, 19, 0], None)]
 BODY: dict[str, Any] = {
     "run": "r",
     "incarnation": "1-a",

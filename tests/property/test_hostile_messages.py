@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.hostile import ODD, bounded, changed, damaged, refuses
+from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
 from osbench.common.protocol import data_rows
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.protocol.envelope import SIZE, Sealer, Vault, size_of
 from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.protocol.keyring import Keyring
@@ -44,7 +45,7 @@ OUTPUT = msgpack.packb(
 )
 REQUEST = pack_exchange(1, OWN, 5, 6, 0, 7, 8, 100, 200, 404)
 ROWS: list[Any] = [
-    (
+    row_of(
         1,
         1,
         0,
@@ -55,9 +56,9 @@ ROWS: list[Any] = [
         [0, -1, 11, 19, 0, 1, 0, 12, 13, 1],
         (bytes(range(16)), [OUTPUT], REQUEST),
     ),
-    (2, 2, 0, 11, 25, 3, 1, [], None),
-    (3, 3, 0, 11, 25, 0, 0, [0, -1, 11, 0, 0], (bytes(16), None, pack_other(0, 0))),
-    (4, 4, 0, 0, 0, 0, 0, [], None),
+    row_of(2, 2, 0, 11, 25, 3, 1, [], None),
+    row_of(3, 3, 0, 11, 25, 0, 0, [0, -1, 11, 0, 0], (bytes(16), None, pack_other(0, 0))),
+    row_of(4, 4, 0, 0, 0, 0, 0, [], None),
 ]
 BLOCK = Block(
     run="r",
@@ -103,7 +104,6 @@ MESSAGES: list[Message] = [
         challenge="c",
         session="s",
         membership="m",
-        answers=1,
     ),
     Will(run="r", incarnation="1-a", membership="m", workload=0, seq=1, number=2),
 ]
@@ -207,7 +207,7 @@ def test_a_column_that_is_left_out_takes_no_memory(columns):
 def test_actions_inside_each_other_without_end_take_bounded_memory():
     depth = 5_000
     steps = [x for at in range(depth) for x in (0, at - 1, 10 + at, 20_000, 0)]
-    columns = encode_rows([(1, 1, 0, 10, 20_000, 0, 0, steps, None)], ["n" * 400], 5)
+    columns = encode_rows([row_of(1, 1, 0, 10, 20_000, 0, 0, steps, None)], ["n" * 400], 5)
 
     with bounded():
         counted([dataclasses.replace(BLOCK, columns=columns)])

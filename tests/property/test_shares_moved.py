@@ -35,7 +35,8 @@ class Worker:
 
     def beat(self) -> None:
         beat = self.handle.beat
-        said = replace(beat, beat=beat.beat + 1, generation=self.generation, busy=self.busy)
+        surplus = self.busy - self.share
+        said = replace(beat, beat=beat.beat + 1, generation=self.generation, surplus=surplus)
         self.handle.hear(said, 0.5, 0.0)
 
 

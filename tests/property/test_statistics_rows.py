@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.result_rows import row_of
 from helpers.sample_reports import shown
-from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
+from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.protocol.exchanges import pack_exchange
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -17,14 +18,14 @@ times = st.integers(0, 30 * 10**9)
 
 @st.composite
 def rows(draw):
-    count = draw(st.integers(1, 60))
+    count = draw(st.integers(1, 20))
     made = []
     for iteration in draw(st.permutations(range(count))):
         outcome = draw(st.integers(1, 7))
         due, wait, length = draw(times), draw(st.integers(0, 10**8)), draw(times)
         started, ended = due + wait, due + wait + length
         if outcome > 3:
-            made.append((iteration, outcome, due, 0, 0, 0, 0, (), None))
+            made.append(row_of(iteration, outcome, due, 0, 0, 0, 0, (), None))
             continue
         actions = draw(st.sampled_from([(), (0,), (0, 1), (1, 0, 1)]))
         flat = [
@@ -41,7 +42,7 @@ def rows(draw):
                 [None, (bytes([iteration]) * 16, None, b""), (b"", None, request + request)]
             )
         )
-        made.append((iteration, outcome, due, started, ended, 0, failure, flat, extra))
+        made.append(row_of(iteration, outcome, due, started, ended, 0, failure, flat, extra))
     return made
 
 

@@ -27,6 +27,7 @@ from osbench.common.protocol.messages import Specification
 from osbench.common.protocol.redis_client import connect
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import user_limits
+from osbench.worker.http.observer import Observer
 from osbench.worker.process import agent
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import sealed_batch
@@ -47,9 +48,9 @@ class SerialPreparation(Preparation):
 
     LOCK: ClassVar[threading.Lock] = threading.Lock()
 
-    def prepare(self, specification: Specification) -> Prepared:
+    def prepare(self, specification: Specification, observer: Observer | None = None) -> Prepared:
         with self.LOCK:
-            return super().prepare(specification)
+            return super().prepare(specification, observer)
 
 
 class SimulatedWorker:

@@ -14,7 +14,7 @@ import numpy as np
 
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import pack_actions
+from osbench.common.protocol.columns import pack_actions
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import Engine, EngineSetup, User
 

@@ -16,10 +16,10 @@ import redis
 
 from bench.stage import MARGIN_S, SCENARIOS, BenchError, Stage, last_json
 from helpers.commands import BIN
+from helpers.import_path import TESTS, import_path
 from osbench.common.protocol import redis_keys
 from servers import Child, RedisServer, redis_server
 
-TESTS = Path(__file__).resolve().parents[1]
 #: Simulated workers of a process, at most.
 EACH = 50
 #: What is left out at the beginning and at the end of a load, seconds.
@@ -104,7 +104,7 @@ def _workers(stage: Stage, count: int, output: Path) -> Iterator[Child]:
         *("--config-file", stage.data / "osbench.conf", "--plugin-path", SCENARIOS),
         *("--output", output),
     ]
-    with stage.child(command, env={"PYTHONPATH": str(TESTS)}) as child:
+    with stage.child(command, env=import_path(TESTS)) as child:
         prefer(PRIORITY_OF_WORKERS, psutil.Process(child.process.pid))
         yield child
 

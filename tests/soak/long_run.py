@@ -14,6 +14,7 @@ import psutil
 
 from bench.stage import MARGIN_S, BenchError, Stage, last_json
 from helpers.commands import BIN
+from helpers.import_path import import_path
 from osbench.common.protocol import redis_keys
 from servers import Child, RedisServer, redis_server
 
@@ -61,7 +62,7 @@ def long_run(stage: Stage, seconds: float, rate: float, speed: float) -> Iterato
 
     `rate` is that of the open workload and about that of the closed one, iterations a second.
     """
-    env = {"PYTHONPATH": str(FASTER), "OSBENCH_SOAK_SPEED": str(speed)} if speed != 1 else {}
+    env = {**import_path(FASTER), "OSBENCH_SOAK_SPEED": str(speed)} if speed != 1 else {}
     with redis_server(password="soak") as server:
         stage.configure(messaging={"redis_url": server.url})
         stage.coord("keys", "new")

@@ -20,7 +20,7 @@ from typing import Any
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
-from osbench.common.protocol.blocks import pack_actions
+from osbench.common.protocol.columns import pack_actions
 from osbench.worker.engine.body import refuse_awaitable
 from osbench.worker.engine.engine import (
     BEGUN,

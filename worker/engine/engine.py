@@ -25,7 +25,7 @@ from osbench.common.plugin.scenario import VirtualUser
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
-from osbench.common.protocol.blocks import Row, pack_actions
+from osbench.common.protocol.columns import Row, pack_actions, row
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES
 from osbench.common.protocol.messages import Batch
 from osbench.common.secrets.url_masking import mask_url
@@ -34,7 +34,7 @@ from osbench.worker.engine.failures import MASKED_CHARS, Place, place_words, pri
 from osbench.worker.engine.lateness import Lateness, Stalls
 from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.pacing import Pacing
-from osbench.worker.engine.users.user_numbers import UserNumbers
+from osbench.worker.engine.users.user_plan import UserNumbers
 from osbench.worker.engine.will_page import WillPage
 
 LOG = logging.getLogger(__name__)
@@ -233,6 +233,11 @@ class Engine:
             self._notify()
         self._fill()
         self._request_work()
+
+    @property
+    def surplus(self) -> int:
+        """Running iterations of users beyond the share."""
+        return sum(user.number >= self.share for user, *_ in self.inflight.copy().values())
 
     def _new_state(self, user: User) -> VirtualUser:
         """What the scenario sees of a user that begins. Raises NoRow."""
@@ -479,8 +484,18 @@ class Engine:
         exchanges = recorder.exchanges_so_far()
         self.bulky = self.bulky or len(exchanges) > FEW_BYTES
         extra = self.body.extras(None, trace, exchanges)
-        actions = pack_actions(closed_actions(recorder.actions, now))
-        self.rows.append((iteration, TIMED_OUT, due, started, now, 0, failure, actions, extra))
+        self.rows.append(
+            row(
+                iteration=iteration,
+                outcome=TIMED_OUT,
+                due=due,
+                started=started,
+                ended=now,
+                failure=failure,
+                actions=pack_actions(closed_actions(recorder.actions, now)),
+                extra=extra,
+            )
+        )
         if self.body.users.has_life:
             self.life.append((int(LifeEvent.REPLACED), self._numbers.at(user.number), now, now, 0))
             self.living.discard(user.number)

@@ -10,6 +10,7 @@ import numpy as np
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.ports.clock import monotonic_ns
+from osbench.common.protocol.columns import row
 from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import Engine, EngineSetup
 from osbench.worker.engine.precise_sleep import PreciseSleep
@@ -114,7 +115,9 @@ class GrantedArrivals(Engine):
     def _drop(self, due: int, iteration: int, *, full: bool) -> None:
         now = monotonic_ns()
         why = self._at_limit if full or due <= self._full_until else Outcome.DROPPED_LATE
-        self.rows.append((iteration, int(why), due, now, now, 0, 0, (), None))
+        self.rows.append(
+            row(iteration=iteration, outcome=int(why), due=due, started=now, ended=now)
+        )
 
     def _drop_late(self, now: int, *, full: bool) -> None:
         """Drop the arrivals that are too late."""

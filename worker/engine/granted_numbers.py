@@ -94,6 +94,8 @@ class GrantedNumbers(Engine):
         now = monotonic_ns()
         if user.number >= self.share:
             wait.parked = True
+            # behind that instant it would wait for no time, again and again
+            wait.until_stop = wait.until_stop and now < self.stop_ns
         elif now < self.stop_ns:
             if wait.parked:
                 wait.parked = False

@@ -11,7 +11,7 @@ from osbench.common.plugin.atomic import new_recorder
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
-from osbench.common.protocol.blocks import pack_actions
+from osbench.common.protocol.columns import pack_actions
 from osbench.worker.engine.body import refuse_awaitable
 from osbench.worker.engine.engine import (
     BEGUN,

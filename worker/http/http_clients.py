@@ -7,10 +7,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.answer_bound import BOUND_KEY, USUAL, AnswerBound
 from osbench.common.plugin.atomic import Recorder
+from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.other_clients.curl_client import CurlClient
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
@@ -18,8 +19,8 @@ from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
 from osbench.worker.http.socket_client import SocketClient
-from osbench.worker.http.user.asked_request import AskedRequest
 from osbench.worker.http.user.http_response import WholeAnswer
+from osbench.worker.http.user.request_base import AskedRequest
 from osbench.worker.http.wire.cookies import Cookies
 
 LOG = logging.getLogger(__name__)
@@ -28,17 +29,26 @@ LOG = logging.getLogger(__name__)
 class HttpClients:
     """Clients that all virtual users of a process share."""
 
-    def __init__(self, of_run: Sequence[str], bound: AnswerBound = USUAL) -> None:
+    def __init__(
+        self, of_run: Sequence[str], bound: AnswerBound = USUAL, *, observer: Observer | None = None
+    ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
-        `bound` is that of answers whose body is kept.
+        `bound` is that of answers whose body is kept. `observer` sees the requests of our own
+        clients.
         """
-        self._of_loop = LoopClient(of_run, bound)
-        self._of_threads = SocketClient(of_run, bound=bound)
+        self._of_loop = LoopClient(of_run, bound, observer=observer)
+        self._of_threads = SocketClient(of_run, bound=bound, observer=observer)
         self._curl = CurlClient(of_run)
         self._requests = RequestsClient(of_run, bound)
         self._said: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
+
+    @classmethod
+    def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
+        """The clients of a workload of a run, by its context."""
+        of_run = [f"X-Osbench-Run: {run}"]
+        return cls(of_run, context.get(BOUND_KEY, USUAL), observer=context.get(OBSERVER_KEY))
 
     async def status(
         self,

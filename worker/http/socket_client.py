@@ -9,27 +9,55 @@ from typing import Any
 
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.plugin.atomic import Recorder
-from osbench.worker.http import addresses
+from osbench.worker.http.addresses import REDIRECTS
+from osbench.worker.http.blocking_driver import drive, look_at
+from osbench.worker.http.exchange_rules import ExchangeRules
+from osbench.worker.http.observer import Observer
+from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
-from osbench.worker.http.sent_again import SentAgain, not_again
 from osbench.worker.http.socket_connection import SocketConnection
-from osbench.worker.http.socket_opener import SocketOpener
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.http_answer import HttpAnswer
-from osbench.worker.http.wire.journey import Journey
-from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, ReceiveTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
 
 #: Connections that a thread keeps, at most: one for each origin.
 KEPT = 8
 
 
-class _KeptByThread(threading.local):
-    """The connections of each thread, by where they lead; the one used last comes last."""
+class ThreadConnections:
+    """The connections of a thread, by where they lead; the one used last comes last."""
 
-    def __init__(self) -> None:
-        self.connections: dict[object, SocketConnection] = {}
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: dict[object, SocketConnection] = {}
+
+    def take(
+        self, origin: object, now_ns: int, *, certainly: bool = False
+    ) -> SocketConnection | None:
+        """The connection of an origin, if it can carry a request."""
+        connection = self._kept.pop(origin, None)
+        if connection is not None and connection.spoilt(now_ns, certainly=certainly):
+            connection.close()
+            return None
+        return connection
+
+    def put(self, origin: object, connection: SocketConnection) -> None:
+        """Keep a connection after an answer, if it can carry another request."""
+        if not connection.reusable:
+            connection.close()
+            return
+        kept = self._kept
+        if len(kept) >= self._most:
+            kept.pop(next(iter(kept))).close()
+        kept[origin] = connection
+
+
+class _ByThread(threading.local):
+    """Connections of each thread."""
+
+    def __init__(self, most: int) -> None:
+        self.connections = ThreadConnections(most)
 
 
 class SocketClient:
@@ -39,28 +67,30 @@ class SocketClient:
         self,
         of_run: Sequence[str],
         *,
-        opener: SocketOpener | None = None,
+        opener: Opener | None = None,
         kept: int = KEPT,
         resends: bool = True,
         bound: AnswerBound = USUAL,
+        observer: Observer | None = None,
     ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps `kept`
         connections. Without `resends` no request is sent a second time. The kept connection of one
-        that is not sent a second time is looked at before it is used.
+        that is not sent a second time is looked at before it is used. `observer` is that of
+        `ExchangeRules`.
         """
         self._ready = ReadyRequests(of_run, bound)
-        self._kept = _KeptByThread()
-        self._opener = opener or SocketOpener()
         self._most = kept
+        self._by_thread = _ByThread(kept)
         self._resends = resends
-        self._again = SentAgain()
+        self._rules = ExchangeRules(opener or Opener(), resends=resends, observer=observer)
+        self._observed = observer is not None
 
     @property
     def retried(self) -> int:
         """Requests that were sent again, because a kept connection ended without an answer."""
-        return self._again.count
+        return self._rules.retried
 
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
@@ -96,44 +126,54 @@ class SocketClient:
         if ready is None:
             return None
         request = ready.request
-        if cookies is not None and "cookie" not in request.outgoing.given:
-            line = cookies.header(request.url)
-            if line:
-                own = [*own, f"Cookie: {line}"]
+        if cookies is not None:
+            own = cookies.added_to(own, request)
         phases = ExchangePhases(monotonic_ns())
-        begun_ns = phases.begun_ns
         if recorder is not None:
             recorder.ask(phases)
-        try:
-            answer = self.exchange(request, own, ready.limits, phases, keep_body=keep_body)
-            _look_at(answer)
-            if answer.status in addresses.REDIRECTS and ready.follows:
-                journey = Journey(request, own, ready.trust, cookies)
-                while answer.status in addresses.REDIRECTS and journey.follow(answer):
+        pool, connection = self._by_thread.connections, None
+        first: HttpAnswer | BaseException | None = None
+        # the kept connection, at the least CPU; the rules for all else are in `ExchangeRules`
+        if not (request.last or self._observed):
+            certainly = not (self._resends and request.repeatable)
+            connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
+        if connection is not None:
+            try:
+                first = answer = connection.exchange(
+                    request, own, ready.limits, phases, keep_body=keep_body
+                )
+                ends = answer.status not in REDIRECTS or not ready.follows
+                if ends and answer.coded:
+                    look_at(answer)
+            except BaseException as error:  # noqa: BLE001 - it is raised again, or asked again
+                first = error
+            else:
+                if ends:
+                    pool.put(request.origin, connection)
                     if recorder is not None:
                         recorder.end_exchange(phases)
-                    request = journey.request
-                    phases = ExchangePhases(monotonic_ns())
-                    if recorder is not None:
-                        recorder.ask(phases)
-                    limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
-                    answer = self.exchange(
-                        request, journey.own, limits, phases, keep_body=keep_body
-                    )
-                    _look_at(answer)
-        except (ConnectionError, TimeoutError) as error:
-            place = f"{request.verb} {addresses.shown(request.url)}"
-            raise type(error)(f"{place}: {error}") from error
+                    if cookies is not None:
+                        cookies.take(answer)
+                    return answer
+        steps = self._rules.request(
+            pool,
+            ready,
+            own,
+            phases,
+            keep_body=keep_body,
+            recorder=recorder,
+            cookies=cookies,
+            kept=connection,
+        )
+        try:
+            return drive(steps, first)
         finally:
-            if recorder is not None:
-                recorder.end_exchange(phases)
-        if cookies is not None:
-            cookies.take(answer)
-        return answer
+            # an error that is kept here would keep itself
+            del first
 
     def close(self) -> None:
         """Close the connections of all threads; further requests open new ones."""
-        self._kept = _KeptByThread()
+        self._by_thread = _ByThread(self._most)
 
     def exchange(
         self,
@@ -146,50 +186,25 @@ class SocketClient:
     ) -> HttpAnswer:
         """Send one request and return its answer, which may redirect.
 
-        Raises BadAnswer, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
-        ReceiveTimedOut.
+        Raises what `ExchangeRules.exchange` does.
         """
-        kept = self._kept.connections
-        origin = request.origin
-        resends = self._resends and request.repeatable
-        connection = kept.pop(origin, None)
-        if connection is not None and connection.spoilt(phases.begun_ns, certainly=not resends):
-            connection.close()
-            connection = None
-        fresh = connection is None
-        while True:
-            if connection is None:
-                connection = self._opener.open(request, limits, phases)
+        pool, connection, first = self._by_thread.connections, None, None
+        if not (request.last or self._observed):
+            certainly = not (self._resends and request.repeatable)
+            connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
+        if connection is not None:
             try:
                 answer = connection.exchange(request, own, limits, phases, keep_body=keep_body)
-            except (BadAnswer, EarlyEnd, ReceiveTimedOut) as error:
-                connection.close()
-                error.in_body = connection.in_body
-                kept_closed = isinstance(error, EarlyEnd) and connection.untouched and not fresh
-                if not kept_closed or not self._resends:
-                    raise
-                if not resends and connection.sent:
-                    raise EarlyEnd(not_again(request.verb)) from error
-                fresh, connection, phases.retried = True, None, True
-                phases.first_byte_ns = 0
-                self._again.add()
-            except BaseException:
-                connection.close()
-                raise
+            except BaseException as error:  # noqa: BLE001 - it is raised again, or asked again
+                first = error
             else:
-                break
-        if fresh and request.secure:
-            self._opener.keep_session(request, connection)
-        if connection.reusable and not request.last:
-            if len(kept) >= self._most:
-                kept.pop(next(iter(kept))).close()
-            kept[origin] = connection
-        else:
-            connection.close()
-        return answer
-
-
-def _look_at(answer: HttpAnswer) -> None:
-    if answer.coded:
-        for _ in answer.look_at_body():
-            pass
+                pool.put(request.origin, connection)
+                return answer
+        steps = self._rules.exchange(
+            pool, request, own, limits, phases, keep_body=keep_body, kept=connection
+        )
+        try:
+            return drive(steps, first)
+        finally:
+            # an error that is kept here would keep itself
+            del first

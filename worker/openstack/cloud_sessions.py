@@ -17,8 +17,8 @@ from osbench.common.errors import DeploymentError
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.origins import origin, secret_headers
 from osbench.common.openstack.account import Account
-from osbench.common.openstack.error_mapping import AuthenticationFailed, refusal
 from osbench.common.openstack.login import is_v3, login
+from osbench.common.openstack.request_errors import AuthenticationFailed, refusal
 from osbench.common.openstack.thread_sessions import ThreadSessions, keep_connections
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 
 from osbench.common.network.answer_bound import USUAL, AnswerBound
-from osbench.worker.http.socket_opener import SocketOpener
+from osbench.worker.http.opening import Opener
 
 #: Key of a workload's context for its process's ShortWay, if it is to be used.
 SHORT_WAY = "short_way"
@@ -21,7 +21,7 @@ class ShortWay:
     def __init__(self, bound: AnswerBound = USUAL) -> None:
         #: Of the answers to sessions that clients create for themselves.
         self.bound = bound
-        self.opener = SocketOpener()
+        self.opener = Opener()
         self._lock = threading.Lock()
         #: Requests that requests sent, by the reason.
         self.left: Counter[str] = Counter()

@@ -21,7 +21,7 @@ from osbench.common.openstack.cloud_users import (
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.worker.openstack.cloud_sessions import Sessions
 from osbench.worker.openstack.short_way import SHORT_WAY
-from osbench.worker.tracing.sampler import mix, seed_of
+from osbench.worker.tracing.trace_ids import mix, seed_of
 
 #: Concurrent requests for tokens before the load, per process.
 AT_ONCE = 8

@@ -13,10 +13,11 @@ from osbench.common.errors import OsbenchError, StoreAway, Untrusted
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
-from osbench.common.protocol import broker, redis_keys
+from osbench.common.protocol import redis_keys
 from osbench.common.protocol.messages import Batch, Heartbeat, Offer
-from osbench.common.protocol.redis_client import Client, reached
-from osbench.common.protocol.store import RedisStore, read_records
+from osbench.common.protocol.redis_client import Client
+from osbench.common.protocol.store import Store
+from osbench.common.protocol.wire import Wire
 from osbench.common.redis_clock import ClockOffset, measure
 from osbench.worker.engine.engine import HeldLoop, Remains
 from osbench.worker.process.beat_sender import BeatSender
@@ -83,6 +84,8 @@ class Agent:
         self._refusals = equipment.refusals
         self._offset: ClockOffset | None = None
         self._offset_at = 0.0
+        #: When records of coordinators were last read, monotonic.
+        self._read_ns = time.monotonic_ns()
         self._new_until = time.monotonic() + NEW_S
         self._cpu = (time.monotonic(), time.process_time())
         self._host_load = HostLoad()
@@ -153,9 +156,8 @@ class Agent:
         """
         self._beats.close()
         self._left.close()
-        with reached(self._client):
-            broker.forget(self._client, self._identity.incarnation)
-            self._client.close()
+        Wire(self._client).forget(self._identity.incarnation)
+        self._client.close()
 
     def _synchronize(self, within_s: float = math.inf) -> None:
         self._offset = measure(self._client, within_s=within_s)
@@ -208,16 +210,17 @@ class Agent:
         if awaited:
             self._offer_at = now
             keys.append(redis_keys.offer(self._identity.incarnation))
-        records = read_records(self._client, keys)
+        since_ns, read_ns = self._read_ns, time.monotonic_ns()
+        records = Wire(self._client).records(keys)
+        self._read_ns = read_ns
         offer = records.pop() if awaited else None
-        offset = self._offset
-        assert offset is not None
         if session is not None:
-            served = session.workloads.preparing
-            session.follow(records.pop(0), offset)
-            if session.workloads.preparing not in (served, -1):
-                # its t0 follows: the clock of Redis may have been set since
-                self._synchronize()
+            record = records.pop(0)
+            if session.workloads.awaits_start and session.is_news(record):
+                # it may tell t0, and the clock of Redis may have been set since it was measured
+                self._synchronize(OFFSET_WITHIN_S)
+            assert self._offset is not None
+            session.follow(record, self._offset, since_ns)
         for (run, membership), record in zip(members[len(current) :], records, strict=True):
             self._left.follow(run, membership, record)
         if offer is not None and offer != self._offer:
@@ -264,7 +267,7 @@ class Agent:
         session = Session(
             offer,
             equipment=self._equipment,
-            store=RedisStore(self._client, offer.run),
+            store=Store(self._client, offer.run),
             beats=self._log,
             news=self._beats.wake,
         )

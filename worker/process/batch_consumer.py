@@ -1,4 +1,4 @@
-"""Takes batches from the queue of a worker process, and nothing else that Celery offers.
+"""What a worker process takes from Celery: batches from its queue, and log messages in one line.
 
 Who can write to the broker writes the headers of messages. Celery would obey them: start its own
 tasks, wait for an instant, send other messages when a task has ended. Here a message is its
@@ -7,6 +7,7 @@ sealed batch, whatever else it holds.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -66,3 +67,16 @@ def sealed_batch(message: Any) -> bytes:
     except ValueError:
         pass
     return b""
+
+
+class CeleryInOneLine(logging.Filter):
+    """What a message that is none, or a broker that is away, makes Celery raise is one line.
+
+    A filter of handlers: those of a logger do not see what the loggers below it log.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, those of Celery without their traceback."""
+        if record.name.partition(".")[0] in ("celery", "kombu"):
+            record.exc_info = record.exc_text = None
+        return True

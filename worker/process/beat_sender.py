@@ -9,11 +9,11 @@ from osbench.common.errors import OsbenchError, StoreAway
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
-from osbench.common.protocol import redis_keys, timers
+from osbench.common.protocol import timers
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import Client, reached
-from osbench.common.protocol.store import wrong_type
+from osbench.common.protocol.redis_client import Client
+from osbench.common.protocol.wire import Wire
 from osbench.worker.session.beat_log import BeatLog
 
 LOG = logging.getLogger(__name__)
@@ -100,17 +100,5 @@ class BeatSender:
         sealed = self._sealer.seal(Heartbeat.KIND, self._describe(self._beat).body())
         # repeated, because Redis may have lost it or a coordinator may have removed it
         listing = now - self._listed >= LIST_S
-        with reached(self._client):
-            pipe = self._client.pipeline(transaction=False)
-            pipe.set(redis_keys.worker(self._incarnation), sealed, ex=redis_keys.WORKER_TTL_S)
-            if listing:
-                pipe.sadd(redis_keys.WORKERS, self._incarnation)
-            for answer in pipe.execute(raise_on_error=False):
-                if wrong_type(answer):
-                    # somebody put another value in the place of the set
-                    self._client.delete(redis_keys.WORKERS)
-                    listing = False
-                elif isinstance(answer, Exception):
-                    raise answer
-        if listing:
+        if Wire(self._client).beat(self._incarnation, sealed, listed=listing) and listing:
             self._listed = now

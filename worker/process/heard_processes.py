@@ -5,12 +5,11 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from osbench.common.errors import Untrusted
-from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
-from osbench.common.protocol.redis_client import connect, reached
-from osbench.common.protocol.store import read_records
+from osbench.common.protocol.redis_client import connect
+from osbench.common.protocol.wire import Wire
 from osbench.worker.process.health_check import recorded_names
 
 
@@ -31,9 +30,10 @@ def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
     """
     sealer = Sealer(Keyring.load(conf.security.key_file))
     url = conf.messaging.redis_url
-    with connect(url, conf.messaging.redis_timeout_s) as client, reached(url):
-        client.ping()
-        found = read_records(client, [redis_keys.worker(name) for name in recorded_names(conf)])
+    with connect(url, conf.messaging.redis_timeout_s) as client:
+        wire = Wire(client)
+        wire.ping()
+        found = wire.heartbeats(recorded_names(conf))
     read = [_beat(sealer, data) for data in found if data is not None]
     return [one for one in read if one is not None and conf.worker.label in ("", one.label)]
 

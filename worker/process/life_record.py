@@ -16,7 +16,7 @@ from typing import Any
 
 from osbench.common.errors import ConfigError
 from osbench.common.ports import clock as time
-from osbench.common.private_files import make_private_directory
+from osbench.common.regular_files import make_private_directory
 
 #: Bytes of a record: one write replaces all of it.
 SIZE_BYTES = 512

@@ -6,16 +6,14 @@ import contextlib
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
-from celery.worker.consumer import Consumer
 from oslo_config import cfg
 
 from osbench.common.errors import OsbenchError, PluginError
@@ -29,14 +27,15 @@ from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.common.protocol.waiting import wait_until_there
+from osbench.common.protocol.wire import Wire
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import user_limits
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check, scheduling
 from osbench.worker.process.agent import Agent, Identity, Patience
-from osbench.worker.process.batch_consumer import consumer_class
+from osbench.worker.process.batch_consumer import CeleryInOneLine, consumer_class
 from osbench.worker.process.captured_output import capture
-from osbench.worker.process.celery_log import CeleryInOneLine
+from osbench.worker.process.leave_request import LeaveRequest
 from osbench.worker.process.pulse import Pulse
 from osbench.worker.process.supervisor import process_count
 from osbench.worker.session.equipment import Equipment
@@ -67,63 +66,61 @@ def _raise_file_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _consume(
-    app: Celery, name: str, agent: Agent, repair: Callable[[], None]
-) -> Callable[[], None]:
-    """Run Celery's consumer in a thread: it passes batches to the agent.
+class _Consumer:
+    """Celery's consumer in a thread: passes batches to the agent."""
 
-    `repair` makes the queue usable where somebody has put something else in its place. Returns a
-    function that stops the consumer and waits at most `STOP_S`.
-    """
-    app.conf.task_queues = (broker.queue(name),)
-    app.conf.task_default_queue = redis_keys.queue(name)
-    # else Celery makes an exchange for each queue, which a broker would keep for ever
-    app.conf.task_default_exchange = ""
-    app.finalize()
-    consumer_cls = consumer_class(agent.receive)
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(CeleryInOneLine())
-    controllers: list[Any] = []
-    stopping = threading.Event()
+    def __init__(self, app: Celery, name: str, agent: Agent, repair: Callable[[], None]) -> None:
+        """`repair` makes the queue usable if something else was put in its place."""
+        app.conf.task_queues = (broker.queue(name),)
+        app.conf.task_default_queue = redis_keys.queue(name)
+        # else Celery makes an exchange for each queue, which a broker would keep for ever
+        app.conf.task_default_exchange = ""
+        app.finalize()
+        self._app = app
+        self._name = name
+        self._agent = agent
+        self._repair = repair
+        self._class = consumer_class(agent.receive)
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(CeleryInOneLine())
+        self._controller: Any = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._consume, name="celery", daemon=True)
+        self._thread.start()
 
-    def consume() -> None:
-        while not stopping.is_set():
-            controllers[:] = [_controller(app, name, consumer_cls)]
+    def stop(self) -> None:
+        """Stop; waits at most `STOP_S`."""
+        self._stopping.set()
+        # Celery has no timeout here and would block while the broker is unreachable
+        if self._controller is not None:
+            threading.Thread(target=self._controller.stop, daemon=True).start()
+        self._thread.join(STOP_S)
+
+    def _consume(self) -> None:
+        while not self._stopping.is_set():
+            self._controller = self._new_controller()
             try:
-                controllers[0].start()
+                self._controller.start()
             except Exception as error:  # noqa: BLE001 - whatever a message makes Celery raise
                 LOG.warning("Celery: %s", escaped(repr(error)))
-            if not stopping.wait(CONSUME_AGAIN_S):
+            if not self._stopping.wait(CONSUME_AGAIN_S):
                 # who can write to the broker can put anything into the queue
                 LOG.warning("the queue of batches held something that is no message")
-                agent.receive(b"")
+                self._agent.receive(b"")
                 with contextlib.suppress(OsbenchError):
-                    repair()
+                    self._repair()
 
-    consumer = threading.Thread(target=consume, name="celery", daemon=True)
-    consumer.start()
-
-    def stop() -> None:
-        stopping.set()
-        # Celery has no timeout here and would block while the broker is unreachable
-        for controller in controllers:
-            threading.Thread(target=controller.stop, daemon=True).start()
-        consumer.join(STOP_S)
-
-    return stop
-
-
-def _controller(app: Celery, name: str, consumer_cls: type[Consumer]) -> Any:
-    return app.WorkController(
-        consumer_cls=consumer_cls,
-        pool_cls="solo",
-        concurrency=1,
-        hostname=name,
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-        loglevel="WARNING",
-    )
+    def _new_controller(self) -> Any:
+        return self._app.WorkController(
+            consumer_cls=self._class,
+            pool_cls="solo",
+            concurrency=1,
+            hostname=self._name,
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            loglevel="WARNING",
+        )
 
 
 def _await_servers(conf: cfg.ConfigOpts, name: str, *, private: bool) -> None:
@@ -154,15 +151,8 @@ def main(
     nobody reads it. Calls `started` when it is ready. The server of a `private` worker ends with
     it: no keys are removed. Raises OsbenchError where it cannot start.
     """
-    scheduling.sharpen_timers()
-    if conf.worker.realtime:
-        scheduling.begin_realtime()
-    else:
-        scheduling.shorten_slice()
-    _raise_file_limit()
-    url = conf.messaging.redis_url
+    _tune(conf)
     ring = Keyring.load(conf.security.key_file)
-    timeout_s = conf.messaging.redis_timeout_s
     name = incarnation()
     # health checks are of workers that others use
     pulse = None if private else Pulse(health_check.process_record(conf, name))
@@ -170,36 +160,12 @@ def main(
     refuse_exits()
     log = LogBook()
     capture(log)
-    plugins = Plugins([*conf.worker.plugin_path, *plugin_paths], remedy=_REMEDY)
-    # imported now, so that errors in plug-in files are reported at start; a private worker has
-    # those of its run, which may need none of the broken ones
-    faults = plugins.faults()
-    if faults and not private:
-        raise PluginError(faults[0])
-    identity = Identity(
-        incarnation=name,
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        label=conf.worker.label,
-    )
-    preparation = Preparation(conf, plugins)
-    agent = Agent(
-        identity=identity,
-        connect=lambda bound_s: connect(url, bound_s),
-        equipment=_equipment(conf, ring, preparation, name, page_fd, log),
-        patience=Patience(
-            redis_timeout_s=timeout_s,
-            coordinator_lost_s=conf.worker.coordinator_lost_s,
-            max_stuck=conf.worker.max_stuck,
-        ),
-    )
-    leave = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: leave.set())
-    threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
-    app = broker.application(conf.messaging.broker_url or url)
-    keys = connect(url, timeout_s)
-    stop = _consume(app, name, agent, partial(broker.repair, keys, name))
+    preparation = Preparation(conf, _plugins(conf, plugin_paths, private=private))
+    agent = _agent(conf, name, _equipment(conf, ring, preparation, name, page_fd, log))
+    leave = _leave_request(lifeline)
+    app = broker.application(conf.messaging.broker_url or conf.messaging.redis_url)
+    keys = connect(conf.messaging.redis_url, conf.messaging.redis_timeout_s)
+    consumer = _Consumer(app, name, agent, partial(Wire(keys).repair_queue, name))
     agent.start()
     if pulse is not None:
         pulse.follow(agent.progress)
@@ -209,17 +175,53 @@ def main(
     agent.drain()
     agent.done.wait(conf.worker.drain_timeout_s)
     preparation.close(2.0)
-    if private:
-        # Celery's consumer takes up to a second to stop
-        return 0
-    stop()
-    if pulse is not None:
-        pulse.close()
-    try:
-        agent.deregister()
-    except OsbenchError as error:
-        LOG.warning("%s", error)
+    # Celery's consumer takes up to a second to stop
+    if not private:
+        consumer.stop()
+        _sign_off(agent, pulse)
     return 0
+
+
+def _tune(conf: cfg.ConfigOpts) -> None:
+    """Have the operating system treat this process as one that has to be on time."""
+    scheduling.sharpen_timers()
+    if conf.worker.realtime:
+        scheduling.begin_realtime()
+    else:
+        scheduling.shorten_slice()
+    _raise_file_limit()
+
+
+def _plugins(conf: cfg.ConfigOpts, paths: Sequence[str], *, private: bool) -> Plugins:
+    """All plug-ins, imported now, so that errors in their files are reported at start.
+
+    A private worker has those of its run, which may need none of the broken ones. Raises
+    PluginError.
+    """
+    plugins = Plugins([*conf.worker.plugin_path, *paths], remedy=_REMEDY)
+    faults = plugins.faults()
+    if faults and not private:
+        raise PluginError(faults[0])
+    return plugins
+
+
+def _agent(conf: cfg.ConfigOpts, name: str, equipment: Equipment) -> Agent:
+    url = conf.messaging.redis_url
+    return Agent(
+        identity=Identity(
+            incarnation=name,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            label=conf.worker.label,
+        ),
+        connect=lambda bound_s: connect(url, bound_s),
+        equipment=equipment,
+        patience=Patience(
+            redis_timeout_s=conf.messaging.redis_timeout_s,
+            coordinator_lost_s=conf.worker.coordinator_lost_s,
+            max_stuck=conf.worker.max_stuck,
+        ),
+    )
 
 
 def _equipment(
@@ -245,10 +247,28 @@ def _equipment(
     )
 
 
-def _watch(lifeline: int, leave: threading.Event) -> None:
+def _sign_off(agent: Agent, pulse: Pulse | None) -> None:
+    """Remove the records of this process that others read."""
+    if pulse is not None:
+        pulse.close()
+    try:
+        agent.deregister()
+    except OsbenchError as error:
+        LOG.warning("%s", error)
+
+
+def _leave_request(lifeline: int) -> LeaveRequest:
+    """A request that a signal makes, or the end of the supervisor."""
+    leave = LeaveRequest()
+    leave.on_signals()
+    threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
+    return leave
+
+
+def _watch(lifeline: int, leave: LeaveRequest) -> None:
     # nothing is ever written: the read returns when the supervisor has ended for any reason
     os.read(lifeline, 1)
-    leave.set()
+    leave.ask()
 
 
 def end(code: int) -> None:

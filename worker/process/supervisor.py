@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from oslo_config import cfg
 from osbench.common.errors import UsageError
 from osbench.common.escaping import decoded, escaped
 from osbench.worker.engine.will_page import WillPage
+from osbench.worker.process.leave_request import LeaveRequest
 
 if TYPE_CHECKING:
     from osbench.worker.process.supervisor_life import SupervisorLife
@@ -91,7 +91,7 @@ class Supervisor:
         self._plugin_paths = plugin_paths
         self._private = private
         self._life = life
-        self._leave = threading.Event()
+        self._leave = LeaveRequest()
         self._children: list[_Child] = []
         #: Errors of failed starts, with their count, until all starts have succeeded or failed.
         self._unreported: Counter[str] = Counter()
@@ -101,8 +101,7 @@ class Supervisor:
 
     def run(self) -> int:
         """Run until SIGTERM or SIGINT; returns the exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._leave.set())
+        self._leave.on_signals()
         reading, writing = os.pipe()
         try:
             with self._metrics():

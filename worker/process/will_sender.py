@@ -15,7 +15,7 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control, Will
 from osbench.common.protocol.redis_client import Client, connect
-from osbench.common.protocol.store import RedisStore
+from osbench.common.protocol.store import Store
 from osbench.common.protocol.timers import RESEND_S
 
 LOG = logging.getLogger(__name__)
@@ -120,12 +120,12 @@ class WillSender:
         sealer = Sealer(Keyring.load(self._key_file))
         if self._client is None:
             self._client = connect(self._url, self._timeout_s)
-        store = RedisStore(self._client, will.run)
+        store = Store(self._client, will.run)
         if _is_over(will, sealer, store.control(will.membership)):
             one.is_over = True
             return
-        store.append(sealer.seal(Will.KIND, will.body()))
-        one.is_sent = True
+        # a Redis that has lost the run has no place for it yet
+        one.is_sent = bool(store.append(sealer.seal(Will.KIND, will.body()))) or one.is_sent
         if time.monotonic() - one.since > OFTEN_S:
             one.pause_s = min(2 * one.pause_s, SELDOM_S)
 

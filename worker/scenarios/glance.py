@@ -44,79 +44,61 @@ class GlanceImages(Servers):
         )
         context["flavor"] = sought(cloud, "flavor", flavor) if flavor else ""
 
+    # the arguments of scenarios that create an image
+
+    def _create_empty(
+        self,
+        container_format: str,
+        image_location: str,
+        disk_format: str,
+        visibility: str = "private",
+        min_disk: int = 0,
+        min_ram: int = 0,
+        properties: dict[str, Any] | None = None,
+    ) -> str:
+        """Create an image without data. The data of `image_location` is sent separately."""
+        wanted = {
+            **(properties or {}),
+            "container_format": container_format,
+            "disk_format": disk_format,
+            "visibility": visibility,
+            "min_disk": min_disk,
+            "min_ram": min_ram,
+            "name": self.new_name(),
+        }
+        return str(self.cloud.document("POST", "glance", "images", json=wanted)["id"])
+
+    # scenarios
+
     @openstack("GlanceImages.list_images", services=("glance",))
     def list_images(self) -> None:
         """List all images."""
         self._list()
 
-    @openstack("GlanceImages.create_and_list_image", **_SCENARIO)
-    def create_and_list_image(
-        self,
-        container_format: str,
-        image_location: str,
-        disk_format: str,
-        visibility: str = "private",
-        min_disk: int = 0,
-        min_ram: int = 0,
-        properties: dict[str, Any] | None = None,
-    ) -> None:
+    @openstack("GlanceImages.create_and_list_image", takes=_create_empty, **_SCENARIO)
+    def create_and_list_image(self, **image_kwargs: Any) -> None:
         """Create an image, list all images, and find it among them."""
-        image = self._create(
-            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
-        )
+        image = self._create(**image_kwargs)
         found = {one["id"] for one in self._list()}
         self.checked(image in found, "the image that was made is not in the list")
 
-    @openstack("GlanceImages.create_and_get_image", **_SCENARIO)
-    def create_and_get_image(
-        self,
-        container_format: str,
-        image_location: str,
-        disk_format: str,
-        visibility: str = "private",
-        min_disk: int = 0,
-        min_ram: int = 0,
-        properties: dict[str, Any] | None = None,
-    ) -> None:
+    @openstack("GlanceImages.create_and_get_image", takes=_create_empty, **_SCENARIO)
+    def create_and_get_image(self, **image_kwargs: Any) -> None:
         """Create an image and get it."""
-        image = self._create(
-            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
-        )
+        image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.get_image"):
             self.cloud.document("GET", "glance", f"images/{image}")
 
-    @openstack("GlanceImages.create_and_delete_image", **_SCENARIO)
-    def create_and_delete_image(
-        self,
-        container_format: str,
-        image_location: str,
-        disk_format: str,
-        visibility: str = "private",
-        min_disk: int = 0,
-        min_ram: int = 0,
-        properties: dict[str, Any] | None = None,
-    ) -> None:
+    @openstack("GlanceImages.create_and_delete_image", takes=_create_empty, **_SCENARIO)
+    def create_and_delete_image(self, **image_kwargs: Any) -> None:
         """Create an image and delete it."""
-        image = self._create(
-            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
-        )
+        image = self._create(**image_kwargs)
         self._delete(image)
 
-    @openstack("GlanceImages.create_and_download_image", **_SCENARIO)
-    def create_and_download_image(
-        self,
-        container_format: str,
-        image_location: str,
-        disk_format: str,
-        visibility: str = "private",
-        min_disk: int = 0,
-        min_ram: int = 0,
-        properties: dict[str, Any] | None = None,
-    ) -> None:
+    @openstack("GlanceImages.create_and_download_image", takes=_create_empty, **_SCENARIO)
+    def create_and_download_image(self, **image_kwargs: Any) -> None:
         """Create an image and download its data."""
-        image = self._create(
-            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
-        )
+        image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.download_image"):
             answer = self.cloud.request(
                 "GET", "glance", f"images/{image}/file", headers={"Accept": "*/*"}, stream=True
@@ -141,14 +123,13 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and change its name and limits."""
         image = self._create(
-            _fields(
-                container_format,
-                disk_format,
-                visibility,
-                create_min_disk,
-                create_min_ram,
-                create_properties,
-            ),
+            container_format=container_format,
+            image_location=image_location,
+            disk_format=disk_format,
+            visibility=visibility,
+            min_disk=create_min_disk,
+            min_ram=create_min_ram,
+            properties=create_properties,
         )
         changes = [
             {"op": "replace", "path": "/name", "value": self.new_name()},
@@ -171,38 +152,38 @@ class GlanceImages(Servers):
         min_ram: int = 0,
     ) -> None:
         """Create an image and deactivate it."""
-        image = self._create(_fields(container_format, disk_format, visibility, min_disk, min_ram))
+        image = self._create(
+            container_format=container_format,
+            image_location=image_location,
+            disk_format=disk_format,
+            visibility=visibility,
+            min_disk=min_disk,
+            min_ram=min_ram,
+        )
         with ActionTimer(self, "glance_v2.deactivate_image"):
             self.cloud.request("POST", "glance", f"images/{image}/actions/deactivate")
 
-    @openstack("GlanceImages.import_and_delete_image", **_SCENARIO)
-    def import_and_delete_image(  # noqa: PLR0913 - they are Rally's
+    @openstack("GlanceImages.import_and_delete_image", takes=_create_empty, **_SCENARIO)
+    def import_and_delete_image(
         self,
-        container_format: str,
-        image_location: str,
-        disk_format: str,
-        visibility: str = "private",
-        min_disk: int = 0,
-        min_ram: int = 0,
-        properties: dict[str, Any] | None = None,
         stores: list[str] | None = None,
         all_stores: bool = True,
         import_method: str = "glance-direct",
+        **image_kwargs: Any,
     ) -> None:
         """Create an image, have its data imported, and delete it.
 
         `import_method` is `glance-direct` (the worker sends the data) or `web-download` (Glance
         downloads it).
         """
-        fields = _fields(container_format, disk_format, visibility, min_disk, min_ram, properties)
         with ActionTimer(self, "glance_v2.create_image_for_import"):
-            image = self._create_empty(fields)
+            image = self._create_empty(**image_kwargs)
         wanted: dict[str, Any] = {"method": {"name": import_method}}
         if import_method == "glance-direct":
             with ActionTimer(self, "glance_v2.stage_image_data"):
                 self._send_data(f"images/{image}/stage")
         else:
-            wanted["method"]["uri"] = image_location
+            wanted["method"]["uri"] = image_kwargs["image_location"]
         if stores:
             wanted["stores"] = stores
         elif all_stores:
@@ -215,42 +196,31 @@ class GlanceImages(Servers):
 
     @openstack(
         "GlanceImages.create_image_and_boot_instances",
+        takes=_create_empty,
         services=("glance", "nova"),
         cleanup=("nova", "glance"),
     )
-    def create_image_and_boot_instances(  # noqa: PLR0913 - they are Rally's
+    def create_image_and_boot_instances(
         self,
-        container_format: str,
-        image_location: str,
-        disk_format: str,
         flavor: dict[str, Any],
         number_instances: int,
-        visibility: str = "private",
-        min_disk: int = 0,
-        min_ram: int = 0,
-        properties: dict[str, Any] | None = None,
         boot_server_kwargs: dict[str, Any] | None = None,
+        **image_kwargs: Any,
     ) -> None:
         """Create an image and boot `number_instances` servers from it, one request per server."""
-        image = self._create(
-            _fields(container_format, disk_format, visibility, min_disk, min_ram, properties),
-        )
+        image = self._create(**image_kwargs)
         self._boot_many(image, number_instances, boot_server_kwargs or {})
 
     # atomic actions
 
     @action_timer("glance_v2.create_image")
-    def _create(self, fields: Mapping[str, Any]) -> str:
+    def _create(self, /, **image_kwargs: Any) -> str:
         with ActionTimer(self, ACCEPTED):
-            image = self._create_empty(fields)
+            image = self._create_empty(**image_kwargs)
             with ActionTimer(self, "glance_v2.upload_data"):
                 self._send_data(f"images/{image}/file")
         self._await_image(image)
         return image
-
-    def _create_empty(self, fields: Mapping[str, Any]) -> str:
-        wanted = {**fields, "name": self.new_name()}
-        return str(self.cloud.document("POST", "glance", "images", json=wanted)["id"])
 
     def _send_data(self, path: str) -> None:
         with self.context["data"].path.open("rb") as data:
@@ -282,24 +252,6 @@ class GlanceImages(Servers):
             if not document.get("next"):
                 return found
             params["marker"] = found[-1]["id"]
-
-
-def _fields(
-    container_format: str,
-    disk_format: str,
-    visibility: str,
-    min_disk: int,
-    min_ram: int,
-    properties: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    return {
-        **(properties or {}),
-        "container_format": container_format,
-        "disk_format": disk_format,
-        "visibility": visibility,
-        "min_disk": min_disk,
-        "min_ram": min_ram,
-    }
 
 
 class LocalCopy:

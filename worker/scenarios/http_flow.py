@@ -22,6 +22,7 @@ class HttpFlow(Scenario):
     """Requests of a web user: logs in once, then makes steps, or one of several branches."""
 
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": flow_schema.ARGUMENTS}
+    FILLED = frozenset({"{brace}"})
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:

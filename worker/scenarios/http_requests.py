@@ -5,15 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
-from osbench.common.network.answer_bound import BOUND_KEY, USUAL
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.worker.http.addresses import shown
-from osbench.worker.http.deadlines import request_limit_s
 from osbench.worker.http.http_clients import HttpClients
-from osbench.worker.http.user.expectations import UnexpectedStatus
+from osbench.worker.http.user.expectations import UnexpectedStatus, expected, fits
+from osbench.worker.http.user.request_base import request_limit_s
 from osbench.worker.scenarios.http_arguments import request_problems
+
+#: What Rally calls the action of a request.
+ACTION = "requests.check_request"
+#: Key of the context: names of the requests of which one is picked.
+NAMES = "http_names"
 
 
 class HttpRequests(Scenario):
@@ -25,8 +30,8 @@ class HttpRequests(Scenario):
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Create the clients that this process's virtual users share."""
-        of_run = [f"X-Osbench-Run: {context['run']}"]
-        context["http"] = HttpClients(of_run, context.get(BOUND_KEY, USUAL))
+        context["http"] = HttpClients.of_workload(context["run"], context)
+        context[NAMES] = _names(context.get("args", {}).get("requests"))
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
@@ -38,43 +43,71 @@ class HttpRequests(Scenario):
         for position, request in enumerate(requests if isinstance(requests, list) else ()):
             where = f"requests[{position}]"
             if isinstance(request, Mapping):
-                missing = [name for name in ("url", "method") if name not in request]
-                found += [f"{name} of {where} is missing" for name in missing]
+                found += [] if "url" in request else [f"url of {where} is missing"]
                 found += request_problems(request, f"{where}.")
             else:
-                found.append(f"{where} must be an object with url and method")
+                found.append(f"{where} must be an object with a url")
         return found
 
     @configure(name="HttpRequests.check_request")
-    async def check_request(self, url: str, method: str, status_code: int, **kwargs: Any) -> None:
+    async def check_request(
+        self, url: str, method: str = "GET", status_code: int | None = None, **kwargs: Any
+    ) -> None:
         """Make a request and compare the status of the response with the expected one.
 
-        `kwargs` are keyword arguments of `requests.request`. The report says what part of the time
-        name lookup, connecting, TLS and waiting for the answer took.
+        Without `status_code` any status below 400 is expected. `kwargs` are keyword arguments of
+        `requests.request`. The report says what part of the time name lookup, connecting, TLS and
+        waiting for the answer took.
         """
-        with ActionTimer(self, "requests.check_request"):
-            context = self.context
-            own = [f"X-Osbench-Iteration: {context['iteration']}"]
-            if self._recorder.profiler is not None:
-                own += map(": ".join, self.trace_headers().items())
-            if context["timeout_s"]:
-                kwargs["timeout"] = request_limit_s(context, kwargs.get("timeout"))
-            http: HttpClients = context["http"]
-            if self.in_loop:
-                got = await http.status(method, url, own, kwargs, self._recorder)
-            else:
-                got = http.blocking_status(method, url, own, kwargs, self._recorder)
-            if got != status_code:
-                asked = f"{method.upper()} {shown(url)}"
-                raise UnexpectedStatus(asked, got, str(status_code))
+        with ActionTimer(self, ACTION):
+            await self._check(url, method, status_code, kwargs)
 
     @configure(name="HttpRequests.check_random_request")
-    async def check_random_request(self, requests: list[dict[str, Any]], status_code: int) -> None:
+    async def check_random_request(
+        self, requests: list[dict[str, Any]], status_code: int | None = None
+    ) -> None:
         """Make a request picked at random and compare the status of the response.
 
-        Each request has url, method and any keyword arguments of `requests.request`;
-        `status_code` is expected for requests without one of their own.
+        Each request has url and any other arguments of `HttpRequests.check_request`; `status_code`
+        is expected for requests without one of their own. Each has an action of its own, named by
+        method and path, within Rally's.
         """
-        request = dict(random.choice(requests))  # noqa: S311 - load, not secrets
-        expected = request.pop("status_code", status_code)
-        await self.check_request(request.pop("url"), request.pop("method"), expected, **request)
+        at = random.randrange(len(requests))  # noqa: S311 - load, not secrets
+        names = self.context[NAMES]
+        request = {"method": "GET", "status_code": status_code, **requests[at]}
+        url, method, wanted = request.pop("url"), request.pop("method"), request.pop("status_code")
+        with ActionTimer(self, ACTION):
+            # a list that comes from a data file may be any other
+            if len(names) != len(requests):
+                await self._check(url, method, wanted, request)
+                return
+            with ActionTimer(self, names[at]):
+                await self._check(url, method, wanted, request)
+
+    async def _check(
+        self, url: str, method: str, status_code: int | None, options: dict[str, Any]
+    ) -> None:
+        context = self.context
+        own = [f"X-Osbench-Iteration: {context['iteration']}"]
+        if self._recorder.profiler is not None:
+            own += map(": ".join, self.trace_headers().items())
+        if context["timeout_s"]:
+            options["timeout"] = request_limit_s(context, options.get("timeout"))
+        http: HttpClients = context["http"]
+        if self.in_loop:
+            got = await http.status(method, url, own, options, self._recorder)
+        else:
+            got = http.blocking_status(method, url, own, options, self._recorder)
+        if got != status_code and not fits(got, status_code):
+            asked = f"{method.upper()} {shown(url)}"
+            raise UnexpectedStatus(asked, got, expected(status_code))
+
+
+def _names(requests: Any) -> list[str]:
+    """Names of the actions of some requests: method and path, in which placeholders stay."""
+    if not isinstance(requests, list):
+        return []
+    return [
+        f"{str(one.get('method', 'GET')).upper()} {urlsplit(str(one.get('url'))).path or '/'}"
+        for one in requests
+    ]

@@ -61,33 +61,46 @@ class KeystoneBasic(OpenStackScenario):
             found = cloud.document("GET", "keystone", "domains", params={"name": name})["domains"]
             known[name] = str(found[0]["id"]) if found else name
 
+    # the arguments of scenarios that create a user
+
+    @action_timer("keystone_v3.create_user")
+    def _create_user(
+        self,
+        name_length: int = 10,
+        password: str | None = None,
+        project_id: str | None = None,
+        domain_name: str | None = None,
+        enabled: bool = True,
+        default_role: str = "member",
+    ) -> dict[str, Any]:
+        fields = without_none(
+            {
+                "name": self.new_name(),
+                "password": password,
+                "default_project_id": project_id,
+                "domain_id": self._domain(domain_name),
+                "enabled": enabled,
+            }
+        )
+        user: dict[str, Any] = self._post("user", fields)
+        if project_id:
+            for role in self._list_roles():
+                if role["name"].lower() in (default_role, f"_{default_role}_"):
+                    self._add_role(role["id"], user["id"], project_id)
+                    break
+        return user
+
     # scenarios
 
-    @openstack("KeystoneBasic.create_user", **_as_admin("users"))
-    def create_user(
-        self,
-        name_length: int = 10,
-        password: str | None = None,
-        project_id: str | None = None,
-        domain_name: str | None = None,
-        enabled: bool = True,
-        default_role: str = "member",
-    ) -> None:
+    @openstack("KeystoneBasic.create_user", takes=_create_user, **_as_admin("users"))
+    def create_user(self, **user_kwargs: Any) -> None:
         """Create a user."""
-        self._create_user(password, project_id, domain_name, enabled, default_role)
+        self._create_user(**user_kwargs)
 
-    @openstack("KeystoneBasic.create_delete_user", **_as_admin("users"))
-    def create_delete_user(
-        self,
-        name_length: int = 10,
-        password: str | None = None,
-        project_id: str | None = None,
-        domain_name: str | None = None,
-        enabled: bool = True,
-        default_role: str = "member",
-    ) -> None:
+    @openstack("KeystoneBasic.create_delete_user", takes=_create_user, **_as_admin("users"))
+    def create_delete_user(self, **user_kwargs: Any) -> None:
         """Create a user and delete it."""
-        user = self._create_user(password, project_id, domain_name, enabled, default_role)
+        user = self._create_user(**user_kwargs)
         self._delete_user(user["id"])
 
     @openstack("KeystoneBasic.create_user_set_enabled_and_delete", **_as_admin("users"))
@@ -100,22 +113,20 @@ class KeystoneBasic(OpenStackScenario):
         default_role: str = "member",
     ) -> None:
         """Create a user, enable or disable it, and delete it."""
-        user = self._create_user(password, project_id, domain_name, enabled, default_role)
+        user = self._create_user(
+            password=password,
+            project_id=project_id,
+            domain_name=domain_name,
+            enabled=enabled,
+            default_role=default_role,
+        )
         self._update_user(user["id"], {"enabled": not enabled})
         self._delete_user(user["id"])
 
-    @openstack("KeystoneBasic.create_and_list_users", **_as_admin("users"))
-    def create_and_list_users(
-        self,
-        name_length: int = 10,
-        password: str | None = None,
-        project_id: str | None = None,
-        domain_name: str | None = None,
-        enabled: bool = True,
-        default_role: str = "member",
-    ) -> None:
+    @openstack("KeystoneBasic.create_and_list_users", takes=_create_user, **_as_admin("users"))
+    def create_and_list_users(self, **user_kwargs: Any) -> None:
         """Create a user and list all users."""
-        self._create_user(password, project_id, domain_name, enabled, default_role)
+        self._create_user(**user_kwargs)
         self._list("users")
 
     @openstack("KeystoneBasic.create_user_update_password", **_as_admin("users"))
@@ -292,32 +303,6 @@ class KeystoneBasic(OpenStackScenario):
             self.cloud.request("DELETE", "keystone", f"{self._ec2}/{made['access']}")
 
     # atomic actions
-
-    @action_timer("keystone_v3.create_user")
-    def _create_user(
-        self,
-        password: str | None = None,
-        project_id: str | None = None,
-        domain_name: str | None = None,
-        enabled: bool = True,
-        default_role: str = "member",
-    ) -> dict[str, Any]:
-        fields = without_none(
-            {
-                "name": self.new_name(),
-                "password": password,
-                "default_project_id": project_id,
-                "domain_id": self._domain(domain_name),
-                "enabled": enabled,
-            }
-        )
-        user: dict[str, Any] = self._post("user", fields)
-        if project_id:
-            for role in self._list_roles():
-                if role["name"].lower() in (default_role, f"_{default_role}_"):
-                    self._add_role(role["id"], user["id"], project_id)
-                    break
-        return user
 
     @action_timer("keystone_v3.update_user")
     def _update_user(self, user: str, changes: Mapping[str, Any]) -> None:

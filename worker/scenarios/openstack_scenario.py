@@ -17,7 +17,7 @@ from osbench.common.openstack.cloud_users import NAMES_KEY, openstack_of
 from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario, configure, pause
-from osbench.worker.http.deadlines import request_limit_s
+from osbench.worker.http.user.request_base import request_limit_s
 from osbench.worker.openstack.client import Client
 from osbench.worker.openstack.user_selector import UserSelector
 
@@ -55,6 +55,7 @@ class ServiceNeeds:
 def openstack(
     name: str,
     *,
+    takes: Callable[..., Any] | None = None,
     services: tuple[str, ...] = (),
     admin: bool = False,
     users: bool = True,
@@ -64,6 +65,7 @@ def openstack(
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the argument `session`.
 
+    `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
     services of `cleanup` are removed.
     """
@@ -81,10 +83,23 @@ def openstack(
             return method(self, *args, **kwargs)
 
         run.__dict__["needs"] = needs
-        run.__dict__["__signature__"] = _with_session(inspect.signature(method))
+        declared = inspect.signature(method)
+        if takes is not None:
+            declared = _with_arguments(declared, inspect.signature(takes))
+            run.__annotations__ = {**takes.__annotations__, **method.__annotations__}
+        run.__dict__["__signature__"] = _with_session(declared)
         return configure(name=name, context=context)(run)  # type: ignore[return-value]
 
     return mark
+
+
+def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> inspect.Signature:
+    """A signature with the arguments of another method instead of `**kwargs`."""
+    instance, *own, _ = signature.parameters.values()
+    merged = [*list(taken.parameters.values())[1:], *own]
+    # arguments without a default come first
+    merged.sort(key=lambda one: one.default is not one.empty)
+    return signature.replace(parameters=[instance, *merged])
 
 
 def _with_session(signature: inspect.Signature) -> inspect.Signature:

@@ -58,6 +58,12 @@ class Outbox:
         with self._lock:
             return sum(not kept.sent for kept in self._kept.values())
 
+    @property
+    def delivered(self) -> int:
+        """The last block before the first that is kept: all up to it were acknowledged."""
+        with self._lock:
+            return next(iter(self._kept), self._next) - 1
+
     def number(self) -> int:
         """The number of the next block; numbers start at 1 and have no gaps."""
         return self._next

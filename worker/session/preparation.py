@@ -16,16 +16,18 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.network.answer_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading.plugin_import import place, reason
-from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.body import Body, without_loop
 from osbench.worker.engine.iteration_arguments import expander
 from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.possible_users import refuse_too_many
+from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
-from osbench.worker.tracing.sampler import seed_of
 from osbench.worker.tracing.span_writer import SpanWriter
+from osbench.worker.tracing.trace_ids import seed_of
 
 if TYPE_CHECKING:
     from osbench.worker.openstack.short_way import ShortWay
@@ -56,24 +58,20 @@ class Preparation:
         self._store = ""
         self._processes = int(conf.worker.processes or os.cpu_count() or 1)
 
-    def prepare(self, specification: Specification) -> Prepared:
+    def prepare(self, specification: Specification, observer: Observer | None = None) -> Prepared:
         """Load the scenario, build the body, warm up. The caller reports any exception.
 
+        `observer` sees the requests of the workload's HTTP clients.
         Raises PluginError where the scenario is missing or has another version, and where its
         warm-up fails; FleetError where it is to have more virtual users than are possible.
         """
-        plugin = self._plugins.scenario(specification.scenario)
-        if plugin.source_hash != specification.source_hash:
-            raise PluginError(
-                f"scenario {plugin.name} differs from the coordinator's "
-                f"(source {plugin.source_hash[:12]}, expected "
-                f"{specification.source_hash[:12]}): bring the same file here, then restart "
-                "osbench-worker"
-            )
+        plugin = self._scenario(specification)
         function = getattr(plugin.cls, plugin.method)
         is_coroutine = plugin.is_coroutine
         refuse_too_many(specification.users_each, self._processes, coroutines=is_coroutine)
         context = self._context(specification)
+        if observer is not None:
+            context[OBSERVER_KEY] = observer
         if inspect.iscoroutinefunction(plugin.cls.warm_up):
             raise PluginError(
                 f"warm_up of scenario {plugin.name} is `async def`: there is no event loop before "
@@ -111,6 +109,18 @@ class Preparation:
         """Write the waiting spans, for at most `timeout_s` seconds."""
         if self._writer is not None:
             self._writer.close(timeout_s)
+
+    def _scenario(self, specification: Specification) -> ScenarioPlugin:
+        """The scenario as the coordinator has it. Raises PluginError."""
+        plugin = self._plugins.scenario(specification.scenario)
+        if plugin.source_hash != specification.source_hash:
+            raise PluginError(
+                f"scenario {plugin.name} differs from the coordinator's "
+                f"(source {plugin.source_hash[:12]}, expected "
+                f"{specification.source_hash[:12]}): bring the same file here, then restart "
+                "osbench-worker"
+            )
+        return plugin
 
     def _context(self, specification: Specification) -> dict[str, Any]:
         context = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from osbench.common.intervals import Interval
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Row, encode_rows
+from osbench.common.protocol.columns import ACTIONS, EXTRA, Row, encode_rows, replaced
 from osbench.worker.engine.asides import ForgottenAwait
 from osbench.worker.engine.engine import Engine
 from osbench.worker.engine.failures import printable
@@ -18,7 +18,7 @@ from osbench.worker.engine.failures import printable
 BLOCK_ROWS = 50_000
 BLOCK_BYTES = 8 << 20
 
-_ACTIONS = operator.itemgetter(7)
+_ACTIONS = operator.itemgetter(ACTIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,12 +120,13 @@ class ResultSource:
             return rows
         found = []
         for row in rows:
-            iteration, outcome, due, started, ended, idle, failure, actions, extra = row
+            iteration, outcome = row[:2]
             what = forgotten.get(iteration)
             if what is not None and outcome == Outcome.OK:
                 failure = self._engine.body.failures.number(ForgottenAwait(what), what)
-                outcome = Outcome.FAILED
-            found.append((iteration, outcome, due, started, ended, idle, failure, actions, extra))
+                found.append(replaced(row, outcome=Outcome.FAILED, failure=failure))
+            else:
+                found.append(row)
         return found
 
     def _clean_names(self) -> list[str]:
@@ -141,8 +142,8 @@ def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
         return found
     room = BLOCK_BYTES
     for at, row in enumerate(found):
-        _, outputs, exchanges = row[8] or (b"", None, b"")
-        room -= len(row[7]) + len(exchanges) + (sum(map(len, outputs)) if outputs else 0)
+        _, outputs, exchanges = row[EXTRA] or (b"", None, b"")
+        room -= len(row[ACTIONS]) + len(exchanges) + (sum(map(len, outputs)) if outputs else 0)
         if room < 0 and at:
             return found[:at]
     return found

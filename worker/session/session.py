@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -27,8 +26,6 @@ from osbench.worker.session.refusals import (
 )
 from osbench.worker.session.shipper import Shipper
 from osbench.worker.session.workloads import Workloads
-
-LOG = logging.getLogger(__name__)
 
 #: A coordinator that was not heard for so long gets blocks again at longer intervals, seconds.
 QUIET_S = 3.0
@@ -88,7 +85,6 @@ class Session:
         self._lease_ns = 0
         self._record = b""
         self._lock = threading.Lock()
-        self._renew(offer.answers)
 
     @property
     def state(self) -> str:
@@ -112,10 +108,13 @@ class Session:
             "membership": self.membership,
             "got": self._intake.got,
             "made": self.outbox.number() - 1,
+            "delivered": self.outbox.delivered,
             "prepared": workloads.prepared,
             "problem": workloads.problem,
+            "share": workloads.share,
             "generation": workloads.generation,
             "busy": workloads.busy,
+            "surplus": workloads.surplus,
             "living": workloads.living,
             "queued": workloads.queued,
             "longest": workloads.longest(),
@@ -134,11 +133,17 @@ class Session:
             self._take(taken)
         return refusal
 
-    def follow(self, data: bytes | None, offset: ClockOffset) -> None:
-        """Follow a control record; one that does not fit is refused and counted."""
+    def is_news(self, data: bytes | None) -> bool:
+        """Whether a control record is another one than the last; the same is read many times."""
+        return data is not None and data != self._record and not self._ended
+
+    def follow(self, data: bytes | None, offset: ClockOffset, since_ns: int) -> None:
+        """Follow a control record; one that does not fit is refused and counted.
+
+        The record before was read at the monotonic instant `since_ns`; this one is younger.
+        """
         self._equipment.log.clock = offset
-        # the same record is read many times
-        if data is None or data == self._record or self._ended:
+        if data is None or not self.is_news(data):
             return
         self._record = data
         try:
@@ -146,7 +151,7 @@ class Session:
         except Untrusted:
             refusal = BAD_SEAL
         else:
-            refusal = self._follow(control, offset)
+            refusal = self._follow(control, offset, since_ns)
         if refusal:
             self._refusals.count(refusal, "a control record")
 
@@ -157,7 +162,6 @@ class Session:
             self._intake.rebind(offer.session)
             self._version = 0
         self._heard = time.monotonic()
-        self._renew(offer.answers)
         self.outbox.rush()
 
     def fetch(self) -> None:
@@ -218,7 +222,7 @@ class Session:
             else:
                 self.workloads.add(batch)
 
-    def _follow(self, control: Control, offset: ClockOffset) -> str:
+    def _follow(self, control: Control, offset: ClockOffset, since_ns: int) -> str:
         if control.run != self.run:
             return OTHER_RUN
         if control.incarnation != self._equipment.incarnation:
@@ -239,10 +243,10 @@ class Session:
         self._renew(control.answers)
         if not self.over:
             with self._lock:
-                self._apply(control, offset)
+                self._apply(control, offset, since_ns)
         return ""
 
-    def _apply(self, control: Control, offset: ClockOffset) -> None:
+    def _apply(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
         recalled = self._intake.recall(control.recall)
         for seq in recalled.held:
             self.workloads.take_back(seq)
@@ -250,4 +254,4 @@ class Session:
             self.shipper.void(recalled.voids)
         self._take(recalled.taken)
         if not self.leaving:
-            self.workloads.follow(control, offset)
+            self.workloads.follow(control, offset, since_ns)

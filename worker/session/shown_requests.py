@@ -12,8 +12,6 @@ import requests
 from osbench.common.escaping import decoded
 from osbench.common.ports.clock import monotonic
 from osbench.common.secrets.masking import mask, mask_field, mask_text
-from osbench.worker.http.on_loop.loop_client import LoopClient
-from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.wire_request import WireRequest
 from osbench.worker.session.log_book import LogBook
@@ -31,10 +29,9 @@ Fields = Iterable[tuple[str, str]]
 
 
 class ShownRequests:
-    """Has the HTTP clients of this process, and requests, note what they send and receive.
+    """Notes what our HTTP clients, and requests, send and receive.
 
-    Other libraries are not seen. While nothing is to be shown the clients are as they were: a load
-    pays nothing for it.
+    Other libraries are not seen.
     """
 
     def __init__(self, book: LogBook) -> None:
@@ -51,9 +48,10 @@ class ShownRequests:
         if not level:
             return
         self._level = level
-        self._replace(SocketClient, "exchange", self._of_threads)
-        self._replace(LoopClient, "_exchange", self._of_loops)
-        self._replace(requests.Session, "send", self._of_requests)
+        original = requests.Session.send
+        # scenarios call requests themselves: there is no other place to see it
+        requests.Session.send = self._of_requests(original)  # type: ignore[method-assign]
+        self._restore.append(lambda: setattr(requests.Session, "send", original))
         logger = logging.getLogger(scenario.__module__)
         before = logger.level
         logger.setLevel(logging.DEBUG if level == WHOLE else logging.INFO)
@@ -61,54 +59,31 @@ class ShownRequests:
 
     def end(self) -> None:
         """Show no requests any more."""
+        self._level = 0
         while self._restore:
             self._restore.pop()()
 
-    def _replace(self, cls: type, name: str, made: Callable[[Any], Any]) -> None:
-        original = getattr(cls, name)
-        setattr(cls, name, made(original))
-        self._restore.append(lambda: setattr(cls, name, original))
-
-    def _of_threads(self, original: Callable[..., HttpAnswer]) -> Callable[..., HttpAnswer]:
-        def exchange(
-            client: SocketClient,
-            request: WireRequest,
-            own: Sequence[str],
-            limits: Any,
-            phases: Any,
-            *,
-            keep_body: bool,
-        ) -> HttpAnswer:
-            begun_s = monotonic()
+    def note(
+        self,
+        request: WireRequest,
+        own: Sequence[str],
+        outcome: HttpAnswer | Exception,
+        took_s: float,
+    ) -> None:
+        """Note a request of our clients, of which this is the `Observer`."""
+        if not self._level:
+            return
+        first, *lines = self._sent(request, own)
+        if isinstance(outcome, Exception):
+            said = str(outcome)
+        else:
+            said = _status(outcome.status, outcome.reason, took_s)
             try:
-                answer = original(client, request, own, limits, phases, keep_body=True)
-            except Exception as error:
-                self._note_failure(request, own, error)
-                raise
-            self._note_answer(request, own, answer, monotonic() - begun_s)
-            return answer
-
-        return exchange
-
-    def _of_loops(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        async def exchange(
-            client: LoopClient,
-            request: WireRequest,
-            own: Sequence[str],
-            limits: Any,
-            phases: Any,
-            keep_body: bool,
-        ) -> HttpAnswer:
-            begun_s = monotonic()
-            try:
-                answer: HttpAnswer = await original(client, request, own, limits, phases, True)
-            except Exception as error:
-                self._note_failure(request, own, error)
-                raise
-            self._note_answer(request, own, answer, monotonic() - begun_s)
-            return answer
-
-        return exchange
+                body = outcome.content()
+            except (ValueError, ConnectionError):
+                body = outcome.body()
+            lines += self._part("<", outcome.named_fields, body)
+        self._book.add(SOURCE, "\n".join([f"{first} -> {said}", *lines]))
 
     def _of_requests(
         self, original: Callable[..., requests.Response]
@@ -137,21 +112,6 @@ class ShownRequests:
             return answer
 
         return send
-
-    def _note_answer(
-        self, request: WireRequest, own: Sequence[str], answer: HttpAnswer, took_s: float
-    ) -> None:
-        try:
-            body = answer.content()
-        except (ValueError, ConnectionError):
-            body = answer.body()
-        first, *lines = self._sent(request, own)
-        lines.insert(0, f"{first} -> {_status(answer.status, answer.reason, took_s)}")
-        self._book.add(SOURCE, "\n".join([*lines, *self._part("<", answer.named_fields, body)]))
-
-    def _note_failure(self, request: WireRequest, own: Sequence[str], error: Exception) -> None:
-        first, *lines = self._sent(request, own)
-        self._book.add(SOURCE, "\n".join([f"{first} -> {error}", *lines]))
 
     def _sent(self, request: WireRequest, own: Sequence[str]) -> list[str]:
         head, _, body = request.data(own).partition(b"\r\n\r\n")

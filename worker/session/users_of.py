@@ -6,14 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from osbench.common.network.answer_bound import BOUND_KEY, USUAL
 from osbench.common.plugin.scenario import Scenario, VirtualUser
 from osbench.common.ports import threads as threading
 from osbench.common.protocol.messages import Specification
-from osbench.worker.engine.users.think_time import thinking
+from osbench.worker.engine.users.pacing import thinking
 from osbench.worker.engine.users.user_plan import UserPlan
-from osbench.worker.http.deadlines import request_limit_s
-from osbench.worker.http.user.request_base import Reach, Token
+from osbench.worker.http.user.request_base import Bases, Reach, Token, request_limit_s
 
 
 def users_of(
@@ -86,10 +84,8 @@ def _opener(
     # the clients are slow to import, and many scenarios make no request
     from osbench.worker.http.http_clients import HttpClients  # noqa: PLC0415
     from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession  # noqa: PLC0415
-    from osbench.worker.http.user.request_base import Bases  # noqa: PLC0415
 
-    of_run = [f"X-Osbench-Run: {specification.run}"]
-    clients = HttpClients(of_run, context.get(BOUND_KEY, USUAL))
+    clients = HttpClients.of_workload(specification.run, context)
     bases = Bases(specification.http, reach)
     kind = LoopHttpSession if is_coroutine else HttpSession
     return lambda user: kind(clients, bases.of(user.number))

@@ -18,7 +18,7 @@ from osbench.common.secrets.masking import secret_values
 from osbench.worker.engine.asides import tell_forgotten_awaits
 from osbench.worker.engine.closed_coroutines import ClosedCoroutines
 from osbench.worker.engine.closed_engine import ClosedEngine
-from osbench.worker.engine.engine import Engine, EngineSetup, Remains
+from osbench.worker.engine.engine import NEVER, Engine, EngineSetup, Remains
 from osbench.worker.engine.failures import message_of
 from osbench.worker.engine.granted_arrivals import ArrivalSetup
 from osbench.worker.engine.open_coroutines import OpenCoroutines
@@ -31,6 +31,9 @@ from osbench.worker.session.shown_requests import ShownRequests
 
 #: How often a specification that is not there yet is asked for, seconds.
 ASK_S = 0.1
+#: Two instants at which a load is to stop are one if they are as close, nanoseconds: two
+#: coordinators may compute it.
+SAME_STOP_NS = 10**9
 #: Thresholds of the garbage collector: Python's own; and for thousands of coroutines, whose objects
 #: it would traverse again and again, which took half of the CPU time.
 FEW_USERS = gc.get_threshold()
@@ -86,6 +89,17 @@ class Workloads:
         return monotonic_ns() < engine.t0_ns + eager_ns
 
     @property
+    def share(self) -> int:
+        """Virtual users of the workload under load: they start what is granted."""
+        return self.engine.share if self.engine is not None else 0
+
+    @property
+    def surplus(self) -> int:
+        """Running iterations of users that are not in the share: it was lowered, or left."""
+        left = sum(len(engine.inflight) for engine in self._past)
+        return left + (self.engine.surplus if self.engine is not None else 0)
+
+    @property
     def busy(self) -> int:
         """Running iterations."""
         return sum(len(engine.inflight) for engine in self._engines())
@@ -116,6 +130,11 @@ class Workloads:
         """What still runs of iterations that timed out: threads, coroutines, blocking calls."""
         found = [one for engine in self._engines() for one in engine.abandoned]
         return [one for one in found if one.is_alive()]
+
+    @property
+    def awaits_start(self) -> bool:
+        """The workload is prepared, and its load has no t0 yet."""
+        return self.engine is None and self._ready is not None
 
     # granted numbers
 
@@ -169,8 +188,8 @@ class Workloads:
 
     # instructions
 
-    def follow(self, control: Control, offset: ClockOffset) -> None:
-        """Do what a control record says of the workload."""
+    def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
+        """Do what a control record says of the workload, which was written after `since_ns`."""
         if control.workload != self.preparing:
             self._leave()
             self._begin(control.workload)
@@ -178,9 +197,13 @@ class Workloads:
             self._return_stock(but=control.workload)
         if control.workload >= 0 and not self._found:
             self._wanted = control.specification
+        if self.engine is not None and _goes_on(self.engine, control):
+            # an earlier coordinator had stopped the load, and this one resumes it
+            self._leave()
         # t0 is only set after all workers have reported that they are prepared
         if self.engine is None and control.t0_at is not None and self._ready is not None:
-            self._start(self._ready, control, offset.to_monotonic_ns(control.t0_at))
+            t0_ns = offset.told_ns(control.t0_at, control.told_at, since_ns)
+            self._start(self._ready, control, t0_ns)
         engine = self.engine
         if engine is None:
             return
@@ -237,7 +260,8 @@ class Workloads:
         ready, problem = None, ""
         try:
             specification = self._specification(workload, data)
-            ready = self._equipment.preparation.prepare(specification)
+            observer = self._shown.note if specification.shown else None
+            ready = self._equipment.preparation.prepare(specification, observer)
             ready.body.mask_failures(self._equipment.log.masked)
             self._shown.begin(specification.shown, ready.body.cls)
             _exempt_from_garbage_collection()
@@ -326,6 +350,14 @@ class Workloads:
                 self._stock.append(batch)
             else:
                 self._shipper.give_back(batch.workload, batch.intervals)
+
+
+def _goes_on(engine: Engine, control: Control) -> bool:
+    """A load goes on after the instant at which its engine was to start nothing more."""
+    if engine.stop_ns >= NEVER or control.t0_at is None:
+        return False
+    asked_ns = NEVER if control.stop_s is None else engine.t0_ns + int(control.stop_s * 1e9)
+    return asked_ns > engine.stop_ns + SAME_STOP_NS
 
 
 def _exempt_from_garbage_collection() -> None:

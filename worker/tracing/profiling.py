@@ -15,10 +15,9 @@ import osprofiler.profiler
 import osprofiler.web
 
 from osbench.worker.tracing.iteration_profiler import IterationProfiler
-from osbench.worker.tracing.sampler import mix, threshold
 from osbench.worker.tracing.span_info import failure_text
 from osbench.worker.tracing.span_writer import SpanWriter
-from osbench.worker.tracing.trace_ids import IdPool
+from osbench.worker.tracing.trace_ids import IdPool, mix, threshold
 
 _TIMED_OUT = ',"timed_out":true'
 

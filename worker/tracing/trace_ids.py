@@ -1,4 +1,7 @@
-"""Ids of traces and spans: 128 bits in UUID notation, compatible with OpenTelemetry's sampling.
+"""Which iterations are traced, and ids of traces and spans.
+
+All workers decide alike, without communication. Ids have 128 bits in UUID notation, compatible
+with OpenTelemetry's sampling.
 
 All bits of a trace id are random: OpenTelemetry's ratio sampling uses only the low 64 bits, and
 with the fixed variant bits of a UUID of version 4 most ratios would select all traces or none.
@@ -8,6 +11,7 @@ bits are the span id of W3C Trace Context.
 
 from __future__ import annotations
 
+import hashlib
 import os
 
 _SEED_BYTES = 32
@@ -66,3 +70,29 @@ class IdPool:
             seed = block[:_SEED_BYTES]
         # 46 of 48 bits: counting up neither overflows nor yields zero, which W3C forbids
         return seed[:16], seed[16:26], (int.from_bytes(seed[26:], "big") >> 2) + 1
+
+
+_MASK_64 = (1 << 64) - 1
+
+
+def seed_of(run_id: str) -> int:
+    """A 64-bit seed from a run id, the same on every host."""
+    return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=8).digest(), "big")
+
+
+def mix(seed: int, number: int) -> int:
+    """A uniform 64-bit integer of both: step `number` of SplitMix64 (Steele et al. 2014)."""
+    z = (seed + number * 0x9E3779B97F4A7C15) & _MASK_64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK_64
+    return z ^ (z >> 31)
+
+
+def threshold(rate: float) -> int:
+    """The bound that `mix` stays below for a share `rate` of all iterations.
+
+    Raises ValueError where `rate` is not within 0 and 1.
+    """
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"a sample rate is a share from 0 to 1, got {rate!r}")
+    return int(rate * 2**64)

@@ -6,6 +6,8 @@ import ast
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from osbench.common.syntax_trees import syntax_tree
+
 #: Name under which the guard stands in the file while it runs.
 _GUARD = "__osbench_guard__"
 
@@ -25,7 +27,7 @@ def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFa
     Those that only lack such a class are left out of the list. Raises what the rest of the file
     raises, and SyntaxError.
     """
-    tree = ast.parse(source, file)
+    tree = syntax_tree(source, file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     tree.body = [_guarded(node) if isinstance(node, ast.ClassDef) else node for node in tree.body]
     found: dict[str, Exception] = {}

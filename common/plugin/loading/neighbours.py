@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from osbench.common.named_files import read_named
+from osbench.common.syntax_trees import syntax_tree
 
 
 def neighbours(file: Path) -> dict[str, Path]:
@@ -42,7 +43,7 @@ def sources(file: Path) -> bytes:
 def imported_names(file: Path) -> frozenset[str]:
     """Top-level names that a file imports; none where it is not valid Python."""
     try:
-        return frozenset(_named(ast.parse(read_named(file))))
+        return frozenset(_named(syntax_tree(read_named(file))))
     except (OSError, SyntaxError, ValueError):
         return frozenset()
 

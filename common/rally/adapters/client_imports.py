@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from osbench.common.syntax_trees import syntax_tree
+
 #: Clients that every OpenStack scenario uses.
 _ALWAYS = ("keystone",)
 #: Subpackages that client libraries import once they know the API version.
@@ -57,7 +59,7 @@ def _import_client(client: Any) -> None:
 
 
 def _imports(function: Any) -> Iterator[tuple[str, list[str]]]:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    tree = syntax_tree(textwrap.dedent(inspect.getsource(function)))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module, [alias.name for alias in node.names]

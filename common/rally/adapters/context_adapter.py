@@ -8,10 +8,10 @@ from typing import Any, ClassVar, cast
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import Context
 from osbench.common.rally import importing, plugin_registry
-from osbench.common.rally.context_object import codec, orphaned_users
+from osbench.common.rally.context_object import codec
 from osbench.common.rally.context_object.cleanup_errors import CleanupErrors
 from osbench.common.rally.context_object.environment import KEY, context_object
-from osbench.common.rally.context_object.rally_users import users_for_rally
+from osbench.common.rally.context_object.rally_users import remove_orphans, users_for_rally
 
 #: Key in `made` while the setup of a context has not finished.
 BEGUN = "rally_begun"
@@ -50,7 +50,7 @@ class RallyContext(Context):
             rally = self.RALLY(carried)
             rally.cleanup()
             if self.made.get(BEGUN):
-                orphaned_users.remove(rally)
+                remove_orphans(rally)
         if errors.messages:
             raise ContextError(f"left behind: {'; '.join(errors.messages)}")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from osbench.common.outcomes import RAN, Outcome
-from osbench.common.protocol.blocks import Columns
-from osbench.common.protocol.unpacking import unpack
+from osbench.common.protocol.columns import Columns
+from osbench.common.protocol.iteration_outputs import outputs
 from osbench.common.secrets.masking import mask
 
 Texts = Mapping[int, Sequence[str]]
@@ -46,41 +46,10 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
             )
 
 
-def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """The charts of one iteration under "additive" and "complete".
-
-    Under "malformed" what a worker that is not ours may have sent: anything else.
-    """
-    found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
-    for one in packed:
-        try:
-            output = unpack(one)
-        except ValueError:
-            output = None
-        match output:
-            case {"kind": "additive" | "complete" as kind, "item": {"data": _} as item}:
-                whole = "title" in item and "chart_plugin" in item
-                found[kind if whole else "malformed"].append(_without_secrets(item))
-            case {"kind": "checks", "item": dict()}:
-                # soft checks are no charts
-                pass
-            case _:
-                found["malformed"].append(output)
-    return found
-
-
 def _charts(packed: Iterable[bytes]) -> dict[str, list[Any]]:
     """`outputs` as Rally has them, secrets masked."""
     found: dict[str, list[Any]] = mask(outputs(packed))
     return {kind: found[kind] for kind in ("additive", "complete")}
-
-
-def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
-    """A chart without the connection string, and its password, that Rally adds to trace ids."""
-    data = item["data"]
-    if isinstance(data, dict) and "conn_str" in data:
-        return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}
-    return item
 
 
 def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from osbench.common.errors import PluginError
-from osbench.common.plugin.entry_points import definitions
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.runner import Runner
 from osbench.common.rally import importing, plugin_registry
 from osbench.common.rally.adapters.hook_adapter import RallyTask
@@ -71,9 +71,7 @@ def _model(found: Any) -> tuple[type[Runner], Any]:
             changed = _changed(found, theirs)
             if changed:
                 raise PluginError(_refusal(found, f"has a {changed} of its own"))
-            points = importlib.metadata.entry_points(group="osbench.runner")
-            ours, _ = definitions("runner", points)[name].load()
-            return cast(type[Runner], ours), theirs
+            return cast(type[Runner], entry_points.loaded("runner", name)), theirs
     raise PluginError(_refusal(found, f"derives from none of Rally's {', '.join(OWN)}"))
 
 

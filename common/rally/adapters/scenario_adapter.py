@@ -14,8 +14,8 @@ from typing import Any, ClassVar, cast
 from osbench.common.errors import ContextError
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.plugin.plugin_names import RALLY
-from osbench.common.plugin.plugins import ScenarioPlugin
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.rally import configuration, importing, plugin_registry
 from osbench.common.rally.adapters import action_recorder, client_imports, scenario_arguments
 from osbench.common.rally.context_object import codec

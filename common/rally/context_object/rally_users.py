@@ -1,8 +1,4 @@
-"""Admin and users of a cloud in Rally's format, for Rally's contexts next to native ones.
-
-Rally's own context `users` writes them into the context object. Without it, that is with the
-native `users` or none, other contexts of Rally would not find them.
-"""
+"""Admin and users of a cloud in Rally's contexts, and users that a failed setup left behind."""
 
 from __future__ import annotations
 
@@ -16,7 +12,10 @@ from osbench.common.plugin.context import ContextEnvironment
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """Entries to add to Rally's context object.
+    """Entries to add to Rally's context object, for Rally's contexts next to native ones.
+
+    Rally's own context `users` writes such entries. Without it, that is with the native `users`
+    or none, other contexts of Rally would not find them.
 
     `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those of
     the native context `users`, if it was set up before.
@@ -54,3 +53,32 @@ def _credential(content: Mapping[str, Any], platform: Mapping[str, Any]) -> Any:
     module = importlib.import_module("rally_openstack.common.credential")
     api_info = {**platform.get("api_info", {}), **content.get("api_info", {})}
     return module.OpenStackCredential(**copy.deepcopy({**content, "api_info": api_info}))
+
+
+#: The context whose cleanup only removes recorded resources.
+_RALLY_USERS = "users@openstack"
+
+
+def remove_orphans(context: Any) -> None:
+    """Delete the users and projects of a `users` context whose setup did not finish.
+
+    They are found by name: Rally records them only after all are created. Other contexts find
+    their resources by name anyway.
+    """
+    if context.get_fullname() != _RALLY_USERS or context.existing_users:
+        return
+    osclients: Any = importlib.import_module("rally_openstack.common.osclients")
+    identity: Any = importlib.import_module("rally_openstack.common.services.identity.identity")
+    service = identity.Identity(osclients.Clients(context.credential))
+    for found, delete in (
+        (service.list_users(), service.delete_user),
+        (service.list_projects(), service.delete_project),
+    ):
+        for one in found:
+            if _is_of(context, one.name):
+                delete(one.id)
+
+
+def _is_of(context: Any, name: str) -> bool:
+    matches: bool = context.name_matches_object(name, task_id=context.get_owner_id())
+    return matches

@@ -15,8 +15,9 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.commands.workers import dismiss
+from osbench.coordinator.cli.options.option_table import options
+from osbench.coordinator.cli.options.shared_options import plugin_paths
 from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.task_options import plugin_path_option
 from osbench.coordinator.cli.time_limit import time_limit
 from osbench.coordinator.contexts.context_stack import undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
@@ -37,7 +38,7 @@ LOOK_S = 0.5
 
 @click.command()
 @click.argument("run")
-@plugin_path_option
+@options(plugin_path=plugin_paths())
 @time_limit(TIMEOUT_S)
 @with_settings
 def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -> None:
@@ -66,22 +67,27 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
         if crashed and writable:
             _free_workers(settings, directory)
         plugins = Plugins((*settings.conf.coordinator.plugin_path, *plugin_path))
-        with Progress(quiet=False) as progress:
-            began = time.monotonic()
-            problems = undo(
-                store,
-                plugins,
-                crashed=crashed,
-                tell=lambda what, done, planned: progress(
-                    contexts_at(what, done, planned, time.monotonic() - began)
-                ),
-            )
+        problems = _undo(store, plugins, crashed=crashed)
     finally:
         directory.close()
     word = "context" if count == 1 else "contexts"
     click.echo(f"run {directory.path.name}: {count - len(problems)} of {count} {word} undone")
     if problems:
         raise _left("\n".join(problems))
+
+
+def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[str]:
+    """Undo all contexts and show how far that is; returns why some could not be undone."""
+    with Progress(quiet=False) as progress:
+        began = time.monotonic()
+        return undo(
+            store,
+            plugins,
+            crashed=crashed,
+            tell=lambda what, done, planned: progress(
+                contexts_at(what, done, planned, time.monotonic() - began)
+            ),
+        )
 
 
 def _lock(directory: RunDirectory) -> bool:

@@ -10,12 +10,13 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
-    comparison_options,
     exit_code,
     left_out,
     read_side,
     show,
 )
+from osbench.coordinator.cli.options.option_rules import RuledCommand
+from osbench.coordinator.cli.options.option_table import option_set, options, repeated
 from osbench.coordinator.comparison.compared_run import earlier_runs
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.evidence import Evidence
@@ -23,7 +24,7 @@ from osbench.coordinator.comparison.evidence import Evidence
 _AGAINST = "--against"
 
 
-class TwoSides(click.Command):
+class TwoSides(RuledCommand):
     """A command whose option `--against` takes all names up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -43,13 +44,13 @@ class TwoSides(click.Command):
 
 @click.command(cls=TwoSides)
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@click.option(
-    _AGAINST,
-    multiple=True,
-    metavar="RUN...",
-    help="Runs of the second side; all others are the first.",
+@options(
+    ComparisonOptions.SECTION,
+    against=repeated(
+        _AGAINST, metavar="RUN...", help="Runs of the second side; all others are the first."
+    ),
 )
-@comparison_options
+@option_set(ComparisonOptions, "chosen")
 @with_settings
 def compare(
     settings: CommandSettings,

@@ -10,11 +10,13 @@ import click
 from rich.table import Table
 
 from osbench.common.deployment.record import Deployment
-from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
+from osbench.coordinator.cli.options.option_table import flag, option, options
+from osbench.coordinator.cli.options.shared_options import json_flag
 from osbench.coordinator.cli.time_limit import timeout_option
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
@@ -27,19 +29,28 @@ def deployment() -> None:
     """Keep records of the clouds and services under test."""
 
 
-@deployment.command()
-@click.option("--name", required=True, help="Name of the new record.")
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Deployment file in JSON or YAML.",
+@deployment.command(
+    cls=RuledCommand,
+    rules=(
+        Alternatives(
+            of=("--file", "--from-env"),
+            missing="nothing says what the record holds",
+            single="a record is made of one of them",
+        ),
+    ),
 )
-@click.option("--from-env", is_flag=True, help="Read OS_* and OSPROFILER_* variables instead.")
-@click.option(
-    "--use/--no-use",
-    default=None,
-    help="Make it the record in use; by default only the first record is.",
+@options(
+    name=option("--name", required=True, help="Name of the new record."),
+    path=option(
+        "--file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Deployment file in JSON or YAML.",
+    ),
+    from_env=flag("--from-env", help="Read OS_* and OSPROFILER_* variables instead."),
+    use=option(
+        "--use/--no-use", help="Make it the record in use; by default only the first record is."
+    ),
 )
 @with_settings
 def create(
@@ -62,8 +73,6 @@ def create(
       {"osbench": {"services": {"shop": "http://shop:8080"},
                    "profiler_hmac_key": "..."}}
     """
-    if (path is None) is not from_env:
-        raise UsageError("give either --file FILE or --from-env")
     if path:
         made = Deployment.from_file(name, path)
     else:
@@ -104,7 +113,7 @@ def _described(record: Listed) -> tuple[str, str, str, str]:
 
 @deployment.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@options(as_json=json_flag())
 @with_settings
 def show(settings: CommandSettings, name: str | None, as_json: bool) -> None:
     """Show a record, or the one in use, with its secrets masked.

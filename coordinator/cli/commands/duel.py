@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
-from osbench.coordinator.cli.adhoc import Adhoc
-from osbench.coordinator.cli.base import CommandSettings, DurationType, with_settings
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
-    comparison_options,
     exit_code,
     show,
 )
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
+from osbench.coordinator.cli.options.option_rules import RuledCommand
+from osbench.coordinator.cli.options.option_table import option, option_set, repeated
+from osbench.coordinator.cli.options.shared_options import FleetOptions, quiet_flag
+from osbench.coordinator.cli.options.task_options import TaskOptions
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import compared, run_tagged
-from osbench.coordinator.cli.task_options import TaskOptions, task_options
 from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
@@ -118,40 +119,36 @@ def sound_pairs(
     ]
 
 
-@click.command()
+@dataclass(frozen=True, kw_only=True)
+class DuelOptions(FleetOptions):
+    """On what two tasks run, and how often."""
+
+    SECTION = "The runs"
+
+    pairs: int = option(
+        "--pairs",
+        type=click.IntRange(2),
+        default=5,
+        show_default=True,
+        metavar="N",
+        help="How often both run.",
+    )
+    tag: tuple[str, ...] = repeated("--tag", help="Tag of all runs; may be repeated.")
+    quiet: bool = quiet_flag("the comparison")
+
+
+@click.command(cls=RuledCommand)
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option(
-    "--pairs",
-    type=click.IntRange(2),
-    default=5,
-    show_default=True,
-    metavar="N",
-    help="How often both run.",
-)
-@click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Worker processes to use.")
-@click.option(
-    "--wait-for-workers",
-    type=DurationType(),
-    metavar="DURATION",
-    help="How long to wait for workers.",
-)
-@click.option("--tag", multiple=True, help="Tag of all runs; may be repeated.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, only the comparison.")
-@comparison_options
-@task_options
+@option_set(DuelOptions, "duelling")
+@option_set(ComparisonOptions, "chosen")
+@option_set(TaskOptions, "options")
 @with_settings
-def duel(  # noqa: PLR0913 - one per option of the command
+def duel(
     settings: CommandSettings,
     first: str,
     second: str,
-    pairs: int,
-    deployment: str | None,
-    workers: int | None,
-    wait_for_workers: float | None,
-    tag: tuple[str, ...],
-    quiet: bool,
+    duelling: DuelOptions,
     chosen: ComparisonOptions,
     options: TaskOptions,
 ) -> None:
@@ -178,23 +175,23 @@ def duel(  # noqa: PLR0913 - one per option of the command
     for path in (first, second):
         if not Path(path).is_file():
             raise UsageError(f"there is no task file {path}")
-    run_options = RunOptions(workers=workers, wait_s=wait_for_workers, tags=tag)
-    tasks = [
-        Wanted(
-            source=source,
-            adhoc=Adhoc(),
-            options=options,
-            deployment=deployment,
-            web=None,
-            run_options=run_options,
-        )
-        for source in (first, second)
-    ]
-    for task in tasks:
+    first_task, second_task = (_wanted(path, duelling, options) for path in (first, second))
+    for task in (first_task, second_task):
         # the second is not to fail after the first has run
         checked_plan(settings, task)
-    runs = AlternatingRuns(settings, (tasks[0], tasks[1]), Progress(quiet=quiet))
-    runs.run(pairs)
+    runs = AlternatingRuns(settings, (first_task, second_task), Progress(quiet=duelling.quiet))
+    runs.run(duelling.pairs)
     result = runs.result(chosen)
     show(result, chosen)
     sys.exit(INTERRUPTED if runs.interrupted else exit_code(result))
+
+
+def _wanted(path: str, duelling: DuelOptions, options: TaskOptions) -> Wanted:
+    return Wanted(
+        source=path,
+        options=options,
+        deployment=duelling.deployment,
+        run_options=RunOptions(
+            workers=duelling.workers, wait_s=duelling.wait_for_workers, tags=duelling.tag
+        ),
+    )

@@ -8,115 +8,83 @@ import click
 from click.shell_completion import get_completion_class
 
 from osbench.common.config.options import OPTIONS
-from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.taskfile.recording.flow_task import FlowTask, written
-from osbench.coordinator.taskfile.recording.har_file import read_har
-from osbench.coordinator.taskfile.recording.har_selection import select
-from osbench.coordinator.taskfile.recording.har_steps import task_of as har_task
-from osbench.coordinator.taskfile.recording.openapi_file import ServiceDescription
-from osbench.coordinator.taskfile.recording.openapi_steps import task_of as openapi_task
+from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
+from osbench.coordinator.cli.options.option_table import flag, option, options, repeated
+from osbench.coordinator.cli.written_task import refuse_existing, write_new
+from osbench.coordinator.taskfile.first_task import ADDRESS, first_task
+from osbench.coordinator.taskfile.flow_task import (
+    FlowTask,
+    RecordingOptions,
+    read_recording,
+    written,
+)
 
-SAMPLE = """\
-# A task: subtasks, each with a scenario, a runner and SLA criteria. Run it with
-#   osbench-coord run {name}
-version: 2
-title: My first task
-subtasks:
-  - title: A hundred iterations by four virtual users
-    scenario:
-      # `osbench-coord plugin list scenario` lists the others
-      HttpRequests.check_request:
-        url: http://127.0.0.1:8080/
-        method: GET
-        status_code: 200
-    runner:
-      # closed: each virtual user starts its next iteration when the last one ends
-      constant:
-        times: 100
-        concurrency: 4
-        timeout: 10
-    sla:
-      failure_rate:
-        max: 1
+_RECORDING = "selects requests of a recording"
 
-  - title: Twenty arrivals per second, however long each takes
-    scenario:
-      HttpRequests.check_request:
-        url: http://127.0.0.1:8080/
-        method: GET
-        status_code: 200
-    runner:
-      # open: arrivals keep to their schedule
-      rps:
-        times: 200
-        rps: 20
-        timeout: 10
-"""
+RULES = (
+    Alternatives(
+        of=("--url", "--from-har", "--from-openapi"), single="a task is made of one of them"
+    ),
+    Rule(option="--host", why=_RECORDING, needs=("--from-har",)),
+    Rule(option="--with-assets", why=_RECORDING, needs=("--from-har",)),
+)
 
 
-@click.command()
+@click.command(cls=RuledCommand, rules=RULES)
 @click.argument("file", default="task.yaml", type=click.Path(dir_okay=False))
-@click.option("--from-har", metavar="HAR", help="Make the task of what a browser recorded.")
-@click.option(
-    "--host",
-    "hosts",
-    metavar="HOST",
-    multiple=True,
-    help="With --from-har: make requests to this host, in place of the page's; repeatable.",
-)
-@click.option(
-    "--with-assets", is_flag=True, help="With --from-har: keep images, fonts, styles and scripts."
-)
-@click.option(
-    "--from-openapi", metavar="SPEC", help="Make the task of what OpenAPI 3 or Swagger 2 describes."
+@options(
+    url=option("--url", metavar="URL", help="Address that the task puts under load."),
+    from_har=option("--from-har", metavar="HAR", help="Make the task of what a browser recorded."),
+    hosts=repeated(
+        "--host",
+        metavar="HOST",
+        help="With --from-har: make requests to this host, instead of the page's; may be repeated.",
+    ),
+    with_assets=flag(
+        "--with-assets", help="With --from-har: keep images, fonts, styles and scripts."
+    ),
+    from_openapi=option(
+        "--from-openapi",
+        metavar="SPEC",
+        help="Make the task of what OpenAPI 3 or Swagger 2 describes.",
+    ),
 )
 def init(
     file: str,
+    url: str | None,
     from_har: str | None,
     hosts: tuple[str, ...],
     with_assets: bool,
     from_openapi: str | None,
 ) -> None:
-    """Write a task to FILE (task.yaml): a sample, or a flow of requests.
+    """Write a task to FILE (task.yaml): a flow of requests that runs as it is.
 
     \b
     Examples:
-      osbench-coord init
+      osbench-coord init --url http://127.0.0.1:8080/items
       osbench-coord init nightly.yaml
       osbench-coord init shop.yaml --from-har shop.har
       osbench-coord init shop.yaml --from-openapi shop-api.yaml
     """
     target = Path(file)
-    if target.exists():
-        raise UsageError(f"{file} exists; give another name")
-    if from_har is not None and from_openapi is not None:
-        raise UsageError("give --from-har or --from-openapi, not both")
-    if from_har is None and (hosts or with_assets):
-        raise UsageError("--host and --with-assets go with --from-har")
+    refuse_existing(target)
     if from_har is not None:
-        recording = select(read_har(from_har), hosts, assets=with_assets, file=from_har)
-        _write_flow(target, har_task(recording, from_har))
+        options = RecordingOptions(hosts=hosts, assets=with_assets)
+        _write_flow(target, read_recording("har", from_har, options))
     elif from_openapi is not None:
-        _write_flow(target, openapi_task(ServiceDescription(from_openapi), from_openapi))
+        _write_flow(target, read_recording("openapi", from_openapi, RecordingOptions()))
     else:
-        _write(target, SAMPLE.format(name=file))
-        click.echo(f"wrote {file}; check it with: osbench-coord validate {file}", err=True)
+        write_new(target, first_task(target.name, url or ADDRESS))
+        click.echo(f"wrote {file}; run it with: osbench-coord run {file}", err=True)
 
 
 def _write_flow(target: Path, flow: FlowTask) -> None:
-    _write(target, written(flow, target.name))
+    write_new(target, written(flow, target.name))
     left_out = f"; left out: {flow.omissions()}" if flow.omissions() else ""
     said = f"wrote {target}: {flow.made()} requests{left_out}"
     click.echo(f"{said}; check it with: {flow.check_command(str(target))}", err=True)
-
-
-def _write(target: Path, text: str) -> None:
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{target}: {error.strerror or error}") from None
 
 
 @click.group(cls=Group)
@@ -134,13 +102,13 @@ def config_show(settings: CommandSettings) -> None:
       osbench-coord config show
     """
     conf = settings.conf
-    for group, options in OPTIONS.items():
+    for group, declared in OPTIONS.items():
         click.echo(f"[{group}]")
         values = conf if group == "DEFAULT" else conf[group]
-        for option in options:
-            value = values[option.dest]
-            shown = "***" if option.secret and value is not None else value
-            click.echo(f"{option.name} = {'' if shown is None else shown}")
+        for one in declared:
+            value = values[one.dest]
+            shown = "***" if one.secret and value is not None else value
+            click.echo(f"{one.name} = {'' if shown is None else shown}")
         click.echo()
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
-from osbench.common.errors import ConfigError, UsageError
+from osbench.common.errors import ConfigError
 from osbench.common.protocol.keyring import KEPT, Keyring
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
+from osbench.coordinator.cli.options.option_table import flag, option, options
 
 
 @click.group(cls=Group)
@@ -17,18 +19,22 @@ def keys() -> None:
     """Make the keys that coordinator and workers share."""
 
 
-@keys.command()
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Key file to write instead of [security] key_file.",
+@keys.command(
+    cls=RuledCommand,
+    rules=(
+        Alternatives(
+            of=("--rotate", "--force"), single="--rotate keeps old keys, --force drops them"
+        ),
+    ),
 )
-@click.option(
-    "--rotate", is_flag=True, help=f"Put a new key first and keep the newest {KEPT - 1} old ones."
-)
-@click.option(
-    "--force", is_flag=True, help="Replace a key file; messages signed with it are then refused."
+@options(
+    path=option(
+        "--file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Key file to write instead of [security] key_file.",
+    ),
+    rotate=flag("--rotate", help=f"Put a new key first and keep the newest {KEPT - 1} old ones."),
+    force=flag("--force", help="Replace a key file; messages signed with it are then refused."),
 )
 @with_settings
 def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool) -> None:
@@ -39,8 +45,6 @@ def new(settings: CommandSettings, path: Path | None, rotate: bool, force: bool)
       osbench-coord keys new
       scp ~/.osbench/keys worker1:.osbench/keys
     """
-    if rotate and force:
-        raise UsageError("--rotate keeps old keys and --force drops them: give one of the two")
     path = path or settings.key_file
     if rotate:
         ring = Keyring.load(path).rotated()

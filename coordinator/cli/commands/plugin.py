@@ -16,11 +16,10 @@ from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import KINDS, Plugins
 from osbench.common.plugin.signature import hints, placeholder
-from osbench.common.rally.importing import installed
-from osbench.common.rally.plugin_hints import INSTALL
 from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_plugins, with_settings
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.cli.task_options import plugin_path_option, prefer_option
+from osbench.coordinator.cli.options.option_table import flag, options
+from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
 
 #: In the order in which they are listed.
 _KINDS = ("scenario", *KINDS)
@@ -37,9 +36,11 @@ def _plugins(settings: CommandSettings, paths: tuple[str, ...], prefer: str) -> 
 
 @plugin.command("list")
 @click.argument("kind", type=click.Choice(_KINDS), required=False)
-@click.option("--rally", is_flag=True, help="List Rally's plug-ins, too.")
-@prefer_option
-@plugin_path_option
+@options(
+    rally=flag("--rally", help="List Rally's plug-ins, too."),
+    prefer=preferred_plugins(),
+    plugin_path=plugin_paths(),
+)
 @with_settings
 def list_(
     settings: CommandSettings,
@@ -62,8 +63,8 @@ def list_(
     """
     plugins = _plugins(settings, plugin_path, prefer)
     with_rally = rally or prefer == RALLY
-    if with_rally and not installed():
-        raise PluginError(f"Rally is not installed: {INSTALL}")
+    if with_rally and (missing := plugins.source(RALLY).missing()):
+        raise PluginError(f"Rally is {missing}")
     table = Table("kind", "name", "source", "what it is", box=None)
     for one in (kind,) if kind else _KINDS:
         for row in sorted(_rows(plugins, one, prefer, with_rally)):
@@ -76,7 +77,7 @@ def _rows(
 ) -> Iterator[tuple[str, str, str]]:
     """Name, source and title of each plug-in of a kind."""
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
-    theirs = plugins.rally.titles(kind) if with_rally else {}
+    theirs = plugins.source(RALLY).titles(kind) if with_rally else {}
     bare = {asked(name).bare for name in theirs}
     for name in ours:
         means_ours = prefer == NATIVE or name not in bare
@@ -91,8 +92,7 @@ def _rows(
 @plugin.command()
 @click.argument("kind", type=click.Choice(_KINDS))
 @click.argument("name")
-@prefer_option
-@plugin_path_option
+@options(prefer=preferred_plugins(), plugin_path=plugin_paths())
 @with_settings
 def show(
     settings: CommandSettings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]

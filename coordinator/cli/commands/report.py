@@ -6,28 +6,26 @@ import click
 
 from osbench.common.errors import DamagedRun, ExportError, OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.export_options import ExportOptions, export_options
-from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
+from osbench.coordinator.cli.options.export_options import FORMAT_RULES, FormatOptions
+from osbench.coordinator.cli.options.option_rules import RuledCommand
+from osbench.coordinator.cli.options.option_table import option_set, options
+from osbench.coordinator.cli.options.shared_options import damaged_flag, plugin_paths
+from osbench.coordinator.cli.run_views.damaged_runs import found_run
 from osbench.coordinator.report.exporting import Export, failure_of
-from osbench.coordinator.report.run_facts import FINISHED, RUNNING, RunFacts, read_facts
+from osbench.coordinator.report.model.model import FINISHED, RUNNING
+from osbench.coordinator.report.run_facts import RunFacts, read_facts
 from osbench.coordinator.report.stored_run import StoredRun
 
 
-@click.command()
+@click.command(cls=RuledCommand, rules=FORMAT_RULES)
 @click.argument("run", default="last")
-@export_options
-@click.option(
-    "--plugin-path",
-    multiple=True,
-    metavar="PATH",
-    help="Python file, or directory of them, to load exporters from.",
-)
-@damaged_option
+@option_set(FormatOptions, "formats")
+@options(plugin_path=plugin_paths("exporters"), damaged=damaged_flag())
 @with_settings
 def report(
     settings: CommandSettings,
     run: str,
-    wanted: ExportOptions,
+    formats: FormatOptions,
     plugin_path: tuple[str, ...],
     damaged: bool,
 ) -> None:
@@ -49,9 +47,7 @@ def report(
       osbench-coord report last --export mine --to reports --plugin-path exporters
     """
     directory = found_run(settings, run, damaged=damaged)
-    exports = wanted.chosen(settings.conf, plugin_path)
-    if not exports:
-        raise UsageError("nothing is asked for; try `report --html report.html`, or --help")
+    exports = formats.wanted.chosen(settings.conf, plugin_path)
     facts = read_facts(directory)
     stored = StoredRun(directory, facts.summary) if facts.state == FINISHED else None
     problems = []

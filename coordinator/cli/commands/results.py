@@ -1,67 +1,100 @@
-"""The commands `results` and `logs`: what a run measured, and what its workers wrote."""
+"""The commands `results`, `logs`, `sla` and `import`: measurements and verdicts, also Rally's."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
+from rich.table import Table
 
 from osbench.common.errors import OsbenchError, UsageError
-from osbench.coordinator.cli.base import CommandSettings, console, with_settings
+from osbench.coordinator.cli.base import CommandSettings, console, echo_table, with_settings
+from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
+from osbench.coordinator.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    option_set,
+    options,
+)
+from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag
 from osbench.coordinator.cli.outputs import SUMMED, show_iteration, show_summed
-from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
+from osbench.coordinator.cli.run_views.damaged_runs import found_run
 from osbench.coordinator.cli.run_views.error_view import show_errors
 from osbench.coordinator.cli.run_views.iteration_view import show_one
 from osbench.coordinator.cli.run_views.log_view import show_log
 from osbench.coordinator.exporters import csv
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.report.error_json import to_error_json
+from osbench.coordinator.report.foreign_results import foreign_results
 from osbench.coordinator.report.iterations import iterations
-from osbench.coordinator.report.rally import rally_json
-from osbench.coordinator.report.summary_json import to_error_json
+from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline, summary_of
+
+#: Each is one output of `results`.
+_PARTS = ("--outputs", "--iteration", "--errors")
 
 
-@click.command()
+@dataclass(frozen=True, kw_only=True)
+class ResultsOptions(OptionSet):
+    """Part and format of a run that are printed."""
+
+    as_json: bool = json_flag()
+    as_csv: bool = flag("--csv", help="Print every iteration as a line of CSV.")
+    as_rally: bool = flag("--rally-json", help="Print the run in the format of Rally's report.")
+    outputs: int | None = option(
+        "--outputs",
+        is_flag=False,
+        flag_value=str(SUMMED),
+        type=click.IntRange(min=SUMMED),
+        metavar="[ITERATION]",
+        help="Print the charts made by iterations: aggregated, or those of one ITERATION.",
+    )
+    iteration: int | None = option(
+        "--iteration",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Print all that is known of an iteration: error, traceback, actions, requests,"
+        " charts.",
+    )
+    errors: bool = flag("--errors", help="Print every error with its traceback.")
+    damaged: bool = damaged_flag()
+
+
+RULES = (
+    Alternatives(
+        of=("--json", "--csv", "--rally-json"), single="each is a format of the whole output"
+    ),
+    Alternatives(of=_PARTS, single="each is an output of its own"),
+    Rule(
+        option="--csv",
+        why="prints every iteration as a line",
+        excludes=_PARTS,
+        remedy="--json is allowed",
+    ),
+    Rule(
+        option="--rally-json",
+        why="prints the whole run",
+        excludes=_PARTS,
+        remedy="--json is allowed",
+    ),
+)
+
+
+@click.command(cls=RuledCommand, rules=RULES)
 @click.argument("run", default="last")
-@click.option("--json", "form", flag_value="json", help="Print the run as one JSON object.")
-@click.option("--csv", "form", flag_value="csv", help="Print every iteration as a line of CSV.")
-@click.option(
-    "--rally-json",
-    "form",
-    flag_value="rally",
-    help="Print the run in the format of Rally's report.",
-)
-@click.option(
-    "--outputs",
-    is_flag=False,
-    flag_value=str(SUMMED),
-    type=click.IntRange(min=SUMMED),
-    metavar="[ITERATION]",
-    help="Print the charts made by iterations: aggregated, or those of one ITERATION.",
-)
-@click.option(
-    "--iteration",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Print all that is known of an iteration: error, traceback, actions, requests, charts.",
-)
-@click.option("--errors", is_flag=True, help="Print every error with its traceback.")
-@damaged_option
+@option_set(ResultsOptions, "wanted")
 @with_settings
-def results(
-    settings: CommandSettings,
-    run: str,
-    form: str | None,
-    outputs: int | None,
-    iteration: int | None,
-    errors: bool,
-    damaged: bool,
-) -> None:
+def results(settings: CommandSettings, run: str, wanted: ResultsOptions) -> None:
     """Print the results of a run; `report` writes them to files.
 
     RUN is an id, the beginning of one, or "last", which is the default. --iteration and --errors
@@ -78,25 +111,10 @@ def results(
       osbench-coord results last --rally-json > rally.json
       osbench-coord results last --outputs 17
     """
-    parts = {"outputs": outputs is not None, "iteration": iteration is not None, "errors": errors}
-    chosen = [f"--{name}" for name, given in parts.items() if given]
-    if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(chosen)} cannot be combined")
-    if chosen and form not in (None, "json"):
-        raise UsageError(f"{chosen[0]} prints text or, with --json, JSON; not --{form}")
-    as_json = form == "json"
     try:
-        directory = found_run(settings, run, damaged=damaged)
-        if outputs is not None:
-            _print_charts(directory, outputs, as_json=as_json)
-        elif iteration is not None:
-            show_one(directory, iteration, as_json=as_json)
-        elif errors:
-            show_errors(_summary_so_far(directory), as_json=as_json)
-        else:
-            _print(directory, form)
+        _print(found_run(settings, run, damaged=wanted.damaged), wanted)
     except OsbenchError as error:
-        if form != "json":
+        if not wanted.as_json:
             raise
         click.echo(json.dumps(to_error_json(error), indent=1))
         click.get_current_context().exit(error.exit_code)
@@ -104,12 +122,14 @@ def results(
 
 @click.command()
 @click.argument("run", default="last")
-@click.option(
-    "--worker", metavar="WORKER", help="Only of this worker: its label, host or host:pid."
+@options(
+    worker=option(
+        "--worker", metavar="WORKER", help="Only of this worker: its label, host or host:pid."
+    ),
+    follow=flag("--follow", "-f", help="Go on until the run ends."),
+    as_json=json_flag("a line for each entry"),
+    damaged=damaged_flag(),
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on until the run ends.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON for each entry.")
-@damaged_option
 @with_settings
 def logs(
     settings: CommandSettings,
@@ -136,29 +156,41 @@ def logs(
     show_log(directory, worker=worker, follow=follow, as_json=as_json)
 
 
-def _print(directory: RunDirectory, form: str | None) -> None:
-    if form == "csv":
-        csv.write(iterations(directory, summary_of(directory)), sys.stdout, directory.damage)
-    elif form == "rally":
-        rally_json.write(directory, read_summary(directory), sys.stdout)
-    elif form == "json":
+def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
+    if wanted.outputs is not None:
+        _print_charts(directory, wanted.outputs, as_json=wanted.as_json)
+    elif wanted.iteration is not None:
+        show_one(directory, wanted.iteration, as_json=wanted.as_json)
+    elif wanted.errors:
+        show_errors(_report_so_far(directory), as_json=wanted.as_json)
+    elif wanted.as_csv:
+        summary = summary_of(directory)
+        report = None if summary is None else Report.from_json(summary)
+        csv.write(iterations(directory, report), sys.stdout, directory.damage)
+    elif wanted.as_rally:
+        foreign_results("rally").write(directory, read_report(directory), sys.stdout)
+    elif wanted.as_json:
         click.echo(json.dumps(read_summary(directory), indent=1))
     else:
-        render(read_summary(directory), console())
+        render(read_report(directory), console())
 
 
-def _summary_so_far(directory: RunDirectory) -> dict[str, Any]:
+def _report_so_far(directory: RunDirectory) -> Report:
     """That of a finished run, else what its last checkpoint says. Raises UsageError."""
     timeline = None if summary_of(directory) is not None else read_timeline(directory)
-    found: dict[str, Any] = timeline["summary"] if timeline else read_summary(directory)
-    return found
+    return Report.from_json(timeline["summary"]) if timeline else read_report(directory)
 
 
 def _print_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
     if iteration == SUMMED:
-        show_summed(read_summary(directory), as_json=as_json)
+        show_summed(read_report(directory), as_json=as_json)
     else:
         show_iteration(directory, iteration, as_json=as_json)
+
+
+def read_report(directory: RunDirectory) -> Report:
+    """The report of a finished run. Raises UsageError if there is none that can be read."""
+    return Report.from_json(read_summary(directory))
 
 
 def read_summary(directory: RunDirectory) -> dict[str, Any]:
@@ -177,3 +209,66 @@ def _unfinished(directory: RunDirectory) -> str:
     if any(directory.blocks()):
         message += f"; `osbench-coord results {name} --csv` prints the iterations it reported"
     return message
+
+
+#: Columns of the table of verdicts.
+_VERDICTS = ("workload", "criterion", "verdict", "detail")
+
+
+@click.command()
+@click.argument("run", default="last")
+@options(as_json=json_flag("a list, an object for each criterion"), damaged=damaged_flag())
+@with_settings
+def sla(settings: CommandSettings, run: str, as_json: bool, damaged: bool) -> None:
+    """Print the verdicts of a run, and exit with its exit code.
+
+    That is 1 if a criterion failed, and another code if the run was not what was asked for; see
+    `run --help`. RUN is an id, the beginning of one, or "last", which is the default.
+
+    \b
+    Examples:
+      osbench-coord sla
+      osbench-coord sla 20260401 --json
+    """
+    report = read_report(found_run(settings, run, damaged=damaged))
+    rows = list(_verdicts(report))
+    if as_json:
+        click.echo(json.dumps(rows))
+    else:
+        table = Table(*_VERDICTS, box=None)
+        for row in rows:
+            verdict = "passed" if row["success"] else "FAILED"
+            place = f"{row['workload']}. {plain(row['name'])}"
+            table.add_row(place, plain(row["criterion"]), verdict, plain(row["detail"], 200))
+        echo_table(table)
+        click.echo(f"Exit code {report.exit_code}: {report.exit_meaning}")
+    click.get_current_context().exit(report.exit_code or 0)
+
+
+def _verdicts(report: Report) -> Iterator[dict[str, Any]]:
+    for number, workload in enumerate(report.workloads):
+        for verdict in workload.sla:
+            yield {"workload": number, "name": workload.name, **json_codec.to_json(verdict)}
+
+
+@click.command("import")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@with_settings
+def import_(settings: CommandSettings, files: tuple[Path, ...]) -> None:
+    """Make runs of results that Rally has written.
+
+    FILE is what `rally task report --json` writes; the ids of the runs are printed. Such a run can
+    be shown, exported and compared like others. Hooks are not imported. Rally does not say when
+    iterations were due: each counts as due when it started.
+
+    \b
+    Examples:
+      osbench-coord import rally.json
+      osbench-coord compare 20260401-101500-ab12 last
+    """
+    conf, form = settings.conf, foreign_results("rally")
+    for path in files:
+        for run in form.read(path, conf.data_dir, conf.benchmark.lag_limit_s):
+            click.echo(run)

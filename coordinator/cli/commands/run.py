@@ -1,30 +1,46 @@
-"""The commands `run` and `resume`."""
+"""The commands `run`, `resume` and `rerun`."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from osbench.common.errors import UsageError
-from osbench.coordinator.cli.adhoc import Adhoc, adhoc_options
-from osbench.coordinator.cli.base import CommandSettings, DurationType, console, echo, with_settings
+from osbench.coordinator.cli.base import CommandSettings, console, echo, with_settings
 from osbench.coordinator.cli.detach import start_detached
-from osbench.coordinator.cli.export_options import ExportOptions, run_export_options
-from osbench.coordinator.cli.one_run import Wanted, resume_once, run_once
+from osbench.coordinator.cli.live_view import LiveView
+from osbench.coordinator.cli.one_run import Wanted, rerun_once, resume_once, run_once
+from osbench.coordinator.cli.options.adhoc import ADHOC_RULES, LOAD, Adhoc
+from osbench.coordinator.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions
+from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    option_set,
+    options,
+    repeated,
+)
+from osbench.coordinator.cli.options.shared_options import (
+    FleetOptions,
+    OutputOptions,
+    workers_wait,
+)
+from osbench.coordinator.cli.options.task_options import TaskOptions
+from osbench.coordinator.cli.options.web_options import LiveOutputOptions, WithWeb
 from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.run_exports import RunExports, chosen_exports
-from osbench.coordinator.cli.task_options import TaskOptions, task_options
-from osbench.coordinator.cli.web_options import WithWeb, web_option
+from osbench.coordinator.cli.run_exports import RunExports, exports_of
+from osbench.coordinator.cli.written_task import write_task
 from osbench.coordinator.run.plan import RunOptions, new_run_id
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.web.address import Address
 
 EPILOG = """
 \b
 Examples:
+  osbench-coord run --url http://127.0.0.1:8080/ --rps 20 --duration 30 --limit p95=250ms
   osbench-coord run task.yaml                      local mode: own Redis, one worker per core
   osbench-coord run task.yaml --deployment mycloud
   osbench-coord run task.yaml --workers 8 --wait-for-workers 120
@@ -49,172 +65,185 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 """
 
 
-@click.command(cls=WithWeb, epilog=EPILOG)
+@dataclass(frozen=True, kw_only=True)
+class ModeOptions(OptionSet):
+    """How a task is run."""
+
+    SECTION = "Mode"
+
+    once: bool = flag(
+        "--once",
+        help="Run one iteration of each workload; print requests, bodies, prints, logs, traceback.",
+    )
+    verbose: bool = flag("--verbose", help="With --once: header fields, longer bodies, more logs.")
+    repeat: int | None = option(
+        "--repeat",
+        type=click.IntRange(2),
+        metavar="N",
+        help="Run the task N times, one after the other, and print how much the runs differ.",
+    )
+    detach: bool = flag("--detach", help="Run in the background and print the run's id.")
+    write: str | None = option(
+        "--write",
+        metavar="FILE",
+        help="Write the task that --url or --scenario and its load stand for, and run nothing; -"
+        " is standard output.",
+    )
+    #: Id given out by `--detach`.
+    run_id: str = option("--run-id", default="", hidden=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CourseOptions(FleetOptions):
+    """On what a run is made, how it is tagged, and what ends it early."""
+
+    SECTION = "The run"
+
+    tag: tuple[str, ...] = repeated(
+        "--tag", help="Tag of the run, in addition to the task's; may be repeated."
+    )
+    abort_on_sla_failure: bool = flag(
+        "--abort-on-sla-failure",
+        help="Stop all load when an SLA cannot be met any more; start no further workload.",
+    )
+    stop_on_error: bool = flag(
+        "--stop-on-error",
+        help="End the run where the contexts or arguments of a workload fail; by default it goes"
+        " on with the next workload.",
+    )
+
+    def for_run(self, run_id: str, mode: ModeOptions) -> RunOptions:
+        """The options of a run in a mode."""
+        return RunOptions(
+            workers=self.workers or (1 if mode.once else None),
+            wait_s=self.wait_for_workers,
+            run_id=run_id,
+            tags=self.tag,
+            abort_on_sla=self.abort_on_sla_failure,
+            stop_on_error=self.stop_on_error,
+            shown=mode.once + mode.verbose,
+        )
+
+
+RULES = (
+    Rule(
+        option="--once",
+        why="runs one iteration of each workload in the foreground",
+        excludes=("--repeat", "--detach", "--quiet", *LOAD, "--limit"),
+    ),
+    Rule(option="--verbose", why="shows more of that one iteration", needs=("--once",)),
+    Rule(option="--repeat", why="makes several runs", excludes=("--detach", "--web", "--metrics")),
+    Rule(option="--web-linger", why="is for the page that it shows", needs=("--web",)),
+    Rule(
+        option="--repeat",
+        why="makes several runs",
+        excludes=("--report", "--export"),
+        remedy="`osbench-coord report RUN` exports each of them",
+    ),
+    Rule(
+        option="--write",
+        why="writes a task and runs nothing",
+        needs=("--url", "--scenario"),
+        excludes=("--once", "--repeat", "--detach", "--report", "--export", "--metrics", "--web"),
+    ),
+    Rule(
+        option="--detach",
+        why="returns before the run is over",
+        excludes=("--web",),
+        remedy="`osbench-coord web` shows runs that go on",
+    ),
+)
+
+
+@click.command(cls=WithWeb, rules=(*RULES, *ADHOC_RULES, *RUN_EXPORT_RULES), epilog=EPILOG)
 @click.argument("task", metavar="[TASK]", required=False)
-@click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Worker processes to use; default: all free ones.",
-)
-@click.option(
-    "--wait-for-workers",
-    type=DurationType(),
-    metavar="DURATION",
-    help="How long to wait for workers; default: [coordinator] wait_for_workers_s.",
-)
-@click.option(
-    "--tag", multiple=True, help="Tag of the run, in addition to the task's; may be repeated."
-)
-@click.option(
-    "--abort-on-sla-failure",
-    is_flag=True,
-    help="Stop all load when an SLA cannot be met any more; start no further workload.",
-)
-@click.option(
-    "--stop-on-error",
-    is_flag=True,
-    help="End the run where the contexts or arguments of a workload fail; by default it goes on "
-    "with the next workload.",
-)
-@click.option(
-    "--repeat",
-    type=click.IntRange(2),
-    metavar="N",
-    help="Run the task N times, one after the other, and print how much the runs differ.",
-)
-@click.option(
-    "--once",
-    is_flag=True,
-    help="Run one iteration of each workload; print requests, bodies, prints, logs, traceback.",
-)
-@click.option(
-    "--verbose", is_flag=True, help="With --once: header fields, longer bodies, more logs."
-)
-@click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
-@web_option
-@click.option("--run-id", default="", hidden=True, help="Id given out by --detach.")
-@run_export_options
-@adhoc_options
-@task_options
+@option_set(ModeOptions, "mode")
+@option_set(CourseOptions, "course")
+@option_set(TaskOptions, "task_options")
+@option_set(Adhoc, "adhoc")
+@option_set(RunExportOptions, "exports")
+@option_set(LiveOutputOptions, "output")
 @with_settings
-def run(  # noqa: PLR0913 - one per option of the command
+def run(
     settings: CommandSettings,
     task: str | None,
-    deployment: str | None,
-    workers: int | None,
-    wait_for_workers: float | None,
-    tag: tuple[str, ...],
-    abort_on_sla_failure: bool,
-    stop_on_error: bool,
-    repeat: int | None,
-    once: bool,
-    verbose: bool,
-    detach: bool,
-    quiet: bool,
-    as_json: bool,
-    web: Address | None,
-    run_id: str,
+    mode: ModeOptions,
+    course: CourseOptions,
+    task_options: TaskOptions,
     adhoc: Adhoc,
-    options: TaskOptions,
-    wanted_exports: ExportOptions,
+    exports: RunExportOptions,
+    output: LiveOutputOptions,
 ) -> None:
-    """Run a task file, or one scenario, and print the report.
+    """Run a task file, one request or one scenario, and print the report.
 
     Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
     started for the run, and removed with it.
     """
-    if (task is None) == (not adhoc.given):
-        raise UsageError("give a task file, or --scenario NAME; `osbench-coord init` writes a task")
-    if task is not None and adhoc.without_effect:
-        raise UsageError(
-            f"{' and '.join(adhoc.without_effect)} cannot be combined with a task file, which says"
-            " this itself: --set SUBTASK.WORKLOAD.KEY=VALUE changes it, as in"
-            " --set 0.0.runner.times=5"
-        )
-    if adhoc.given and (options.task_args or options.task_args_file):
-        raise UsageError("--task-args fills in a task file: give the scenario --arg NAME=VALUE")
-    if once and (repeat or detach or quiet or adhoc.load_given):
-        raise UsageError(
-            "--once runs one iteration in the foreground: it cannot be combined with --repeat,"
-            " --detach, --quiet, --rps, --duration, --times or --concurrency"
-        )
-    if verbose and not once:
-        raise UsageError("--verbose is for --once")
-    if repeat and (detach or web or wanted_exports.given or wanted_exports.metrics):
-        raise UsageError(
-            "--repeat makes several runs: it cannot be combined with --detach, --web, --metrics or"
-            " exports; `osbench-coord report RUN` exports each of them"
-        )
-    if detach and web:
-        raise UsageError("--web ends with its command; use --detach and `osbench-coord web`")
-    if detach:
-        click.echo(start_detached(settings.conf.data_dir, new_run_id()))
+    if mode.write is not None:
+        write_task(mode.write, adhoc.document())
         return
-    run_id = run_id or new_run_id()
+    run_id = mode.run_id or new_run_id()
+    if mode.detach:
+        click.echo(start_detached(settings.conf.data_dir, run_id))
+        return
+    progress = Progress(quiet=output.quiet)
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
-    progress = Progress(quiet=quiet)
-    chosen = chosen_exports(
-        wanted_exports, settings.conf, options.plugin_path, directory, progress.say
-    )
-    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_address
-    exports = RunExports(chosen, directory, progress.say, metrics)
+    run_exports = exports_of(exports, settings, task_options.plugin_path, directory, progress.say)
     wanted = Wanted(
         source=task,
         adhoc=adhoc,
-        options=options,
-        deployment=deployment,
-        web=web,
-        run_options=RunOptions(
-            workers=workers or (1 if once else None),
-            wait_s=wait_for_workers,
-            run_id=run_id,
-            tags=tag,
-            abort_on_sla=abort_on_sla_failure,
-            stop_on_error=stop_on_error,
-            shown=once + verbose,
-        ),
+        options=task_options,
+        deployment=course.deployment,
+        view=LiveView(output.web, linger=output.web_linger),
+        run_options=course.for_run(run_id, mode),
     )
-    if repeat:
-        # most runs are not compared with others, and this takes a while to import
-        from osbench.coordinator.cli.repeated_runs import (  # noqa: PLC0415 - see above
-            run_repeatedly,
-        )
+    try:
+        if mode.once or mode.repeat:
+            code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
+        else:
+            with run_exports.around():
+                summary = run_once(settings, wanted, progress)
+            code = told(summary, run_exports, as_json=output.as_json)
+        wanted.view.linger()
+    finally:
+        wanted.view.end()
+    sys.exit(code)
 
-        sys.exit(run_repeatedly(settings, wanted, progress, times=repeat, as_json=as_json))
-    if once:
+
+def _in_mode(
+    mode: ModeOptions,
+    settings: CommandSettings,
+    wanted: Wanted,
+    exports: RunExports,
+    progress: Progress,
+    *,
+    as_json: bool,
+) -> int:
+    """Run with `--once` or `--repeat`; returns the exit code. Raises OsbenchError."""
+    # most runs need neither, and these take a while to import
+    if mode.once:
         from osbench.coordinator.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
             run_single,
         )
 
-        sys.exit(run_single(settings, wanted, exports, as_json=as_json))
-    with exports.around():
-        summary = run_once(settings, wanted, progress)
-    end(summary, exports, as_json=as_json)
+        return run_single(settings, wanted, exports, as_json=as_json)
+    from osbench.coordinator.cli.repeated_runs import run_repeatedly  # noqa: PLC0415 - see above
+
+    return run_repeatedly(settings, wanted, progress, times=mode.repeat or 1, as_json=as_json)
 
 
-@click.command()
+@click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
 @click.argument("run")
-@click.option(
-    "--wait-for-workers",
-    type=DurationType(),
-    metavar="DURATION",
-    help="How long to wait for workers; default: as the run was started.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="No progress, only the report.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, nothing else.")
-@run_export_options
+@options("The run", wait_s=workers_wait("as the run was started"))
+@option_set(RunExportOptions, "exports")
+@option_set(OutputOptions, "output")
 @with_settings
 def resume(
     settings: CommandSettings,
     run: str,
-    wait_for_workers: float | None,
-    quiet: bool,
-    as_json: bool,
-    wanted_exports: ExportOptions,
+    wait_s: float | None,
+    exports: RunExportOptions,
+    output: OutputOptions,
 ) -> None:
     """Go on with a run whose coordinator was killed, to its report.
 
@@ -229,23 +258,51 @@ def resume(
       osbench-coord resume 20260401 --wait-for-workers 60 --report report.html
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
-    progress = Progress(quiet=quiet)
-    chosen = wanted_exports.chosen(settings.conf, ())
-    metrics = wanted_exports.metrics or settings.conf.coordinator.metrics_address
-    exports = RunExports(chosen, directory, progress.say, metrics)
-    with exports.around():
-        summary = resume_once(settings, directory, progress, wait_for_workers)
-    end(summary, exports, as_json=as_json)
+    progress = Progress(quiet=output.quiet)
+    run_exports = exports_of(exports, settings, (), directory, progress.say)
+    with run_exports.around():
+        summary = resume_once(settings, directory, progress, wait_s)
+    sys.exit(told(summary, run_exports, as_json=output.as_json))
 
 
-def end(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> NoReturn:
-    """Export and print a run that has ended."""
+def told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
+    """Export and print a run that has ended; returns its exit code."""
     summary = exports.write(summary)
     if as_json:
         echo(json.dumps(summary))
     else:
         # not needed until here, and local mode starts sooner without it
+        from osbench.coordinator.report.model.model import Report  # noqa: PLC0415 - see above
         from osbench.coordinator.report.text import render  # noqa: PLC0415 - see above
 
-        render(summary, console())
-    sys.exit(summary["exit_code"])
+        render(Report.from_json(summary), console())
+    return int(summary["exit_code"])
+
+
+@click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
+@click.argument("run", default="last")
+@option_set(RunExportOptions, "exports")
+@option_set(OutputOptions, "output")
+@with_settings
+def rerun(
+    settings: CommandSettings, run: str, exports: RunExportOptions, output: OutputOptions
+) -> None:
+    """Run the task of a run again, with the same arguments and options.
+
+    This makes a new run. The task is as it was rendered then; plug-ins, data files, the
+    configuration and the deployment record of that name are read again. RUN is an id, the beginning
+    of one, or "last", which is the default. Exit codes are those of `run`.
+
+    \b
+    Examples:
+      osbench-coord rerun
+      osbench-coord rerun 20260401 --report report.html
+    """
+    before = RunDirectory.find(settings.conf.data_dir, run)
+    progress = Progress(quiet=output.quiet)
+    run_id = new_run_id()
+    directory = RunDirectory.of(settings.conf.data_dir, run_id)
+    run_exports = exports_of(exports, settings, (), directory, progress.say)
+    with run_exports.around():
+        summary = rerun_once(settings, before, progress, run_id)
+    sys.exit(told(summary, run_exports, as_json=output.as_json))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 from rich.table import Table
 
-from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import (
     CommandSettings,
@@ -20,19 +20,35 @@ from osbench.coordinator.cli.base import (
     with_settings,
 )
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
+from osbench.coordinator.cli.options.option_table import (
+    flag,
+    option,
+    options,
+)
+from osbench.coordinator.cli.options.shared_options import (
+    damaged_flag,
+    json_flag,
+    wanted_tags,
+    workload_name,
+)
 from osbench.coordinator.cli.run_views import following
-from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
+from osbench.coordinator.cli.run_views.damaged_runs import found_run
 from osbench.coordinator.cli.time_limit import timeout_option
 from osbench.coordinator.formatting import count, plain, size
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import control_requests, run_retention
 from osbench.coordinator.storage.progress import age_words, done_words, longest_words
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_documents import summary_of
+from osbench.coordinator.storage.run_index import rows_of
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
 from osbench.coordinator.storage.run_retention import check_writable
-from osbench.coordinator.storage.summary_file import summary_of
 
 COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")
+#: Of them, those that are folded on a narrow terminal.
+TEXTS = ("task", "tags", "why")
 
 
 @click.group(cls=Group)
@@ -41,11 +57,10 @@ def runs() -> None:
 
 
 @runs.command("list")
-@click.option("--tag", multiple=True, help="Only runs with this tag; may be repeated.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON list.")
+@options(tag=wanted_tags(), as_json=json_flag("a list"))
 @with_settings
 def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
-    """List runs, oldest first.
+    """List runs, newest first.
 
     Shows their size and, if one was broken off, the reason. `resume` goes on with those that are
     resumable.
@@ -55,28 +70,34 @@ def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> Non
       osbench-coord runs list
       osbench-coord runs list --tag nightly --json
     """
-    found = [(one, described(one)) for one in RunDirectory.all(settings.conf.data_dir)]
+    data_dir = settings.conf.data_dir
+    found = rows_of(data_dir, RunDirectory.all(data_dir)[::-1])
     if not found:
-        check_writable(settings.conf.data_dir)
+        check_writable(data_dir)
         click.echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
-    rows = [
-        {**row, "size_bytes": run_retention.size_bytes(one)}
-        for one, row in found
-        if set(tag) <= set(row["tags"])
-    ]
+    rows = [row for row in found if set(tag) <= set(row["tags"])]
     if as_json:
         click.echo(json.dumps(rows))
         return
-    table = Table(*COLUMNS, box=None)
+    echo_table(_table(rows))
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Rows of runs; a column of texts is left out where all are empty."""
+    shown = [name for name in COLUMNS if name not in TEXTS or any(row[name] for row in rows)]
+    table = Table(box=None)
+    for name in shown:
+        table.add_column(name, no_wrap=name not in TEXTS, overflow="fold")
     for row in rows:
-        row["size"] = size(row["size_bytes"])
-        table.add_row(*(_cell(row[name]) for name in COLUMNS[:-1]), plain(row["why"] or "", 90))
-    echo_table(table)
+        cells = {name: _cell(row[name]) for name in COLUMNS if name != "size"}
+        cells |= {"size": size(row["size_bytes"]), "why": plain(row["why"] or "", 90)}
+        table.add_row(*(cells[name] for name in shown))
+    return table
 
 
 @runs.command()
 @click.argument("run", default="last")
-@damaged_option
+@options(damaged=damaged_flag())
 @with_settings
 def show(settings: CommandSettings, run: str, damaged: bool) -> None:
     """Print the report of a run, or its progress, or why it has no report.
@@ -91,16 +112,14 @@ def show(settings: CommandSettings, run: str, damaged: bool) -> None:
     directory = found_run(settings, run, damaged=damaged)
     summary = summary_of(directory)
     if summary is not None:
-        render(summary, console())
+        render(Report.from_json(summary), console())
     else:
         click.echo(_status(directory, settings))
 
 
 @runs.command()
 @click.argument("run", nargs=-1, required=True)
-@click.option(
-    "--force", is_flag=True, help="Delete runs even if resources that they made are left."
-)
+@options(force=flag("--force", help="Delete runs even if resources that they made are left."))
 @with_settings
 def delete(settings: CommandSettings, run: tuple[str, ...], force: bool) -> None:
     """Delete runs with all their results.
@@ -120,11 +139,24 @@ def delete(settings: CommandSettings, run: tuple[str, ...], force: bool) -> None
         click.echo(f"deleted {directory.path.name}", err=True)
 
 
-@runs.command()
-@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs.")
-@click.option("--older-than", metavar="AGE", help="Keep younger runs; 45s, 90m, 12h, 30d or 4w.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--force", is_flag=True, help="Delete runs even if resources are left.")
+@runs.command(
+    cls=RuledCommand,
+    rules=(
+        Alternatives(
+            of=("--keep", "--older-than"),
+            missing="nothing says which runs to keep",
+            remedy="both may be given",
+        ),
+    ),
+)
+@options(
+    keep=option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs."),
+    older_than=option(
+        "--older-than", metavar="AGE", help="Keep younger runs; 45s, 90m, 12h, 30d or 4w."
+    ),
+    yes=flag("--yes", help="Do not ask."),
+    force=flag("--force", help="Delete runs even if resources are left."),
+)
 @with_settings
 def prune(
     settings: CommandSettings, keep: int | None, older_than: str | None, yes: bool, force: bool
@@ -139,8 +171,6 @@ def prune(
       osbench-coord runs prune --keep 20
       osbench-coord runs prune --keep 20 --older-than 30d --yes
     """
-    if keep is None and older_than is None:
-        raise UsageError("say which runs to keep: --keep N, --older-than AGE, or both")
     limit_s = None if older_than is None else run_retention.age_s(older_than)
     every = RunDirectory.all(_data_dir(settings))
     old = run_retention.superfluous(every, keep=keep, older_than_s=limit_s, now_at=time.time())
@@ -166,9 +196,9 @@ def prune(
 
 @click.command()
 @click.argument("run", default="last")
-@click.option("--follow", "-f", is_flag=True, help="Go on, a line a second, until the run ends.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="A JSON object; with --follow one a line each second."
+@options(
+    follow=flag("--follow", "-f", help="Go on, a line a second, until the run ends."),
+    as_json=json_flag("an object, or with --follow one a line each second"),
 )
 @with_settings
 def status(settings: CommandSettings, run: str, follow: bool, as_json: bool) -> None:
@@ -220,7 +250,7 @@ def wait(settings: CommandSettings, run: str) -> None:
 
 @click.command()
 @click.argument("run", default="last")
-@click.option("--now", is_flag=True, help="Do not wait for running iterations.")
+@options(now=flag("--now", help="Do not wait for running iterations."))
 @timeout_option(control_requests.SEEN_S)
 @with_settings
 def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> None:
@@ -239,17 +269,26 @@ def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> N
     click.echo(control_requests.abort(directory, now=now, timeout_s=timeout_s), err=True)
 
 
-@click.command()
+@click.command(
+    cls=RuledCommand,
+    rules=(
+        Alternatives(
+            of=("--rate", "--users", "--pause", "--resume-load"),
+            missing="nothing says what to change",
+            single="`control` changes one thing at a time",
+        ),
+    ),
+)
 @click.argument("run", default="last")
-@click.option(
-    "--workload", metavar="NAME|N", help="Workload, by name or position from 0, if several run."
+@options(
+    workload=workload_name(),
+    rate=option("--rate", type=FiniteRange(0), metavar="N", help="Arrivals/s of an open load."),
+    users=option(
+        "--users", type=click.IntRange(0), metavar="N", help="Virtual users of a closed load."
+    ),
+    pause=flag("--pause", help="Start no iterations until another `control`."),
+    resume_load=flag("--resume-load", help="Go on as the task says."),
 )
-@click.option("--rate", type=FiniteRange(0), metavar="N", help="Arrivals/s of an open load.")
-@click.option(
-    "--users", type=click.IntRange(0), metavar="N", help="Virtual users of a closed load."
-)
-@click.option("--pause", is_flag=True, help="Start no iterations until another `control`.")
-@click.option("--resume-load", is_flag=True, help="Go on as the task says.")
 @with_settings
 def control(
     settings: CommandSettings,
@@ -272,11 +311,13 @@ def control(
       osbench-coord control 20260401 --workload 1 --users 50
       osbench-coord control --pause
     """
-    flags = {"pause": pause or None, "resume_load": resume_load or None}
-    wanted = {"rate": rate, "users": users, **flags}
+    wanted = {
+        "rate": rate,
+        "users": users,
+        "pause": pause or None,
+        "resume_load": resume_load or None,
+    }
     given = {name: value for name, value in wanted.items() if value is not None}
-    if len(given) != 1:
-        raise UsageError("say what to change: one of --rate, --users, --pause and --resume-load")
     directory = RunDirectory.find(settings.conf.data_dir, run)
     click.echo(control_requests.ask(directory, {"workload": workload, **given}), err=True)
 

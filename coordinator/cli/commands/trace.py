@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,24 @@ from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.cli.run_views.damaged_runs import damaged_option, found_run
+from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
+from osbench.coordinator.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    option_set,
+    options,
+    repeated,
+)
+from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag, workload_name
+from osbench.coordinator.cli.run_views.damaged_runs import found_run
 from osbench.coordinator.cli.run_views.trace_view import print_trace
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
 from osbench.coordinator.traces.collection.lookup import find_trace
 from osbench.coordinator.traces.collection.trace_set import TraceSet, of_file, of_run
-from osbench.coordinator.traces.model.pauses import paused_on
+from osbench.coordinator.traces.model.critical_path import paused_on
 from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
 from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
@@ -30,8 +40,6 @@ from osbench.coordinator.traces.sources.otlp import to_otlp
 _RANKED = 40
 
 _ORDERS = ("total", "self", "critical", "mean", "p50", "p95", "p99", "max", "count")
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.group(cls=Group)
@@ -46,30 +54,28 @@ def trace() -> None:
     """
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShowOptions(OptionSet):
+    """Place where a trace is looked for, and form in which it is printed."""
+
+    run: str | None = option(
+        "--run", help="Run of the trace, if it is not a part of it; else the last one."
+    )
+    workload: str | None = workload_name()
+    file: Path | None = option(
+        "--from",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File to look in: a log of trace points, OSProfiler's JSON, or OTLP's.",
+    )
+    as_json: bool = json_flag()
+    damaged: bool = damaged_flag()
+
+
 @trace.command()
 @click.argument("which", metavar="[RUN:]ITERATION|[RUN:]TRACE-ID")
-@click.option("--run", help="Run of the trace, where it is not a part of it; else the last one.")
-@click.option(
-    "--workload", metavar="NAME|N", help="Workload of an iteration, by name or position from 0."
-)
-@click.option(
-    "--from",
-    "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File to look in: a log of trace points, OSProfiler's JSON, or OTLP's.",
-)
-@as_json_option
-@damaged_option
+@option_set(ShowOptions, "wanted")
 @with_settings
-def show(
-    settings: CommandSettings,
-    which: str,
-    run: str | None,
-    workload: str | None,
-    file: Path | None,
-    as_json: bool,
-    damaged: bool,
-) -> None:
+def show(settings: CommandSettings, which: str, wanted: ShowOptions) -> None:
     """Print one trace as a tree with its critical path marked.
 
     \b
@@ -86,8 +92,10 @@ def show(
       osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
       osbench-coord trace show f12e75d5 --from mistral_osprofile.log
     """
-    found, trace_set, iteration = find_trace(settings, which, run, workload, file, damaged=damaged)
-    if as_json:
+    found, trace_set, iteration = find_trace(
+        settings, which, wanted.run, wanted.workload, wanted.file, damaged=wanted.damaged
+    )
+    if wanted.as_json:
         tree, paths = trace_set.tree_and_paths(found)
         rows = list(rows_of(tree, paths))
         attributes = {span.span_id: dict(span.attributes) for span in found.spans}
@@ -105,33 +113,44 @@ def show(
     print_trace(found, trace_set, iteration, console())
 
 
-@trace.command()
+@dataclass(frozen=True, kw_only=True)
+class RankOptions(OptionSet):
+    """Which rows of a ranking are printed, and how."""
+
+    by: str = option(
+        "--by",
+        type=click.Choice(_ORDERS),
+        default="total",
+        show_default=True,
+        help="Order of rows.",
+    )
+    limit: int = option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=_RANKED,
+        show_default=True,
+        help="Rows printed; 0 for all.",
+    )
+    mistral: bool = flag("--mistral", help="Print the table of Mistral's guide instead.")
+    as_json: bool = json_flag()
+    damaged: bool = damaged_flag()
+
+
+@trace.command(
+    cls=RuledCommand,
+    rules=(
+        Rule(
+            option="--mistral",
+            why="prints a table of its own",
+            excludes=("--json", "--by", "--limit"),
+        ),
+    ),
+)
 @click.argument("source", metavar="RUN|FILE")
 @click.argument("out", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--by", type=click.Choice(_ORDERS), default="total", show_default=True, help="Order of rows."
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_RANKED,
-    show_default=True,
-    help="Rows printed; 0 for all.",
-)
-@click.option("--mistral", is_flag=True, help="Print the table of Mistral's guide instead.")
-@as_json_option
-@damaged_option
+@option_set(RankOptions, "wanted")
 @with_settings
-def rank(
-    settings: CommandSettings,
-    source: str,
-    out: Path | None,
-    by: str,
-    limit: int,
-    mistral: bool,
-    as_json: bool,
-    damaged: bool,
-) -> None:
+def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankOptions) -> None:
     """Rank trace points by the time they took.
 
     With OUT, write a report in the format of Mistral's guide to profiling to that file: total,
@@ -144,16 +163,16 @@ def rank(
       osbench-coord trace rank last --by critical
       osbench-coord trace rank last --json | jq '.ranking[0]'
     """
-    trace_set = _trace_set(settings, source, damaged)
+    trace_set = _trace_set(settings, source, damaged=wanted.damaged)
     rows = list(trace_set.ranking)
     if out is not None:
         write_file(out, mistral_table(rows))
-    if mistral:
+    if wanted.mistral:
         click.echo(escaped(mistral_table(rows), breaks=True), nl=False)
         return
-    name = "count" if by == "count" else f"{by}_s"
+    name = "count" if wanted.by == "count" else f"{wanted.by}_s"
     rows.sort(key=lambda row: -getattr(row, name))
-    if as_json:
+    if wanted.as_json:
         _print_json(
             {
                 "source": trace_set.name,
@@ -165,15 +184,14 @@ def rank(
         return
     terminal = console()
     trace_text.show_ranking(
-        terminal, rows[: limit or None], len(rows), trace_set.pauses, trace_set.paused_s
+        terminal, rows[: wanted.limit or None], len(rows), trace_set.pauses, trace_set.paused_s
     )
     trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
 @trace.command("explain")
 @click.argument("source", metavar="RUN|FILE", default="last")
-@as_json_option
-@damaged_option
+@options(as_json=json_flag(), damaged=damaged_flag())
 @with_settings
 def explain_command(settings: CommandSettings, source: str, as_json: bool, damaged: bool) -> None:
     """Explain why the slow iterations of RUN were slow.
@@ -189,7 +207,7 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
       osbench-coord trace explain 20260401 --json | jq -r .sentence
       osbench-coord trace explain spans.json
     """
-    trace_set = _trace_set(settings, source, damaged)
+    trace_set = _trace_set(settings, source, damaged=damaged)
     found = explain(trace_set.features, trace_set.clocks)
     if as_json:
         _print_json(
@@ -210,8 +228,7 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
 @trace.command()
 @click.argument("before", metavar="RUN|FILE")
 @click.argument("after", metavar="RUN|FILE")
-@as_json_option
-@damaged_option
+@options(as_json=json_flag(), damaged=damaged_flag())
 @with_settings
 def compare(
     settings: CommandSettings, before: str, after: str, as_json: bool, damaged: bool
@@ -225,7 +242,7 @@ def compare(
       osbench-coord trace compare 20260401-101500 last
       osbench-coord trace compare before.json after.json --json
     """
-    first, second = _trace_set(settings, before, damaged), _trace_set(settings, after, damaged)
+    first, second = (_trace_set(settings, source, damaged=damaged) for source in (before, after))
     found = compare_runs(first.features, second.features)
     if not found:
         raise UsageError(
@@ -246,36 +263,35 @@ def compare(
         trace_text.show_comparison(terminal, one)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TraceExportOptions(OptionSet):
+    """Which traces are written, in which format, and where."""
+
+    form: str = option(
+        "--format",
+        type=click.Choice(("chrome", "folded", "otlp")),
+        default="chrome",
+        show_default=True,
+        help="Trace events for Perfetto and chrome://tracing; stacks for flame graphs; OTLP in"
+        " JSON.",
+    )
+    to: Path | None = option(
+        "--to", type=click.Path(dir_okay=False, path_type=Path), help="File to write; else stdout."
+    )
+    ids: tuple[str, ...] = repeated(
+        "--trace", metavar="ID", help="Only this trace; may be repeated."
+    )
+    band: str | None = option(
+        "--band", metavar="BAND", help="Only traces of this band: p99+, p95-p99, middle or failed."
+    )
+    damaged: bool = damaged_flag()
+
+
 @trace.command()
 @click.argument("source", metavar="RUN|FILE", default="last")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("chrome", "folded", "otlp")),
-    default="chrome",
-    show_default=True,
-    help="Trace events for Perfetto and chrome://tracing; stacks for flame graphs; OTLP in JSON.",
-)
-@click.option(
-    "--to", type=click.Path(dir_okay=False, path_type=Path), help="File to write; else stdout."
-)
-@click.option(
-    "--trace", "ids", multiple=True, metavar="ID", help="Only this trace; may be repeated."
-)
-@click.option(
-    "--band", metavar="BAND", help="Only traces of this band: p99+, p95-p99, middle or failed."
-)
-@damaged_option
+@option_set(TraceExportOptions, "wanted")
 @with_settings
-def export(
-    settings: CommandSettings,
-    source: str,
-    form: str,
-    to: Path | None,
-    ids: tuple[str, ...],
-    band: str | None,
-    damaged: bool,
-) -> None:
+def export(settings: CommandSettings, source: str, wanted: TraceExportOptions) -> None:
     """Write traces in the formats of other tools.
 
     \b
@@ -284,21 +300,21 @@ def export(
       osbench-coord trace export last --format folded --band p99+ | flamegraph.pl > slow.svg
       osbench-coord trace export last --format otlp --trace f12e75d5 --to span.json
     """
-    trace_set = _trace_set(settings, source, damaged)
-    chosen = _chosen(trace_set, ids, band)
-    if form == "folded":
+    trace_set = _trace_set(settings, source, damaged=wanted.damaged)
+    chosen = _chosen(trace_set, wanted.ids, wanted.band)
+    if wanted.form == "folded":
         written = "".join(f"{line}\n" for line in trace_formats.folded(trace_set, chosen))
-    elif form == "otlp":
+    elif wanted.form == "otlp":
         written = json.dumps(to_otlp(chosen)) + "\n"
     else:
         written = json.dumps(trace_formats.chrome(trace_set, chosen)) + "\n"
-    if to is None:
+    if wanted.to is None:
         click.echo(escaped(written, breaks=True), nl=False)
     else:
-        write_file(to, written)
+        write_file(wanted.to, written)
 
 
-def _trace_set(settings: CommandSettings, source: str, damaged: bool) -> TraceSet:
+def _trace_set(settings: CommandSettings, source: str, *, damaged: bool) -> TraceSet:
     if Path(source).is_file():
         return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
     try:
@@ -308,7 +324,7 @@ def _trace_set(settings: CommandSettings, source: str, damaged: bool) -> TraceSe
     return of_run(directory)
 
 
-def _chosen(trace_set: TraceSet, ids: tuple[str, ...], band: str | None) -> Iterable[Trace]:
+def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterable[Trace]:
     tests: list[Callable[[Trace], bool]] = []
     if ids:
         begins = tuple(map(trace_key, ids))

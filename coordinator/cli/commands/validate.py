@@ -14,14 +14,16 @@ from osbench.common.errors import Problem, TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
 from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
-from osbench.coordinator.cli.task_options import (
+from osbench.coordinator.cli.options.option_rules import RuledCommand
+from osbench.coordinator.cli.options.option_table import OptionSet, flag, option_set
+from osbench.coordinator.cli.options.shared_options import deployment_name, json_flag
+from osbench.coordinator.cli.options.task_options import (
     TaskOptions,
     read_plugins,
     read_with,
-    task_options,
     warn_of_unused,
 )
-from osbench.coordinator.taskfile import rally_validation, read_args
+from osbench.coordinator.taskfile import read_args, source_validation
 from osbench.coordinator.taskfile.loading import TaskTemplate
 from osbench.coordinator.taskfile.semantics import notes
 
@@ -59,9 +61,9 @@ def examine(
     return ValidationResult(
         source=source,
         task=task,
-        problems=tuple(rally_validation.check(task, plugins, deployment)) if asks else (),
+        problems=tuple(source_validation.check(task, plugins, deployment)) if asks else (),
         notes=tuple(notes(task, plugins)),
-        unasked=() if asks else tuple(rally_validation.unasked(task, plugins)),
+        unasked=() if asks else tuple(source_validation.unasked(task, plugins)),
     )
 
 
@@ -100,20 +102,24 @@ def _placed(problem: Problem) -> dict[str, str]:
     return {"place": problem.place, "message": problem.message}
 
 
-@click.command()
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions(OptionSet):
+    """Reference of a check of files, and form of its result."""
+
+    SECTION = "Checks"
+
+    deployment: str | None = deployment_name()
+    offline: bool = flag("--offline", help="Skip Rally's validators that need the cloud.")
+    as_json: bool = json_flag("an object for each file, one a line")
+
+
+@click.command(cls=RuledCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--deployment", metavar="NAME", help="Deployment record; default: the one in use.")
-@click.option("--offline", is_flag=True, help="Skip Rally's validators that need the cloud.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per file and line.")
-@task_options
+@option_set(ValidateOptions, "how")
+@option_set(TaskOptions, "options")
 @with_settings
 def validate(
-    settings: CommandSettings,
-    files: tuple[str, ...],
-    deployment: str | None,
-    offline: bool,
-    as_json: bool,
-    options: TaskOptions,
+    settings: CommandSettings, files: tuple[str, ...], how: ValidateOptions, options: TaskOptions
 ) -> None:
     """Check task files without running them; `-` is standard input.
 
@@ -127,7 +133,7 @@ def validate(
       osbench-coord validate --task-args times=10,image=cirros nightly/*.yaml
       osbench-coord validate --offline --json rally-jobs/*.yaml
     """
-    record = None if offline else settings.deployment(deployment)
+    record = None if how.offline else settings.deployment(how.deployment)
     plugins = read_plugins(settings.conf, options)
     args = read_args(options.task_args, options.task_args_file)
 
@@ -143,6 +149,6 @@ def validate(
         verdict = examine(source, plugins, read, record)
         if verdict.problems:
             exit_code = _BAD
-        echo(json.dumps(as_object(verdict)) if as_json else as_text(verdict))
+        echo(json.dumps(as_object(verdict)) if how.as_json else as_text(verdict))
     warn_of_unused(args, templates)
     click.get_current_context().exit(exit_code)

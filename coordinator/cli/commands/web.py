@@ -8,7 +8,8 @@ import click
 
 from osbench.common.config import logs
 from osbench.coordinator.cli.base import CommandSettings, with_settings
-from osbench.coordinator.cli.web_options import announce
+from osbench.coordinator.cli.live_view import announce
+from osbench.coordinator.cli.options.option_table import option, options, repeated
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.address import Address
 from osbench.coordinator.web.runs_shown import RunsShown
@@ -16,14 +17,18 @@ from osbench.coordinator.web.web_server import WebServer
 
 
 @click.command()
-@click.option(
-    "--listen", metavar="ADDR:PORT", default="", help="Where to listen; default: 127.0.0.1:8089."
-)
-@click.option(
-    "--allow-host",
-    multiple=True,
-    metavar="NAME",
-    help="Another name by which browsers reach this server; may be repeated.",
+@options(
+    listen=option(
+        "--listen",
+        metavar="ADDR:PORT",
+        default="",
+        help="Where to listen; default: 127.0.0.1:8089.",
+    ),
+    allow_host=repeated(
+        "--allow-host",
+        metavar="NAME",
+        help="Another name by which browsers reach this server; may be repeated.",
+    ),
 )
 @with_settings
 def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> None:

@@ -15,6 +15,8 @@ from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.options.option_table import options
+from osbench.coordinator.cli.options.shared_options import json_flag
 from osbench.coordinator.cli.time_limit import time_limit
 from osbench.coordinator.fleet.dismissal import Dismissal
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
@@ -33,7 +35,7 @@ COLUMNS = (
 
 
 @click.group(cls=Group, invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="A JSON list with all that is known.")
+@options(as_json=json_flag("a list with all that is known"))
 @time_limit()
 @with_settings
 def workers(settings: CommandSettings, as_json: bool) -> None:
@@ -134,20 +136,25 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
         return
     table = Table(*COLUMNS, box=None)
     for beat in present:
-        table.add_row(
-            plain(f"{beat.host}:{beat.pid}"),
-            plain(beat.label),
-            _state(settings, beat),
-            plain(beat.run),
-            str(beat.capacity),
-            str(beat.busy),
-            f"{beat.cpu:.0%}",
-            f"{beat.offset_s * 1000:+.1f} ms",
-            str(beat.stuck),
-            _refused(beat),
-            plain(beat.version),
-        )
+        table.add_row(*_row(settings, beat))
     echo_table(table)
+
+
+def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
+    """The cells of a worker's row, in the order of `COLUMNS`."""
+    return (
+        plain(f"{beat.host}:{beat.pid}"),
+        plain(beat.label),
+        _state(settings, beat),
+        plain(beat.run),
+        str(beat.capacity),
+        str(beat.busy),
+        f"{beat.cpu:.0%}",
+        f"{beat.offset_s * 1000:+.1f} ms",
+        str(beat.stuck),
+        _refused(beat),
+        plain(beat.version),
+    )
 
 
 def _state(settings: CommandSettings, beat: Heartbeat) -> str:

@@ -1,18 +1,10 @@
-"""The option `--damaged`: a run whose files are cut or changed, as far as they can be read."""
+"""A run whose files are cut or changed, as far as they can be read: `--damaged`."""
 
 from __future__ import annotations
-
-import click
 
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, echo
 from osbench.coordinator.storage.run_directory import RunDirectory
-
-damaged_option = click.option(
-    "--damaged",
-    is_flag=True,
-    help="Read a run whose files are cut or changed, as far as possible; marked as PARTIAL.",
-)
 
 
 def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDirectory:

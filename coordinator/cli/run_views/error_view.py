@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 import click
 from rich.console import Console
@@ -13,42 +11,45 @@ from rich.text import Text
 from osbench.coordinator.cli.base import console
 from osbench.coordinator.cli.run_views.iteration_view import print_traceback
 from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.report.model.workload_parts import ErrorReport
 
 
-def show_errors(summary: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print the errors of all workloads; `summary` may be that of a run so far."""
+def show_errors(report: Report, *, as_json: bool) -> None:
+    """Print the errors of all workloads; `report` may be that of a run so far."""
     if as_json:
         found = [
             {
                 "workload": number,
-                "name": one["name"],
-                "errors": one["errors"],
-                "other_errors": one["other_errors"],
+                "name": one.name,
+                "errors": json_codec.to_json(one.errors),
+                "other_errors": one.other_errors,
             }
-            for number, one in enumerate(summary["workloads"])
+            for number, one in enumerate(report.workloads)
         ]
         click.echo(json.dumps({"errors": found}, indent=1))
         return
     terminal = console()
-    for number, one in enumerate(summary["workloads"]):
-        terminal.print(Text(f"{number}. {plain(one['name'])}", style="bold"), highlight=False)
-        for error in one["errors"]:
+    for number, one in enumerate(report.workloads):
+        terminal.print(Text(f"{number}. {plain(one.name)}", style="bold"), highlight=False)
+        for error in one.errors:
             _print(error, terminal)
-        rest = one["other_errors"]
+        rest = one.other_errors
         if rest:
             terminal.print(f"\n   {count(rest)} x errors that are not described", highlight=False)
-        elif not one["errors"]:
+        elif not one.errors:
             terminal.print("   no errors", highlight=False)
         terminal.print()
 
 
-def _print(error: Mapping[str, Any], terminal: Console) -> None:
-    first = error["first_iteration"]
+def _print(error: ErrorReport, terminal: Console) -> None:
+    first = error.first_iteration
     text = Text("\n   ")
-    text.append(f"{count(error['count'])} x {plain(error['type'])}: ", style="red")
-    text.append(plain(error["message"], 1000))
+    text.append(f"{count(error.count)} x {plain(error.type)}: ", style="red")
+    text.append(plain(error.message, 1000))
     text.append(f"\n   first in iteration {first}: osbench-coord results --iteration {first}")
-    if error["trace_id"]:
-        text.append(f"\n   traced: osbench-coord trace show {error['trace_id']}")
+    if error.trace_id:
+        text.append(f"\n   traced: osbench-coord trace show {error.trace_id}")
     terminal.print(text, markup=False, highlight=False, soft_wrap=True)
-    print_traceback(error["traceback"], terminal)
+    print_traceback(error.traceback, terminal)

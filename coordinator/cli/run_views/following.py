@@ -10,9 +10,9 @@ from osbench.common.errors import OsbenchError
 from osbench.coordinator.formatting import count, plain, spaced, three_digits
 from osbench.coordinator.report.exporting import LOST
 from osbench.coordinator.storage import failure
-from osbench.coordinator.storage.progress import done_words, longest_words
+from osbench.coordinator.storage.progress import done_words, left_words, longest_words
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
+from osbench.coordinator.storage.run_documents import summary_of
 
 #: Between two looks at a run, seconds.
 LOOK_S = 0.5
@@ -56,7 +56,7 @@ def lines(note: Mapping[str, Any]) -> list[str]:
 
 def _line(one: Mapping[str, Any]) -> str:
     begin = f"[{one['elapsed_s']:6.1f} s] {plain(one['name'])} {plain(one['phase'])}: "
-    text = f"{begin}{done_words(one)}"
+    text = f"{begin}{done_words(one)}{left_words(one)}"
     if one["workload"] < 0:
         return text
     away = f", unreachable: {plain(one['away'])}" if one["away"] else ""

@@ -17,8 +17,9 @@ from osbench.coordinator.cli.base import console
 from osbench.coordinator.cli.outputs import charts
 from osbench.coordinator.formatting import count, instant, plain, size, spaced
 from osbench.coordinator.report.iteration_record import iteration_records
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of
+from osbench.coordinator.storage.run_documents import summary_of
 
 _INDENT = 3
 _LABEL = 10
@@ -26,7 +27,9 @@ _LABEL = 10
 
 def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
     """Print the iterations of a number. Raises UsageError where there is none."""
-    found = iteration_records(directory, number, summary_of(directory))
+    summary = summary_of(directory)
+    report = None if summary is None else Report.from_json(summary)
+    found = iteration_records(directory, number, report)
     if not found:
         raise UsageError(
             f"no workload of run {directory.path.name} has reported an iteration {number}"

@@ -6,7 +6,8 @@ import itertools
 import json
 import signal
 import sys
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from rich.console import Console
 from rich.text import Text
@@ -20,6 +21,7 @@ from osbench.coordinator.cli.run_exports import RunExports
 from osbench.coordinator.cli.run_views.iteration_view import print_iteration, print_traceback
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.iteration_record import iteration_records
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.worker_log import WorkerLog
@@ -89,7 +91,7 @@ def run_single(
             "exit_code": _FAILED,
             "exit_meaning": _NOT_STARTED,
         }
-    records = iteration_records(directory, _ITERATION, summary)
+    records = iteration_records(directory, _ITERATION, Report.from_json(summary))
     if as_json:
         ending = {key: summary[key] for key in ("run_id", "exit_code", "exit_meaning", "notes")}
         echo(json.dumps({**ending, "iterations": records}, default=str))
@@ -103,15 +105,20 @@ def run_single(
             _print_trace(settings, summary["run_id"], one["trace_id"], terminal)
     if progress.not_started:
         _print_start(directory, terminal)
+    _print_end(summary, terminal, started=not progress.not_started)
+    return int(summary["exit_code"])
+
+
+def _print_end(summary: Mapping[str, Any], terminal: Console, *, started: bool) -> None:
+    """Print the notes of the run, and its exit code."""
     for note in summary["notes"]:
         terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
     code = summary["exit_code"]
     style = "bold green" if code == 0 else "bold red"
     # the SLA of a single iteration is that it ends well
-    failed = code == _FAILED and not progress.not_started
+    failed = code == _FAILED and started
     meaning = "an iteration failed" if failed else summary["exit_meaning"]
     terminal.print(Text(f"Exit code {code}: {meaning}", style=style))
-    return int(code)
 
 
 def _print_start(directory: RunDirectory, terminal: Console) -> None:

@@ -95,10 +95,14 @@ class _Seen:
         return self.not_made > DROPS_ALLOWED * self.planned
 
     @property
+    def typical_limit_s(self) -> float:
+        """How late loops and threads may typically be."""
+        return max(TYPICAL_PART * self.lag_limit_s, TYPICAL_SHARE * self.service_p50_s)
+
+    @property
     def is_late(self) -> bool:
         """Loops or threads woke too late for what they measure."""
-        typical = max(TYPICAL_PART * self.lag_limit_s, TYPICAL_SHARE * self.service_p50_s)
-        return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > typical
+        return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
 
     @property
     def is_full(self) -> bool:
@@ -153,7 +157,7 @@ def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ..
 def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
     statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
     accounting = outcome.accounting
-    lost_workers = sum(bool(one.get("lost")) for one in workers)
+    lost_workers = sum(one.lost for one in workers)
     # who presses Ctrl-C twice does not wait for what runs: no worker was lost with it
     abandoned = offered.cut_short == "interrupted" and not lost_workers
     resources: Counter[str] = Counter()
@@ -161,7 +165,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         if group.resource:
             resources[group.resource] += group.count
     service, lags = statistics.service.ok, (statistics.loop_lag, statistics.thread_lag)
-    cpu = [float(one.get("cpu_mean") or 0.0) for one in workers]
+    cpu = [(one.cpu_mean or 0.0) for one in workers]
     return _Seen(
         planned=accounting.planned,
         drops=Counter(accounting.drops),
@@ -185,9 +189,9 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         hosts=host_uses(workers),
         cpu=max(cpu, default=0.0),
         cpu_sum=sum(cpu),
-        waiting=sum(float(one.get("waiting") or 0.0) for one in workers),
+        waiting=sum(one.waiting or 0.0 for one in workers),
         peak=statistics.profile.peak(),
-        users_most=sum(int(one.get("virtual_users") or 0) for one in workers),
+        users_most=sum(one.virtual_users for one in workers),
         lost_workers=lost_workers,
     )
 
@@ -248,9 +252,9 @@ _RESOURCES = {
 def _why_late(seen: _Seen) -> Bound:
     """Find why loops or threads were late."""
     what = "event loops" if seen.coroutines else "threads"
+    typical = "p50" if seen.coroutines else "p95"
     late = (
-        f"the {what} of the workers were late by {spaced(seen.lag_typical_s)} at "
-        f"{'p50' if seen.coroutines else 'p95'} and "
+        f"the {what} of the workers were late by {spaced(seen.lag_typical_s)} at {typical} and "
         f"{spaced(seen.lag_p99_s)} at p99"
     )
     full = [host for host in seen.hosts if host.is_full]
@@ -267,11 +271,13 @@ def _why_late(seen: _Seen) -> Bound:
         )
     if seen.lacks_cores or seen.cpu > ONE_CORE:
         return Bound(cause="generator_cpu", fault=GENERATOR, sentence=f"{late}; {_cpu(seen)}")
+    limit = f"lag_limit_s ({seen.lag_limit_s:g} s)"
+    if seen.lag_p99_s <= seen.lag_limit_s:
+        limit = f"the limit at {typical} ({spaced(seen.typical_limit_s)})"
     return Bound(
         cause="late",
         fault=GENERATOR,
-        sentence=f"{late}, above lag_limit_s ({seen.lag_limit_s:g} s): add workers, or take fewer "
-        "virtual users",
+        sentence=f"{late}, above {limit}: add workers, or take fewer virtual users",
     )
 
 

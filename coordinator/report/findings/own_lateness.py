@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from osbench.coordinator.formatting import spaced
 from osbench.coordinator.report.findings.load_bounds import GENERATOR
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.workload_parts import OwnLateness
 from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.statistics.percentiles import percentile_key
 
 #: Part of a percentile from which the lateness at the same percentile is noticeable.
 PART = 0.1
@@ -16,7 +16,7 @@ LEAST_S = 0.002
 PERCENTS = (50, 95, 99)
 
 
-def own_lateness(outcome: WorkloadOutcome) -> dict[str, Any]:
+def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
     """Lateness in seconds by percentile of the time that counts; None if it is not noticeable.
 
     At a percentile, event loops, threads and (for open loads) starts were late by so much or less.
@@ -28,27 +28,30 @@ def own_lateness(outcome: WorkloadOutcome) -> dict[str, Any]:
     faults = [bound.fault for bound in outcome.bounds]
     if is_open and (not faults or GENERATOR in faults):
         lags.append(statistics.start_lag)
-    found: dict[str, Any] = {"of": "response" if is_open else "service"}
+    found: dict[str, float | None] = {}
     for percent in PERCENTS:
         late_s = max(lag.percentile(percent) / 1e9 if lag.count else 0.0 for lag in lags)
         noticed = times.count and late_s >= max(LEAST_S, PART * times.percentile(percent) / 1e9)
-        found[f"p{percent}"] = late_s if noticed else None
-    return found
+        found[percentile_key(percent)] = late_s if noticed else None
+    return OwnLateness(of="response" if is_open else "service", **found)
 
 
-def lateness_note(workload: Mapping[str, Any]) -> str:
+def lateness_note(workload: WorkloadReport) -> str:
     """A sentence on the percentiles that hold the generator's lateness; "" if none does."""
-    # runs of older releases do not say
-    own = workload.get("own_lateness") or {}
-    times = workload["latency"][own.get("of", "service")]["ok"]
+    own = workload.own_lateness
+    if own is None:
+        return ""
+    times = workload.times(own.of)
+    keys = map(percentile_key, PERCENTS)
+    known = ((key, own.percentile(key), times.percentile(key)) for key in keys)
     parts = [
-        f"up to {spaced(own[key])} of {key} {spaced(times[key])}"
-        for key in (f"p{percent}" for percent in PERCENTS)
-        if own.get(key) is not None and times[key] is not None
+        f"up to {spaced(late_s)} of {key} {spaced(time_s)}"
+        for key, late_s, time_s in known
+        if late_s is not None and time_s is not None
     ]
     if not parts:
         return ""
     return (
-        f"of {own['of']} time {', '.join(parts)} may be the generator's own: its loops, threads or "
+        f"of {own.of} time {', '.join(parts)} may be the generator's own: its loops, threads or "
         "starts were as late"
     )

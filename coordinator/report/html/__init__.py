@@ -1,5 +1,5 @@
 """The HTML report: one file that opens offline, and the same page while a run goes on."""
 
-from osbench.coordinator.report.html.page import live_parts, render_page, render_report
+from osbench.coordinator.report.html.page import live_parts, render_page
 
-__all__ = ["live_parts", "render_page", "render_report"]
+__all__ = ["live_parts", "render_page"]

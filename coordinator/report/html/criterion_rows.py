@@ -23,6 +23,10 @@ from osbench.coordinator.report.html.page_numbers import (
     whole,
 )
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.time_figures import Bounds, ByState
+from osbench.coordinator.report.model.workload_parts import SlaVerdict
+from osbench.coordinator.report.statements.search_statements import search_headline
 
 #: Percentiles that the summary has, by percent.
 _KEYS = {50: "p50", 90: "p90", 95: "p95", 99: "p99", 99.9: "p999"}
@@ -55,11 +59,11 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
     """All criteria of a workload, in the order of its verdicts."""
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
-    for verdict in workload.verdicts:
-        name = str(verdict["criterion"])
-        make = _ROWS.get(name)
-        config = configs.get(name)
-        made = list(make(workload, config, verdict)) if make and not _windowed(config) else []
+    for verdict in workload.report.sla:
+        make, config = _ROWS.get(verdict.criterion), configs.get(verdict.criterion)
+        made = []
+        if make and not _windowed(config):
+            made = list(make(workload.report, config, verdict))
         rows += made or [_plain_row(verdict)]
     return rows
 
@@ -70,23 +74,23 @@ def _windowed(config: Any) -> bool:
     return any(isinstance(limit, Mapping) and "over_s" in limit for limit in limits)
 
 
-def _plain_row(verdict: Mapping[str, Any]) -> CriterionRow:
+def _plain_row(verdict: SlaVerdict) -> CriterionRow:
     """A criterion of which only the sentence is known."""
-    detail = spaced(mask_url(plain(str(verdict["detail"]), 500)))
+    detail = spaced(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
     if ";" in found:
         # several clauses, each with what is allowed
         found = ""
     return CriterionRow(
-        criterion=str(verdict["criterion"]).replace("_", " "),
+        criterion=verdict.criterion.replace("_", " "),
         found=found or detail,
         asked=f"at most {asked}" if found else "",
-        ok=bool(verdict["success"]),
+        ok=verdict.success,
     )
 
 
 def _failure_rate(
-    workload: WorkloadFacts, config: Any, verdict: Mapping[str, Any]
+    workload: WorkloadReport, config: Any, verdict: SlaVerdict
 ) -> Iterator[CriterionRow]:
     if not workload.ran:
         return
@@ -101,7 +105,7 @@ def _failure_rate(
         criterion="failure rate",
         found=percent_text(share, 3),
         asked=asked,
-        ok=bool(verdict["success"]),
+        ok=verdict.success,
         share=100 * share / high if high else (2.0 if share else 0.0),
         basis=f"{whole(workload.bad)} of {counted(workload.ran, 'iteration')}",
         key="failure_rate",
@@ -109,29 +113,28 @@ def _failure_rate(
 
 
 def _percentile(
-    workload: WorkloadFacts, config: Any, verdict: Mapping[str, Any]
+    workload: WorkloadReport, config: Any, verdict: SlaVerdict
 ) -> Iterator[CriterionRow]:
     limits = config if isinstance(config, list) else [config]
-    clauses = str(verdict["detail"]).split("; ")
+    clauses = verdict.detail.split("; ")
     for number, limit in enumerate(limits):
         if not isinstance(limit, Mapping):
             return
         said = clauses[number] if number < len(clauses) else ""
-        yield _percentile_row(workload, limit, said, bool(verdict["success"]))
+        yield _percentile_row(workload, limit, said, verdict.success)
 
 
 def _percentile_row(
-    workload: WorkloadFacts, limit: Mapping[str, Any], said: str, success: bool
+    workload: WorkloadReport, limit: Mapping[str, Any], said: str, success: bool
 ) -> CriterionRow:
     percent, most = float(limit["p"]), float(limit["max_s"])
     action, kind = limit.get("action"), str(limit.get("of", "service"))
     times = workload.times(kind)
     if action:
-        actions = workload.summary.get("actions") or {}
-        times = (actions.get(action) or {}).get("ok") or {}
+        times = workload.actions.get(action, ByState()).ok
     key = _KEYS.get(percent)
-    value = times.get("max") if percent == 100 else times.get(key) if key else None
-    interval = (times.get("ci") or {}).get(key)
+    value = times.max if percent == 100 else times.percentile(key) if key else None
+    interval = times.ci.get(key) if key else None
     clause = _CLAUSE.match(said)
     found = time_text(value) if value is not None else spaced(clause["found"] if clause else said)
     is_main = not action and kind == workload.kind
@@ -151,22 +154,22 @@ def _percentile_row(
 
 
 def _start_lag(
-    workload: WorkloadFacts, config: Any, verdict: Mapping[str, Any]
+    workload: WorkloadReport, config: Any, verdict: SlaVerdict
 ) -> Iterator[CriterionRow]:
     if not isinstance(config, Mapping):
         return
     percent, most = float(config.get("p", 99)), float(config["max_s"])
     key = _KEYS.get(percent)
-    value = workload.start_lag.get(key) if key else None
-    if value is None:
+    value = workload.start_lag.percentile(key) if key else None
+    if key is None or value is None:
         return
-    interval = (workload.start_lag.get("ci") or {}).get(key)
+    interval = workload.start_lag.ci.get(key)
     yield CriterionRow(
         criterion=f"p{percent:g} of start lag",
         found=time_text(value),
         asked=f"at most {limit_text(most)}",
-        ok=bool(verdict["success"]),
-        close=bool(verdict["success"] and _contains(interval, most)),
+        ok=verdict.success,
+        close=bool(verdict.success and _contains(interval, most)),
         share=value / most,
         basis=_interval_words(interval),
         key="start_lag" if percent == 99 else "",
@@ -174,10 +177,9 @@ def _start_lag(
 
 
 def _throughput(
-    workload: WorkloadFacts, config: Any, verdict: Mapping[str, Any]
+    workload: WorkloadReport, config: Any, verdict: SlaVerdict
 ) -> Iterator[CriterionRow]:
-    throughput = workload.summary.get("throughput") or {}
-    rate = throughput.get("ok_per_s")
+    rate = workload.throughput.ok_per_s
     if rate is None or not isinstance(config, Mapping):
         return
     least = float(config["min"])
@@ -185,38 +187,36 @@ def _throughput(
         criterion="throughput",
         found=rate_text(rate),
         asked=f"at least {rate_text(least)}",
-        ok=bool(verdict["success"]),
+        ok=verdict.success,
         share=least / rate if rate else None,
-        basis=f"{counted(workload.count('ok'), 'iteration')} ok "
-        f"in {time_text(throughput.get('span_s'))}",
+        basis=f"{counted(workload.accounting.ok, 'iteration')} ok "
+        f"in {time_text(workload.throughput.span_s)}",
         key="throughput",
     )
 
 
-def _mean(
-    workload: WorkloadFacts, config: Any, verdict: Mapping[str, Any]
-) -> Iterator[CriterionRow]:
-    value = workload.times("service").get("mean")
+def _mean(workload: WorkloadReport, config: Any, verdict: SlaVerdict) -> Iterator[CriterionRow]:
+    value = workload.times("service").mean
     if value is None or not isinstance(config, int | float):
         return
     yield CriterionRow(
         criterion="mean of service time",
         found=time_text(value),
         asked=f"at most {limit_text(float(config))}",
-        ok=bool(verdict["success"]),
+        ok=verdict.success,
         share=value / float(config),
-        basis=f"{counted(workload.count('ok'), 'iteration')} ok",
+        basis=f"{counted(workload.accounting.ok, 'iteration')} ok",
     )
 
 
-def _contains(interval: Any, limit_s: float) -> bool:
+def _contains(interval: Bounds | None, limit_s: float) -> bool:
     if not interval:
         return False
     low, high = interval
-    return low <= limit_s and (high is None or limit_s <= high)
+    return (low or 0.0) <= limit_s and (high is None or limit_s <= high)
 
 
-def _interval_words(interval: Any) -> str:
+def _interval_words(interval: Bounds | None) -> str:
     if not interval:
         return "no interval"
     if interval[1] is None:
@@ -224,16 +224,34 @@ def _interval_words(interval: Any) -> str:
     return f"95{NARROW}% interval {time_text(interval[0])} to {time_text(interval[1])}"
 
 
+def _search(workload: WorkloadReport, config: Any, verdict: SlaVerdict) -> Iterator[CriterionRow]:
+    if workload.search:
+        found = spaced(mask_url(search_headline(workload.search)))
+        yield CriterionRow(criterion="search", found=found, asked="", ok=verdict.success)
+
+
 _ROWS = {
     "failure_rate": _failure_rate,
     "percentile": _percentile,
     "start_lag": _start_lag,
     "throughput": _throughput,
+    "search": _search,
     "max_avg_duration": _mean,
 }
 
 
-def succeeded_text(workload: WorkloadFacts, *, running: bool = False) -> str:
+def limit_of(workload: WorkloadFacts, key: str) -> float | None:
+    """The limit in seconds that the task asks of a percentile of the time that counts, or None."""
+    limits = (workload.asked.get("sla") or {}).get("percentile")
+    for limit in limits if isinstance(limits, list) else [limits]:
+        if isinstance(limit, Mapping) and not limit.get("action") and not _windowed(limit):
+            is_asked = limit.get("of", "service") == workload.report.kind
+            if is_asked and _KEYS.get(float(limit["p"])) == key:
+                return float(limit["max_s"])
+    return None
+
+
+def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
     """Share of the planned iterations that ended well, in percent; 100 only if all did.
 
     Of a run that goes on, the share of those that have ended.

@@ -10,6 +10,7 @@ from typing import Any
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html.page_numbers import DASH, counted, short
+from osbench.coordinator.report.model.workload_parts import Outputs
 
 #: Rows of a table, points of a series and characters of a text that are shown.
 ROWS = 200
@@ -42,15 +43,13 @@ class OutputView:
     page: str = ""
 
 
-def output_views(
-    anchor: str, outputs: Mapping[str, Any], first: Mapping[str, Any]
-) -> list[OutputView]:
+def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> list[OutputView]:
     """The additive charts of a workload, and complete ones with their data in `first`, by title."""
     views = [
         _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
-        for number, chart in enumerate(outputs.get("additive") or ())
+        for number, chart in enumerate(outputs.additive)
     ]
-    for number, chart in enumerate(outputs.get("complete") or ()):
+    for number, chart in enumerate(outputs.complete):
         iteration = chart.get("first_iteration")
         data = first.get(str(chart.get("title")))
         said = f"of iteration {iteration}; {chart.get('iterations')} had one"

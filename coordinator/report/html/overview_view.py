@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from osbench.common.outcomes import STATES
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.report.html.criterion_rows import succeeded_text
+from osbench.coordinator.report.html.criterion_rows import CriterionRow
 from osbench.coordinator.report.html.inline_graphics import stacked
+from osbench.coordinator.report.html.key_figures import Figure, key_figures
 from osbench.coordinator.report.html.page_numbers import (
-    DASH,
-    NARROW,
     counted,
     limit_text,
     short,
     spaced,
-    time_markup,
     time_text,
     whole,
-    with_unit,
 )
 from osbench.coordinator.report.html.workload_view import WorkloadView
-from osbench.coordinator.report.run_facts import CRASHED, FINISHED, RUNNING, RunFacts
+from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
+from osbench.coordinator.report.page_facts import PageFacts
+from osbench.coordinator.report.severity import MANY, has_held, severity
+from osbench.coordinator.results.totals import Bound
 
 _REASONS = 4
 _NOT_OK = STATES[1:]
@@ -57,19 +57,6 @@ class Reason:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A key figure: a number, and what was asked of it."""
-
-    head: str
-    number: Markup
-    note: str
-    #: Said before the note in bold, with the colour of the figure.
-    strong: str = ""
-    #: bad, care or "".
-    look: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
 class AccountingView:
     """Every planned iteration in one state."""
 
@@ -83,29 +70,54 @@ class AccountingView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FigureRow:
+    """The key figures of a workload."""
+
+    view: WorkloadView
+    figures: list[Figure]
+
+
+@dataclass(frozen=True, kw_only=True)
 class OverviewView:
     """The first screen."""
 
     verdict: VerdictWords
     reasons: list[Reason]
-    figures: list[list[Figure]]
+    #: The worst workload first; of many those that held stand in `held`.
+    rows: list[FigureRow]
+    held: list[FigureRow]
     accounting: AccountingView
 
+    @property
+    def heads(self) -> list[str]:
+        """What the key figures are."""
+        return [one.head for one in [*self.rows, *self.held][0].figures]
 
-def overview_of(facts: RunFacts, views: Sequence[WorkloadView]) -> OverviewView:
+    @property
+    def is_long(self) -> bool:
+        """There are so many workloads that each has one line."""
+        return len(self.rows) + len(self.held) > MANY
+
+
+def overview_of(facts: PageFacts, views: Sequence[WorkloadView]) -> OverviewView:
     """The first screen of a run."""
+    ordered = sorted(views, key=lambda view: severity(view.report))
+    running = facts.state == RUNNING
+    rows = [FigureRow(view=view, figures=key_figures(view, running=running)) for view in ordered]
+    is_many = len(rows) > MANY
     return OverviewView(
         verdict=_verdict(facts, views),
         reasons=_reasons(facts, views),
-        figures=[_figures(view, running=facts.state == RUNNING) for view in views],
+        rows=[row for row in rows if not (is_many and has_held(row.view.report))],
+        held=[row for row in rows if is_many and has_held(row.view.report)],
         accounting=_accounting(views),
     )
 
 
-def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> VerdictWords:
+def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
     failed = [(view, row) for view in views for row in view.failed_criteria]
     total = sum(len(view.criteria) for view in views)
-    code = facts.summary.get("exit_code")
+    code = facts.report.exit_code
     if facts.state == RUNNING:
         return _running(len(failed), total)
     if code == 2:
@@ -115,11 +127,11 @@ def _verdict(facts: RunFacts, views: Sequence[WorkloadView]) -> VerdictWords:
         return _not_finished(facts)
     if failed:
         return _not_met(failed, total, len(views))
-    return _met(total, code, sum(view.facts.count("dropped") for view in views))
+    return _met(total, code, _sum(views, "dropped"))
 
 
-def _not_finished(facts: RunFacts) -> VerdictWords:
-    code = facts.summary.get("exit_code")
+def _not_finished(facts: PageFacts) -> VerdictWords:
+    code = facts.report.exit_code
     said = "Not every planned iteration was carried out."
     if code == 130:
         said = "The run was interrupted."
@@ -146,9 +158,10 @@ def _met(total: int, code: Any, dropped: int) -> VerdictWords:
 
 def _running(failed: int, total: int) -> VerdictWords:
     if failed:
-        strong = f"{failed} of {total} criteria fail so far."
+        strong = f"{failed} of {counted(total, 'criterion', 'criteria')} not met so far."
         return VerdictWords(look="", sign="✕", word="Running.", strong=strong)
-    rest = f"All {total} criteria hold so far." if total else ""
+    rest = f"All {total} criteria hold so far." if total > 1 else ""
+    rest = "The one criterion holds so far." if total == 1 else rest
     return VerdictWords(look="ok", sign="▸", word="Running.", rest=rest)
 
 
@@ -158,7 +171,7 @@ def _not_met(
     titles = list(dict.fromkeys(view.facts.title for view, _ in failed))
     named = " and ".join(titles[:3]) + (" and others" if len(titles) > 3 else "")
     where = f", in {named}" if workloads > 1 else ""
-    rows = [f"{row.criterion} {row.found} ({row.asked})" for _, row in failed[:_REASONS]]
+    rows = [_words(row) for _, row in failed[:_REASONS]]
     more = f"; and {len(failed) - _REASONS} more" if len(failed) > _REASONS else ""
     return VerdictWords(
         look="",
@@ -169,30 +182,36 @@ def _not_met(
     )
 
 
-def _notes(facts: RunFacts, most: int) -> str:
-    notes = facts.summary.get("notes") or ()
-    return " ".join(spaced(mask_url(str(note))) for note in notes[:most])
+def _words(row: CriterionRow) -> str:
+    if not row.asked:
+        return f"{row.criterion}: {row.found}"
+    return f"{row.criterion} {row.found} ({row.asked})"
 
 
-def _reasons(facts: RunFacts, views: Sequence[WorkloadView]) -> list[Reason]:
-    code = facts.summary.get("exit_code")
+def _notes(facts: PageFacts, most: int) -> str:
+    return " ".join(spaced(mask_url(note)) for note in facts.report.notes[:most])
+
+
+def _reasons(facts: PageFacts, views: Sequence[WorkloadView]) -> list[Reason]:
+    code = facts.report.exit_code
     found = [_spoilt(view) for view in views if view.late_starts]
-    found += [_bound(view, bound) for view in views for bound in view.facts.bounds]
-    if code == 5 or (code == 4 and not any(view.facts.bounds for view in views)):
-        notes = [spaced(mask_url(str(note))) for note in facts.summary.get("notes") or ()]
-        found += [Reason(look="warn", strong="", rest=note) for note in notes[:2]]
+    found += [_bound(view, bound) for view in views for bound in view.report.bounds]
+    if code == 5 or (code == 4 and not any(view.report.bounds for view in views)):
+        notes = [spaced(mask_url(note)) for note in facts.report.notes[:2]]
+        found += [Reason(look="warn", strong="", rest=note) for note in notes]
     failed = any(view.failed_criteria for view in views)
-    if failed or facts.state == FINISHED:
+    # many that held have one sentence
+    if (failed or facts.state == FINISHED) and len(views) <= MANY:
         found += [_held(view) for view in views if view.criteria and not view.failed_criteria]
-    lost = sum(view.facts.count("lost") for view in views)
-    left = sum(view.facts.count("not_started") for view in views)
+    lost = _sum(views, "lost")
+    left = _sum(views, "not_started")
     end = [_missing(lost, left, code)] if (lost or left) and facts.state != RUNNING else []
     return [*found[: _REASONS - len(end)], *end]
 
 
-def _bound(view: WorkloadView, bound: Mapping[str, Any]) -> Reason:
-    said = spaced(mask_url(str(bound["sentence"])))
-    look = "err" if bound["fault"] == "generator" else "warn"
+def _bound(view: WorkloadView, bound: Bound) -> Reason:
+    said = spaced(mask_url(bound.sentence))
+    look = "err" if bound.fault == "generator" else "warn"
     return Reason(look=look, strong="", rest=f"{view.facts.title}: {said}.")
 
 
@@ -200,7 +219,7 @@ def _spoilt(view: WorkloadView) -> Reason:
     facts = view.facts
     clean = facts.timeline.get("without_spoilt")
     starts = f"{counted(view.late_starts, 'start')} {'was' if view.late_starts == 1 else 'were'}"
-    who = "The generator spoilt" if facts.is_generators else "Arrivals waited for users for"
+    who = "The generator spoilt" if view.report.is_generators else "Arrivals waited for users for"
     rest = f"{starts} more than {time_text(facts.lag_limit_s, 1)} late."
     if clean:
         rest += (
@@ -216,7 +235,7 @@ def _spoilt(view: WorkloadView) -> Reason:
 
 
 def _held(view: WorkloadView) -> Reason:
-    rows = [f"{row.criterion} {row.found} ({row.asked})" for row in view.criteria[:4]]
+    rows = [_words(row) for row in view.criteria[:4]]
     every = f"all {len(view.criteria)}" if len(view.criteria) > 1 else "its one criterion"
     more = f", and {len(view.criteria) - 4} more" if len(view.criteria) > 4 else ""
     return Reason(
@@ -235,90 +254,16 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
     return Reason(look="err", strong="", rest=" and ".join(parts) + end)
 
 
-def _figures(view: WorkloadView, *, running: bool) -> list[Figure]:
-    facts = view.facts
-    times = facts.main_times
-    return [
-        _load_figure(view),
-        _succeeded(view, running=running),
-        _time_figure("Median", times.get("p50"), f"{facts.kind} time"),
-        _limited(view, "p95"),
-        _limited(view, "p99"),
-        _lag_figure(view),
-    ]
-
-
-def _time_figure(head: str, seconds: float | None, note: str) -> Figure:
-    return Figure(head=head, number=time_markup(seconds), note=note)
-
-
-def _load_figure(view: WorkloadView) -> Figure:
-    offered = view.facts.offered
-    if view.facts.is_open:
-        started = offered.get("rate_offered")
-        number = with_unit(short(started), "/s") if started is not None else escape(DASH)
-        planned = offered.get("rate_planned")
-        asked = "too few arrivals for a rate"
-        if planned is not None:
-            asked = f"of {short(planned)}{NARROW}/s asked"
-        return Figure(head="Load offered", number=number, note=asked)
-    users, held = offered.get("concurrency"), offered.get("concurrency_held")
-    if users is None:
-        return Figure(head="Load offered", number=escape(DASH), note="")
-    busy = users * held if held is not None else None
-    number = with_unit(short(busy), "users") if busy is not None else escape(DASH)
-    return Figure(head="Load offered", number=number, note=f"of {whole(users)} asked")
-
-
-def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
-    facts = view.facts
-    text = succeeded_text(facts, running=running)
-    number = with_unit(text, "%") if text != DASH else escape(DASH)
-    said = f"{whole(facts.bad)} of {whole(facts.ran)} failed"
-    row = view.criterion("failure_rate")
-    if facts.missing and not running:
-        planned, ok = whole(facts.count("planned")), row is None or row.ok
-        strong = f"{'!' if ok else '✕'} {whole(facts.missing)} of {planned} did not run"
-        look = "care" if ok else "bad"
-        return Figure(head="Succeeded", number=number, note=said, strong=strong, look=look)
-    if row is not None and not row.ok:
-        return Figure(head="Succeeded", number=number, note="", strong=f"✕ {said}", look="bad")
-    return Figure(head="Succeeded", number=number, note=f"✓ {said}" if row else said)
-
-
-def _limited(view: WorkloadView, key: str) -> Figure:
-    number = time_markup(view.facts.main_times.get(key))
-    row = view.criterion(key)
-    if row is None:
-        return Figure(head=key, number=number, note="no limit asked")
-    if not row.ok:
-        return Figure(head=key, number=number, note="", strong=f"✕ {row.asked}", look="bad")
-    if row.close:
-        note = row.asked.replace("at most ", "its ")
-        return Figure(head=key, number=number, note=note, strong="! close to", look="care")
-    return Figure(head=key, number=number, note=f"✓ {row.asked}")
-
-
-def _lag_figure(view: WorkloadView) -> Figure:
-    facts = view.facts
-    lag = facts.start_lag.get("p99")
-    number = time_markup(lag, 2)
-    row = view.criterion("start_lag")
-    head = "p99 start lag"
-    if row is not None and not row.ok:
-        return Figure(head=head, number=number, note="", strong="✕ generator was late", look="bad")
-    if lag is None:
-        return Figure(head=head, number=number, note="")
-    if lag > facts.lag_limit_s and not facts.is_generators:
-        return Figure(head=head, number=number, note="", strong="! all users busy", look="care")
-    if lag > facts.lag_limit_s:
-        return Figure(head=head, number=number, note="", strong="! generator was late", look="care")
-    return Figure(head=head, number=number, note="✓ generator kept up")
+def _sum(views: Sequence[WorkloadView], state: str) -> int:
+    """Iterations of all workloads in a state."""
+    sums = [view.report.accounting for view in views]
+    return sum(one.state(state) for one in sums)
 
 
 def _accounting(views: Sequence[WorkloadView]) -> AccountingView:
-    counts = {state: sum(view.facts.count(state) for view in views) for state in STATES}
-    planned = sum(view.facts.count("planned") for view in views)
+    counts = {state: _sum(views, state) for state in STATES}
+    sums = [view.report.accounting for view in views]
+    planned = sum(one.planned for one in sums)
     bad = sum(counts[state] for state in _NOT_OK)
     known = counts["ok"] + bad
     return AccountingView(

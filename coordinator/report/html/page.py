@@ -13,33 +13,25 @@ from markupsafe import Markup
 
 from osbench.common.escaping import escaped_in_json, on_page
 from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.report.action_order import SHOWN
 from osbench.coordinator.report.html import page_assets, page_numbers
-from osbench.coordinator.report.html.iteration_table import (
-    IterationTable,
-    all_rows,
-    is_complete,
-    some_rows,
-    table_of,
-    traced_numbers,
-)
+from osbench.coordinator.report.html.failure_lines import failures_of
+from osbench.coordinator.report.html.iteration_table import IterationTable, table_of
 from osbench.coordinator.report.html.latency_series import heat_table
-from osbench.coordinator.report.html.output_data import first_outputs
 from osbench.coordinator.report.html.overview_view import OverviewView, overview_of
 from osbench.coordinator.report.html.page_assets import PageFrame
 from osbench.coordinator.report.html.run_details import RunHead, run_details, run_head
 from osbench.coordinator.report.html.time_charts import payload
 from osbench.coordinator.report.html.trace_views import (
     TraceSection,
-    WhyLine,
+    WhyView,
     trace_section,
-    why_lines,
+    why_of,
 )
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts, workloads_of
-from osbench.coordinator.report.html.workload_view import SHOWN, WorkloadView, view_of
-from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.report.html.workload_view import ACTIONS, WorkloadView, view_of
+from osbench.coordinator.report.page_facts import PageFacts
 
-#: Workloads whose key figures stand on the first screen.
-_FIGURE_ROWS = 12
 _PERCENTILES = (
     ("p50", "p50"),
     ("p90", "p90"),
@@ -52,17 +44,12 @@ _PERCENTILES = (
 _LIVE_PARTS = {"lede": "lede.j2", "marks": "marks.j2", "times": "times.j2", "tables": "tables.j2"}
 
 
-def render_report(facts: RunFacts) -> str:
-    """The report of a run as one HTML file. The same run gives the same bytes."""
-    return render_page(facts)
+def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
+    """The page of a run as one HTML file; in a `frame` it is a page of a server.
 
-
-def render_page(facts: RunFacts, live: bool = False, frame: PageFrame | None = None) -> str:
-    """The page of a run; in a `frame` it is a page of a server.
-
-    The live one has no traces, and is fed by `osbench.update`.
+    The same facts give the same bytes. The live page is fed by `osbench.update`.
     """
-    page = _Page.of(facts, live=live)
+    page, live = _Page.of(facts), facts.live
     data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
     if not live:
         data["table"] = page.table.columns if page.table else None
@@ -86,11 +73,11 @@ def render_page(facts: RunFacts, live: bool = False, frame: PageFrame | None = N
     )
 
 
-def live_parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
+def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
     """What changes on the live page: the inside of its element `overview`, and for each workload
     the numbers of its charts with the other parts of its section as HTML.
     """
-    page = _Page.of(facts, live=True)
+    page = _Page.of(facts)
     context = page.context()
     charts = []
     for view, numbers in zip(page.views, page.payloads, strict=True):
@@ -112,32 +99,32 @@ class _Page:
     views: Sequence[WorkloadView]
     overview: OverviewView
     traces: TraceSection | None
-    why: Sequence[WhyLine]
+    why: WhyView
     payloads: list[dict[str, Any]]
     table: IterationTable | None
 
     @classmethod
-    def of(cls, facts: RunFacts, *, live: bool) -> _Page:
+    def of(cls, facts: PageFacts) -> _Page:
         """The views of a run."""
-        workloads = workloads_of(facts)
-        first = {} if live else first_outputs(facts, workloads)
+        workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
-        traces = None if live else trace_section(facts, workloads)
+        traces = None if facts.live else trace_section(facts.traces, workloads)
         groups = traces.groups if traces else []
         examples = {group.number: group.examples() for group in groups}
+        has_run = any(one.report.ran for one in workloads)
         return cls(
-            live=live,
+            live=facts.live,
             head=run_head(facts),
             workloads=workloads,
             views=views,
             overview=overview_of(facts, views),
             traces=traces,
-            why=why_lines(workloads, groups),
+            why=why_of(workloads, groups),
             payloads=[
                 payload(one.facts, one.charts, one.criteria, examples.get(one.facts.number, []))
                 for one in views
             ],
-            table=None if traces is None else _table(facts, workloads, traces),
+            table=table_of(facts, _shown(traces)) if traces and has_run else None,
         )
 
     @property
@@ -157,8 +144,9 @@ class _Page:
             "overview": self.overview,
             "traces": self.traces,
             "groups": groups,
+            "failures": failures_of(self.views, shown),
             "why": self.why,
-            "traced": 0 if self.live else sum(_traced(one) for one in self.workloads),
+            "traced": 0 if self.live else _traced(self.workloads),
             "waterfalls": len(shown),
             "shown_traces": shown,
             "examples": [
@@ -168,20 +156,9 @@ class _Page:
             "heat_tables": [] if self.live else [heat_table(one.charts.heat) for one in self.views],
             "table": self.table,
             "table_rows": SHOWN,
-            "figure_rows": _FIGURE_ROWS,
+            "most_rows": ACTIONS,
             "percentile_names": _PERCENTILES,
         }
-
-
-def _table(
-    facts: RunFacts, workloads: Sequence[WorkloadFacts], traces: TraceSection
-) -> IterationTable:
-    complete = is_complete(workloads)
-    if complete:
-        rows = list(all_rows(facts, workloads))
-    else:
-        rows = list(some_rows(facts, workloads, traced_numbers(workloads, traces.kept)))
-    return table_of(workloads, rows, _shown(traces), complete=complete)
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:
@@ -190,8 +167,9 @@ def _shown(traces: TraceSection | None) -> dict[str, str]:
     return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
 
 
-def _traced(workload: WorkloadFacts) -> int:
-    return int(workload.tracing.get("traced") or 0)
+def _traced(workloads: Sequence[WorkloadFacts]) -> int:
+    found = [one.report.tracing for one in workloads]
+    return sum(one.traced for one in found)
 
 
 def _embedded(document: Mapping[str, Any]) -> Markup:

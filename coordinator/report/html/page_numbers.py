@@ -106,7 +106,7 @@ def size_text(number: int) -> str:
 def spaced(text: str) -> str:
     """A sentence of the program with narrow spaces before its units: 276ms is 276 ms."""
     text = _PROGRAM_UNITS.sub(lambda found: f"{found[1]}{NARROW}{_unit(found[2])}", text)
-    return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ")
+    return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ").replace(" <= ", " ≤ ")
 
 
 def counted(number: int, one: str, many: str = "") -> str:

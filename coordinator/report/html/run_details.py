@@ -15,7 +15,7 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.formatting import instant
 from osbench.coordinator.report.html.page_numbers import DASH, percent_text
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
-from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.report.page_facts import PageFacts
 
 _TEXT = 100_000
 _NOTES = 100
@@ -46,33 +46,33 @@ class RunDetails:
     sums: list[tuple[str, list[int]]]
 
 
-def run_head(facts: RunFacts) -> RunHead:
+def run_head(facts: PageFacts) -> RunHead:
     """What stands above the verdict."""
-    summary, manifest = facts.summary, facts.manifest
-    code = summary.get("exit_code")
+    report, manifest = facts.report, facts.manifest
+    code = report.exit_code
     return RunHead(
-        run_id=str(summary.get("run_id") or facts.run_id),
-        title=mask_url(str(summary.get("task") or "")) or "Run",
+        run_id=report.run_id or facts.run_id,
+        title=mask_url(report.task) or "Run",
         state=facts.state,
         when=_when(facts),
         deployment=str(manifest.get("deployment") or ""),
-        tags=[str(tag) for tag in summary.get("tags") or ()],
-        exit_code=code if isinstance(code, int) and facts.state != "running" else None,
+        tags=list(report.tags),
+        exit_code=code if facts.state != "running" else None,
         osbench=str(manifest.get("osbench") or ""),
     )
 
 
-def run_details(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> RunDetails:
+def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDetails:
     """Task, versions, notes and sums."""
-    manifest, summary = facts.manifest, facts.summary
+    manifest, report = facts.manifest, facts.report
     head = run_head(facts)
     pairs = [
         ("run", head.run_id),
         ("started", _started(facts)),
-        ("finished", str(summary.get("finished_at") or "") if facts.state == "finished" else ""),
-        ("exit code", _exit_words(head.exit_code, str(summary.get("exit_meaning") or ""))),
+        ("finished", (report.finished_at or "") if facts.state == "finished" else ""),
+        ("exit code", _exit_words(head.exit_code, report.exit_meaning)),
         ("state", "" if facts.state == "finished" else facts.state),
-        ("description", mask_url(str(summary.get("description") or ""))),
+        ("description", mask_url(report.description)),
         ("tags", ", ".join(head.tags)),
         # where it lay is nobody's business whom the page is sent to
         ("task file", Path(str(manifest.get("source") or "")).name),
@@ -82,15 +82,16 @@ def run_details(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> RunDetai
     ]
     pairs.append(("traced", ", ".join(_sample_rates(workloads))))
     names = ("planned", *STATES, "reruns")
+    sums = [one.report.accounting for one in workloads]
     return RunDetails(
         task=_task(manifest)[:_TEXT],
         task_note="As the run read it; secrets are hidden.",
         facts=[(name, value) for name, value in pairs if value],
-        notes=[mask_url(str(note)) for note in (summary.get("notes") or ())[:_NOTES]],
+        notes=list(map(mask_url, report.notes[:_NOTES])),
         sums=[
             (
                 "run again" if name == "reruns" else name.replace("_", " "),
-                [one.count(name) for one in workloads],
+                [one.state(name) for one in sums],
             )
             for name in names
         ],
@@ -112,20 +113,17 @@ def _task(manifest: Any) -> str:
 
 def _versions(workloads: Sequence[WorkloadFacts]) -> list[str]:
     found = {
-        str(worker["version"])
+        worker.version
         for workload in workloads
-        for worker in workload.summary.get("workers") or ()
-        if worker.get("version")
+        for worker in workload.report.workers
+        if worker.version
     }
     return [f"osbench {version}" for version in sorted(found)]
 
 
 def _sample_rates(workloads: Sequence[WorkloadFacts]) -> list[str]:
-    return [
-        f"{percent_text(float(one.tracing['sample_rate']))} of {one.title}"
-        for one in workloads
-        if one.tracing.get("traced") and one.tracing.get("sample_rate") is not None
-    ]
+    tracing = [(one.title, one.report.tracing) for one in workloads]
+    return [f"{percent_text(one.sample_rate)} of {title}" for title, one in tracing if one.traced]
 
 
 def _exit_words(code: int | None, meaning: str) -> str:
@@ -134,9 +132,9 @@ def _exit_words(code: int | None, meaning: str) -> str:
     return f"{code}: {meaning}" if meaning else str(code)
 
 
-def _when(facts: RunFacts) -> str:
+def _when(facts: PageFacts) -> str:
     begun = _started(facts)
-    ended = str(facts.summary.get("finished_at") or "") if facts.state == "finished" else ""
+    ended = (facts.report.finished_at or "") if facts.state == "finished" else ""
     if not begun:
         return ""
     said = f"{begun[:10]} {begun[11:19]}"
@@ -146,9 +144,9 @@ def _when(facts: RunFacts) -> str:
     return f"{said} UTC"
 
 
-def _started(facts: RunFacts) -> str:
+def _started(facts: PageFacts) -> str:
     """When the run started, ISO 8601; "" where that is not known."""
-    if facts.summary.get("started_at"):
-        return str(facts.summary["started_at"])
+    if facts.report.started_at:
+        return facts.report.started_at
     seconds = facts.manifest.get("started_at")
     return instant(seconds) if isinstance(seconds, int | float) else ""

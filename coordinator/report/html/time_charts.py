@@ -17,6 +17,8 @@ from osbench.coordinator.report.html.latency_series import (
     heat,
 )
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.report.model.json_codec import to_json
+from osbench.coordinator.report.model.time_figures import TimeFigures
 
 #: Points of failed iterations in a chart.
 FAILED_POINTS = 2000
@@ -59,16 +61,17 @@ class ChartData:
 def charts_of(workload: WorkloadFacts) -> ChartData:
     """The charts of a workload."""
     end_s = _end_s(workload)
-    other = workload.service if workload.is_open else workload.response
-    kind = "service" if workload.is_open else "response"
+    report = workload.report
+    other = workload.service if report.is_open else workload.response
+    kind = "service" if report.is_open else "response"
     return ChartData(
         end_s=end_s,
         load=_load(workload.timeline.get("load") or {}, end_s),
         asked=_asked(workload, end_s),
         bands=bands(workload.main_matrix, end_s),
         heat=heat(workload.main_matrix),
-        curve=curve(workload.main_matrix, workload.main_times["max"]),
-        other_curve=curve(other, workload.times(kind)["max"]),
+        curve=curve(workload.main_matrix, report.main_times.max),
+        other_curve=curve(other, report.times(kind).max),
     )
 
 
@@ -82,8 +85,8 @@ def payload(
     failed = workload.list_of("failed")[:FAILED_POINTS]
     return {
         "end": data.end_s,
-        "open": workload.is_open,
-        "kind": workload.kind,
+        "open": workload.report.is_open,
+        "kind": workload.report.kind,
         "load": {
             "width": round(data.load.width_s, 6),
             "started": data.load.started,
@@ -115,7 +118,7 @@ def payload(
             for mark in workload.list_of("marks")
         ],
         "spoilt": [[round(one[0], 3), round(one[1], 3)] for one in workload.list_of("spoilt")],
-        "late": "generator late" if workload.is_generators else "users busy",
+        "late": "generator late" if workload.report.is_generators else "users busy",
         "limits": [
             {"percent": row.percent, "ms": round(1e3 * row.limit_s, 6)}
             for row in criteria
@@ -123,21 +126,21 @@ def payload(
         ],
         "curve": data.curve,
         "otherCurve": data.other_curve,
-        "intervals": _intervals(workload.main_times),
-        "staircase": workload.summary.get("staircase"),
+        "intervals": _intervals(workload.report.main_times),
+        "staircase": to_json(workload.report.staircase),
         "lagLimit": 1e3 * workload.lag_limit_s,
     }
 
 
-def _intervals(times: Mapping[str, Any]) -> list[list[Any]]:
+def _intervals(times: TimeFigures) -> list[list[Any]]:
     found = []
     for key, share in _CURVE_KEYS:
-        value, interval = times.get(key), (times.get("ci") or {}).get(key)
-        if value is not None and times["count"] * (1 - share) >= _BEYOND:
+        value, interval = times.percentile(key), times.ci.get(key)
+        if value is not None and times.count * (1 - share) >= _BEYOND:
             bounds = None
             # without upper bound there is no bar to shade
             if interval and interval[1] is not None:
-                bounds = [round(1e3 * bound, 4) for bound in interval]
+                bounds = [round(1e3 * (bound or 0.0), 4) for bound in interval]
             found.append([share, bounds, round(1e3 * value, 4)])
     return found
 
@@ -153,7 +156,7 @@ def _asked(workload: WorkloadFacts, end_s: float) -> list[list[float]]:
         [round(float(at), 3), round(float(value), 4)] for at, value in workload.list_of("asked")
     ]
     # one point is a rate that does not change
-    if points and points[-1][0] < end_s and (len(points) == 1 or not workload.is_open):
+    if points and points[-1][0] < end_s and (len(points) == 1 or not workload.report.is_open):
         points.append([end_s, points[-1][1]])
     return points
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,24 +12,27 @@ from markupsafe import Markup
 
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, rect, share_bar
-from osbench.coordinator.report.html.page_numbers import spaced, time_text
+from osbench.coordinator.report.html.page_numbers import spaced, time_text, whole
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
-from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.report.severity import severity
 from osbench.coordinator.traces.analysis.bands import Band
 from osbench.coordinator.traces.analysis.ranking import Ranked
 from osbench.coordinator.traces.analysis.slow_causes import Cause
-from osbench.coordinator.traces.output.report_traces import (
-    TracePick,
-    WorkloadTraces,
-    report_traces,
+from osbench.coordinator.traces.output.report_traces import TracePick, WorkloadTraces
+from osbench.coordinator.traces.output.waterfalls import (
+    Waterfall,
+    WaterfallFold,
+    WaterfallRow,
+    WaterfallSegment,
 )
-from osbench.coordinator.traces.output.waterfalls import Waterfall, WaterfallRow
 
 #: Waterfalls of a page, and spans of one.
 WATERFALLS = 60
 SPANS = 200
 _CAUSES = 5
 _BANDS = 1
+#: Workloads whose slow iterations are explained on the first screen.
+_WHY = 5
 #: Spans with so much of the critical path have a bold name.
 _HEAVY = 0.1
 _LOOKS = {
@@ -58,6 +62,17 @@ class SpanLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpanGroup:
+    """Rows of a waterfall that stand together: one, or those of a fold."""
+
+    spans: list[SpanLine]
+    #: The line in place of repeated spans; None of a row by itself.
+    fold: SpanLine | None = None
+    #: Spans of the fold that are left out.
+    hidden: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class WaterfallView:
     """An example of a workload. Times are seconds."""
 
@@ -75,8 +90,8 @@ class WaterfallView:
     paused_s: float
     cause: str
     axis: Markup
-    spans: list[SpanLine]
-    #: Spans that are left out.
+    groups: list[SpanGroup]
+    #: Spans that are left out, beside those of folds.
     more: int
 
 
@@ -141,12 +156,19 @@ class WhyLine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WhyView:
+    """What the first screen says of slow iterations, the worst workload first."""
+
+    lines: list[WhyLine]
+    #: Workloads that are left out.
+    more: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class TraceSection:
     """All that the page says of traces."""
 
     groups: list[TraceGroup]
-    #: Iterations with kept traces by workload, those with a waterfall first.
-    kept: Mapping[int, Sequence[int]]
     ranking: list[RankingRow]
     pauses: int
     paused_s: float
@@ -154,9 +176,10 @@ class TraceSection:
     has_arguments: bool
 
 
-def trace_section(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> TraceSection:
+def trace_section(
+    found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts]
+) -> TraceSection:
     """The traces of a run."""
-    found = report_traces(facts.directory, facts.summary) if workloads else []
     names = _Names()
     share = _shares([len(one.picks) for one in found])
     groups = [
@@ -167,10 +190,6 @@ def trace_section(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> TraceS
     first = found[0] if found else None
     return TraceSection(
         groups=groups,
-        kept={
-            one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
-            for one in found
-        },
         ranking=_ranking(ranked),
         pauses=first.pauses if first else 0,
         paused_s=first.paused_s if first else 0.0,
@@ -179,20 +198,16 @@ def trace_section(facts: RunFacts, workloads: Sequence[WorkloadFacts]) -> TraceS
     )
 
 
-def why_lines(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> list[WhyLine]:
-    """The sentences of the first screen; one for all where all have the same reason for none."""
-    reasons = {group.reason for group in groups}
-    if groups and len(reasons) == 1 and groups[0].reason:
-        return [WhyLine(title="", text=f"No traces: {groups[0].reason}. See traces in the docs.")]
+def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> WhyView:
+    """The answers of the first screen; why there is none stands with the traces."""
     lines = []
-    for group in groups:
-        text = group.sentence or (f"No traces: {group.reason}." if group.reason else "")
-        if text:
+    for group in sorted(groups, key=lambda one: severity(workloads[one.number].report)):
+        if group.sentence:
             shown = next((fall for fall in group.waterfalls if fall.kind == "p99"), None)
             shown = shown or next(iter(group.waterfalls), None)
             title = workloads[group.number].title
-            lines.append(WhyLine(title=title, text=text, trace=shown.id if shown else ""))
-    return lines
+            lines.append(WhyLine(title=title, text=group.sentence, trace=shown.id if shown else ""))
+    return WhyView(lines=lines[:_WHY], more=len(lines[_WHY:]))
 
 
 class _Names:
@@ -274,6 +289,8 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
     ticks = nice_ticks(total)
     grid = Markup("").join(rect(100 * tick / total, 0.08, "grid") for tick in ticks)
     rows = [*fall.rows, *fall.left_out]
+    # hidden ones of a fold are told with it
+    told = sum(fall.folds[at].hidden for at in {row.fold for row in rows[:SPANS]} - {-1})
     return WaterfallView(
         id=short,
         trace_id=pick.trace_id,
@@ -281,33 +298,72 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
         kind=pick.kind,
         iteration=pick.iteration,
         due_s=pick.due_s,
-        latency_s=pick.response_s if workload.is_open else pick.service_s,
+        latency_s=pick.response_s if workload.report.is_open else pick.service_s,
         lag_s=pick.lag_s,
         trace_s=fall.duration_s,
         paused_s=fall.paused_s,
         cause=spaced(mask_url(pick.cause)),
         axis=_axis(ticks, total),
-        spans=[_span(row, fall, total, grid) for row in rows[:SPANS]],
-        more=max(0, len(rows) - SPANS) + fall.hidden,
+        groups=_span_groups(rows[:SPANS], fall, total, grid),
+        more=max(0, len(rows) - SPANS) + fall.hidden - told,
     )
 
 
-def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> SpanLine:
+def _span_groups(
+    rows: Sequence[WaterfallRow], fall: Waterfall, total: float, grid: Markup
+) -> list[SpanGroup]:
+    groups = []
+    for number, some in itertools.groupby(rows, key=lambda row: row.fold):
+        lines = [_span(row, fall, total, grid) for row in some]
+        if number < 0:
+            groups += [SpanGroup(spans=[line]) for line in lines]
+        else:
+            fold = fall.folds[number]
+            line = _fold_line(fold, fall, total, grid)
+            groups.append(SpanGroup(spans=lines, fold=line, hidden=fold.hidden))
+    return groups
+
+
+def _fold_line(fold: WaterfallFold, fall: Waterfall, total: float, grid: Markup) -> SpanLine:
+    failed = f"{whole(fold.failed)} failed" if fold.failed else ""
+    each = time_text(fold.duration_s / fold.count)
+    is_pause = any(one.kind == "pause" for one in fold.segments)
+    return SpanLine(
+        depth=fold.depth,
+        name=f"{fold.name} \u00d7 {whole(fold.count)}",
+        detail=", ".join(part for part in (f"{each} each on average", failed) if part),
+        where="",
+        bar=_segments_bar(fold.segments, total, grid, is_failed=False),
+        duration_s=fold.duration_s,
+        critical_s=fold.critical_s,
+        error=failed,
+        is_heavy=fold.critical_s >= _HEAVY * max(fall.duration_s, 1e-9) and not is_pause,
+        fields=[],
+    )
+
+
+def _segments_bar(
+    segments: Sequence[WaterfallSegment], total: float, grid: Markup, *, is_failed: bool
+) -> Markup:
     parts = []
-    for segment in row.segments:
+    for segment in segments:
         look, top, height = _LOOKS[segment.kind]
-        if segment.kind == "path" and row.error:
+        if segment.kind == "path" and is_failed:
             look = "bad"
         left = 100 * max(segment.from_s, 0) / total
         width = 100 * (segment.to_s - max(segment.from_s, 0)) / total
         parts.append(rect(left, min(width, 100 - left), look, top, height))
+    return graphic("tl", [grid, *parts])
+
+
+def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> SpanLine:
     service = "/".join(part for part in (row.project, row.service) if part)
     return SpanLine(
         depth=row.depth,
         name=row.name,
         detail=mask_url(row.detail),
         where=" on ".join(part for part in (service, row.host) if part),
-        bar=graphic("tl", [grid, *parts]),
+        bar=_segments_bar(row.segments, total, grid, is_failed=bool(row.error)),
         duration_s=row.duration_s,
         critical_s=row.critical_s,
         error=row.error,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, percentile_of
 
 Ints = NDArray[np.int64]
@@ -22,6 +23,8 @@ _ENOUGH = 100
 _APART = 0.15
 #: Points of a line of CPU usage.
 _CPU_POINTS = 60
+#: A worker that only the timeline has.
+_UNKNOWN = WorkerFigures()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,20 +68,18 @@ class WorkerRow:
 
 def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
     """The workers of a workload by name; those that had nothing to do and are well left out."""
-    described = {
-        str(one.get("incarnation", "")): one for one in workload.summary.get("workers") or ()
-    }
+    described = {one.incarnation: one for one in workload.report.workers}
     measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
     cpu: Mapping[str, Any] = workload.timeline.get("cpu") or {}
     service = {name: _Counts.of(one.get("service")) for name, one in measured.items()}
     names = [*described, *(name for name in measured if name not in described)]
-    odd = _odd_ones({name: _host(name, described.get(name, {})) for name in names}, service)
-    ran = {name: _ran(described.get(name, {}), measured.get(name, {})) for name in names}
+    odd = _odd_ones({name: _host(name, described.get(name, _UNKNOWN)) for name in names}, service)
+    ran = {name: _ran(described.get(name, _UNKNOWN), measured.get(name, {})) for name in names}
     total = sum(ran.values()) or 1
     rows = []
     for name in names:
-        about, found = described.get(name, {}), measured.get(name, {})
-        if not ran[name] and not about.get("lost"):
+        about, found = described.get(name, _UNKNOWN), measured.get(name, {})
+        if not ran[name] and not about.lost:
             continue
         own = service.get(name, _Counts())
         others = _Counts.sum(one for other, one in service.items() if other != name)
@@ -99,7 +100,7 @@ def _cpu_over_time(points: Sequence[Sequence[float]]) -> list[tuple[float, float
 
 def _row(
     name: str,
-    about: Mapping[str, Any],
+    about: WorkerFigures,
     found: Mapping[str, Any],
     compared: tuple[_Counts, _Counts],
     ran: tuple[int, int],
@@ -108,10 +109,10 @@ def _row(
     lag = _Counts.of(found.get("lag"))
     host = _host(name, about)
     return WorkerRow(
-        label=plain(str(about.get("label") or host), 60),
+        label=plain(about.label or host, 60),
         host=plain(host, 60),
-        pid=str(about.get("pid", "")),
-        lost=bool(about.get("lost")),
+        pid="" if about.pid is None else str(about.pid),
+        lost=about.lost,
         iterations=ran[0],
         share=ran[0] / ran[1],
         failed=int(found.get("failed", 0)) + int(found.get("timed_out", 0)),
@@ -122,16 +123,16 @@ def _row(
         most_s=own.percentile(100),
         more_s=own.above(others),
         lag_s=lag.percentile(99),
-        cpu_mean=about.get("cpu_mean"),
-        cpu_max=about.get("cpu_max"),
-        offset_s=about.get("offset_s"),
-        uncertainty_s=about.get("uncertainty_s"),
+        cpu_mean=about.cpu_mean,
+        cpu_max=about.cpu_max,
+        offset_s=about.offset_s,
+        uncertainty_s=about.uncertainty_s,
     )
 
 
-def _host(name: str, about: Mapping[str, Any]) -> str:
+def _host(name: str, about: WorkerFigures) -> str:
     """The host of a worker; its own name if it is not known."""
-    return str(about.get("host") or name)
+    return about.host or name
 
 
 def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
@@ -166,10 +167,10 @@ def _clearly_above(own: _Counts, others: _Counts) -> float:
     return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
 
 
-def _ran(about: Mapping[str, Any], found: Mapping[str, Any]) -> int:
+def _ran(about: WorkerFigures, found: Mapping[str, Any]) -> int:
     if found:
         return sum(int(found.get(state, 0)) for state in ("ok", "failed", "timed_out"))
-    return int(about.get("iterations") or 0)
+    return about.iterations
 
 
 class _Counts:

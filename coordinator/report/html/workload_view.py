@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,15 +11,15 @@ from markupsafe import Markup
 
 from osbench.common.secrets.masking import mask, mask_text
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.report.action_order import by_time, naming_advice, spent_s
 from osbench.coordinator.report.findings.own_lateness import lateness_note
 from osbench.coordinator.report.html.criterion_rows import CriterionRow, criterion_rows
+from osbench.coordinator.report.html.error_rows import ErrorRow, error_rows
 from osbench.coordinator.report.html.inline_graphics import (
-    SPARK_BINS,
     LogScale,
     cpu_line,
     limit_bar,
     share_bar,
-    spark,
 )
 from osbench.coordinator.report.html.output_views import OutputView, output_views
 from osbench.coordinator.report.html.page_numbers import (
@@ -36,15 +35,23 @@ from osbench.coordinator.report.html.page_numbers import (
 from osbench.coordinator.report.html.time_charts import ChartData, charts_of
 from osbench.coordinator.report.html.worker_rows import WorkerRow, worker_rows
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
+from osbench.coordinator.report.model.workload_parts import ContextReport, HookResult, HookRun
+from osbench.coordinator.report.statements.search_statements import (
+    search_headline,
+    search_interval,
+)
+from osbench.coordinator.report.statements.statements import statements
+from osbench.coordinator.statistics.action_paths import NESTED
 
-#: Rows of a table that are shown at once; the others are a click away.
-SHOWN = 20
+#: Actions that are in the page; of more the JSON object has all.
+ACTIONS = 200
 #: p95 at its worst counts as a finding from this multiple of its usual value on.
 _BURST = 1.6
 #: Events of a Poisson process of which 95 of 100 loads see one at least (the rule of three).
 _SEEN = 3
 _TEXT = 20_000
-_FOLDERS = re.compile(r'File "/[^"\n]*?/(site-packages|osbench|python3\.\d+)/')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,28 +70,14 @@ class ActionRow:
 
     name: str
     depth: int
-    times: Mapping[str, Any]
+    #: Of calls that succeeded; if none did, of those that failed or timed out: `of` says which.
+    times: TimeFigures
+    of: str
+    calls: int
     failed: int
     #: Of the time of all actions that are not within another.
     share: float | None
     bar: Markup
-
-
-@dataclass(frozen=True, kw_only=True)
-class ErrorRow:
-    """A class of errors with an example."""
-
-    type: str
-    message: str
-    count: int
-    first_iteration: int | None
-    traceback: str
-    trace_id: str = ""
-    iteration: int | None = None
-    first_s: float | None = None
-    last_s: float | None = None
-    p50_s: float | None = None
-    spark: Markup | str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,15 +100,26 @@ class WorkloadView:
     load_words: str
     finding: str
     odd: WorkerRow | None
-    times: list[tuple[str, str, Mapping[str, Any]]]
+    times: list[tuple[str, str, TimeFigures]]
     criterion_bars: list[Markup]
     actions: list[ActionRow]
     action_axis: LogScale
+    #: Actions that are not among those.
+    more_actions: int
+    #: "" unless there are very many names.
+    naming_advice: str
     errors: list[ErrorRow]
     workers: list[Bar]
     contexts: list[StepRow]
     hooks: list[StepRow]
+    #: Labels and texts of what has no other place on the page; a label stands once.
+    further: list[tuple[str, str]]
     outputs: list[OutputView] = field(default_factory=list)
+
+    @property
+    def report(self) -> WorkloadReport:
+        """The workload's part of the report."""
+        return self.facts.report
 
     @property
     def failed_criteria(self) -> list[CriterionRow]:
@@ -130,21 +134,29 @@ class WorkloadView:
     @property
     def interval_note(self) -> str:
         """Why percentiles have no interval or no upper bound; "" if none of the times says it."""
-        notes = (times.get("ci_note") for _, _, times in self.times)
-        found = next((str(note) for note in notes if note), "")
+        found = next((times.ci_note for _, _, times in self.times if times.ci_note), "")
         return found[:1].upper() + found[1:]
 
     @property
     def lateness_note(self) -> str:
         """Which percentiles hold lateness of the generator; "" if none does."""
-        found = lateness_note(self.facts.summary) if self.facts.summary.get("latency") else ""
+        found = lateness_note(self.report)
         return found[:1].upper() + found[1:]
+
+    @property
+    def search_words(self) -> tuple[str, str]:
+        """What a search has found, and the interval of the capacity or ""; "" twice without one."""
+        if not self.report.search:
+            return "", ""
+        found = search_headline(self.report.search), search_interval(self.report.search)
+        headline, interval = (spaced(mask_text(text[:1].upper() + text[1:])) for text in found)
+        return headline, interval
 
     @property
     def seldom_s(self) -> float:
         """Seconds between events that one load in twenty misses all of; 0 without intervals."""
-        times = self.facts.main_times
-        return float(times.get("blocks", 0) * times.get("block_s", 0.0)) / _SEEN
+        times = self.report.main_times
+        return times.blocks * times.block_s / _SEEN
 
     @property
     def spoilt_s(self) -> float:
@@ -162,11 +174,8 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
     criteria = criterion_rows(facts)
     charts = charts_of(facts)
     workers = worker_rows(facts)
-    axis = LogScale(
-        value
-        for timings in (facts.summary.get("actions") or {}).values()
-        for value in (timings["ok"]["min"], timings["ok"]["max"])
-    )
+    told = [_told_times(timings)[1] for timings in facts.report.actions.values()]
+    axis = LogScale(value for times in told for value in (times.min, times.max))
     return WorkloadView(
         facts=facts,
         criteria=criteria,
@@ -174,21 +183,25 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
         load_words=load_words(facts),
         finding=_finding(facts, charts),
         odd=_oddest(workers),
-        times=_time_rows(facts),
+        times=_time_rows(facts.report),
         criterion_bars=[_criterion_bar(row) for row in criteria],
-        actions=_action_rows(facts, axis),
+        actions=_action_rows(facts.report.actions, axis),
         action_axis=axis,
-        errors=_error_rows(facts),
+        more_actions=max(0, len(facts.report.actions) - ACTIONS),
+        naming_advice=naming_advice(facts.report.actions),
+        errors=error_rows(facts),
         workers=_worker_bars(workers, facts.elapsed_s),
-        contexts=_context_rows(facts),
-        hooks=_hook_rows(facts),
-        outputs=output_views(facts.anchor, facts.summary.get("outputs") or {}, first_outputs),
+        contexts=_context_rows(facts.report.contexts),
+        hooks=_hook_rows(facts.report.hooks),
+        further=_further_rows(facts.report),
+        outputs=output_views(facts.anchor, facts.report.outputs, first_outputs),
     )
 
 
 def load_words(facts: WorkloadFacts) -> str:
     """The load as the task asks for it: "stages, 5 → 12 → 18/s over 90 s"."""
-    kind, config = facts.runner
+    runner = facts.report.runner
+    kind, config = runner.type, runner.config
     if not isinstance(config, Mapping):
         return kind
     if isinstance(config.get("stages"), Sequence):
@@ -228,8 +241,8 @@ def _finding(facts: WorkloadFacts, charts: ChartData) -> str:
     """One sentence on p95 over time."""
     width_s = charts.bands.width_s
     known = [(row[0] or 0.0, row[4]) for row in charts.bands.rows if row[4] is not None]
-    warm_s = float((facts.summary.get("warmup") or {}).get("seconds") or 0)
-    known = [(middle, value) for middle, value in known if middle - width_s / 2 >= warm_s]
+    warmup = facts.report.warmup
+    known = [(middle, value) for middle, value in known if middle - width_s / 2 >= warmup.seconds]
     if len(known) < 3:
         return ""
     usual = sorted(value for _, value in known)[len(known) // 2] / 1e3
@@ -253,21 +266,21 @@ def _meanwhile(facts: WorkloadFacts, begin: float, end: float) -> str:
         label = plain(str(mark["label"]), 60)
         said.append(label if mark["kind"] == "loss" else f"“{label}” ran")
     if any(stretch[0] < end and stretch[1] > begin for stretch in facts.list_of("spoilt")):
-        late = "the generator was late" if facts.is_generators else "arrivals waited for users"
-        said.append(late)
+        ours = facts.report.is_generators
+        said.append("the generator was late" if ours else "arrivals waited for users")
     return f", when {' and '.join(dict.fromkeys(said))}" if said else ""
 
 
-def _time_rows(facts: WorkloadFacts) -> list[tuple[str, str, Mapping[str, Any]]]:
-    response = ("Response time", "from due to end", facts.times("response"))
-    service = ("Service time", "from start to end", facts.times("service"))
-    first = [response, service] if facts.is_open else [service, response]
-    rows = [*first, ("Start lag", "from due to start", facts.start_lag)]
+def _time_rows(report: WorkloadReport) -> list[tuple[str, str, TimeFigures]]:
+    response = ("Response time", "from due to end", report.times("response"))
+    service = ("Service time", "from start to end", report.times("service"))
+    first = [response, service] if report.is_open else [service, response]
+    rows = [*first, ("Start lag", "from due to start", report.start_lag)]
     for state in ("failed", "timed_out"):
-        times = facts.times(facts.kind, state)
-        if times["count"]:
+        times = report.times(report.kind, state)
+        if times.count:
             words = state.replace("_", " ").capitalize()
-            rows.append((words, f"{facts.kind} time", times))
+            rows.append((words, f"{report.kind} time", times))
     return rows
 
 
@@ -277,77 +290,35 @@ def _criterion_bar(row: CriterionRow) -> Markup:
     return limit_bar(row.share, "b-bad" if not row.ok else "b-odd" if row.close else "b-mid")
 
 
-def _action_rows(facts: WorkloadFacts, axis: LogScale) -> list[ActionRow]:
-    actions = facts.summary.get("actions") or {}
-    spent = {path: _spent(timings["ok"]) for path, timings in actions.items()}
-    whole = sum(seconds for path, seconds in spent.items() if " > " not in path)
-    rows = []
-    for path, timings in actions.items():
-        times = timings["ok"]
-        failed = timings["failed"]["count"] + timings["timed_out"]["count"]
-        known = times["count"] and times["min"] is not None
-        spread = [times[name] for name in ("min", "p50", "p95", "p99", "max")] if known else []
-        rows.append(
-            ActionRow(
-                name=path,
-                depth=path.count(" > "),
-                times=times,
-                failed=failed,
-                share=spent[path] / whole if whole and " > " not in path else None,
-                bar=axis.spread(spread) if spread else Markup(""),
-            )
-        )
-    return sorted(rows, key=lambda row: _order(row.name, spent))
+def _action_rows(actions: Mapping[str, ByState], axis: LogScale) -> list[ActionRow]:
+    whole = sum(spent_s(timings) for path, timings in actions.items() if NESTED not in path)
+    return [_action_row(path, actions[path], axis, whole) for path in by_time(actions)[:ACTIONS]]
 
 
-def _order(path: str, spent: Mapping[str, float]) -> list[tuple[float, str]]:
-    """The longest first, those within another below it."""
-    parts = path.split(" > ")
-    outer = [" > ".join(parts[: end + 1]) for end in range(len(parts))]
-    return [(-spent.get(name, 0.0), name) for name in outer]
+def _action_row(path: str, timings: ByState, axis: LogScale, whole: float) -> ActionRow:
+    of, times = _told_times(timings)
+    spread = [times.min, times.p50, times.p95, times.p99, times.max]
+    known = [value for value in spread if value is not None] if times.count else []
+    failed = timings.failed.count + timings.timed_out.count
+    return ActionRow(
+        name=path,
+        depth=path.count(NESTED),
+        times=times,
+        of=of,
+        calls=timings.ok.count + failed,
+        failed=failed,
+        share=spent_s(timings) / whole if whole and NESTED not in path else None,
+        bar=axis.spread(known, "b-bad" if of else "b-mid") if known else Markup(""),
+    )
 
 
-def _spent(times: Mapping[str, Any]) -> float:
-    return float((times["mean"] or 0) * times["count"])
-
-
-def _error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
-    examples = facts.timeline.get("error_examples") or {}
-    rows = []
-    for error in facts.summary.get("errors") or ():
-        found = examples.get(error["type"]) or {}
-        label = f"over the {time_text(facts.elapsed_s)} of the load"
-        rows.append(
-            ErrorRow(
-                type=plain(str(error["type"])),
-                message=mask_text(str(error["message"]))[:1000],
-                count=int(error["count"]),
-                first_iteration=error.get("first_iteration"),
-                traceback=_without_folders(str(error.get("traceback") or "")),
-                trace_id=str(error.get("trace_id") or found.get("trace_id") or ""),
-                iteration=error.get("example_iteration", found.get("iteration")),
-                first_s=found.get("first_s"),
-                last_s=found.get("last_s"),
-                p50_s=found.get("p50_s"),
-                spark=spark(_over_time(found, facts.elapsed_s), label) if found else Markup(""),
-            )
-        )
-    return rows
-
-
-def _without_folders(traceback: str) -> str:
-    """Without where things are installed: a report travels."""
-    return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
-
-
-def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:
-    """How often an error happened, in SPARK_BINS parts of the load."""
-    found = [0] * SPARK_BINS
-    width_s = float(example.get("bin_s") or 0)
-    for number, count in enumerate(example.get("counts") or ()):
-        at = (number + 0.5) * width_s / max(elapsed_s, width_s, 1e-9)
-        found[min(int(at * SPARK_BINS), SPARK_BINS - 1)] += count
-    return found
+def _told_times(timings: ByState) -> tuple[str, TimeFigures]:
+    """The times of an action that are shown, and of which calls if not of those that succeeded."""
+    if timings.ok.count or not (timings.failed.count or timings.timed_out.count):
+        return "", timings.ok
+    if timings.failed.count >= timings.timed_out.count:
+        return "failed", timings.failed
+    return "timed out", timings.timed_out
 
 
 def _worker_bars(rows: Sequence[WorkerRow], end_s: float) -> list[Bar]:
@@ -371,45 +342,52 @@ def _worker_bar(row: WorkerRow, axis: LogScale) -> Markup:
     return axis.spread([value or 0.0 for value in known], "b-odd" if row.odd else "b-mid")
 
 
-def _context_rows(facts: WorkloadFacts) -> list[StepRow]:
+def _context_rows(contexts: Sequence[ContextReport]) -> list[StepRow]:
     rows = []
-    for context in facts.summary.get("contexts") or ():
-        for step, done in (("setup", "set up"), ("cleanup", "undone")):
-            found = context.get(step)
-            error = (found or {}).get("error")
-            said = f"not {done}" if found is None or error else done
-            text = mask_text(f"{error['etype']}: {error['msg']}") if error else ""
-            ok = found is not None and not error
-            rows.append(StepRow(name=context["name"], said=said, ok=ok, text=text))
+    for context in contexts:
+        for found, done in ((context.setup, "set up"), (context.cleanup, "undone")):
+            error = found.error if found is not None else None
+            ok = found is not None and error is None
+            text = mask_text(f"{error.etype}: {error.msg}") if error else ""
+            said = done if ok else f"not {done}"
+            rows.append(StepRow(name=context.name, said=said, ok=ok, text=text))
     return rows
 
 
-def _hook_rows(facts: WorkloadFacts) -> list[StepRow]:
+def _further_rows(report: WorkloadReport) -> list[tuple[str, str]]:
+    rows, last = [], ""
+    for one in statements(report):
+        if one.on_page:
+            rows.append(("" if one.label == last else one.label, spaced(mask_text(one.text))))
+            last = one.label
+    return rows
+
+
+def _hook_rows(hooks: Sequence[HookRun]) -> list[StepRow]:
     rows = []
-    for hook in facts.summary.get("hooks") or ():
-        name = hook.get("description") or next(iter(hook["action"]), "hook")
-        for result in hook["results"]:
-            event = result["triggered_by"]
-            at = f"at iteration {whole(event['value'])}"
-            if event["event_type"] == "time":
-                at = f"at {instant_s(event['value'])}"
+    for hook in hooks:
+        name = hook.description or next(iter(hook.action), "hook")
+        for result in hook.results:
+            event = result.triggered_by
+            at = f"at iteration {whole(event.value)}"
+            if event.event_type == "time":
+                at = f"at {instant_s(event.value)}"
             rows.append(
                 StepRow(
-                    name=plain(mask_text(str(name))),
-                    said=f"{str(result['status']).replace('_', ' ')}, {at}",
-                    ok=result["status"] == "success",
+                    name=plain(mask_text(name)),
+                    said=f"{result.status.replace('_', ' ')}, {at}",
+                    ok=result.status == "success",
                     text=_hook_text(result),
                 )
             )
     return rows
 
 
-def _hook_text(result: Mapping[str, Any]) -> str:
-    error = result.get("error")
-    if error:
-        return spaced(mask_text(f"{error.get('etype', '')}: {error.get('msg', '')}"))
+def _hook_text(result: HookResult) -> str:
+    if result.error:
+        return spaced(mask_text(f"{result.error.etype}: {result.error.msg}"))
     texts = []
-    for chart in (result.get("output") or {}).get("complete") or ():
+    for chart in (result.output or {}).get("complete") or ():
         data = mask(chart.get("data"))
         lines = data if isinstance(data, list) else [data]
         texts += [str(line) for line in lines if isinstance(line, str)]

@@ -1,27 +1,24 @@
-"""The staircase of one load: its stages or trials, and what the summary has of them."""
+"""The staircase of one load, from its stages or trials."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import Any
 
-from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
+from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseStep, staircase_of
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, TrialFigures
 
 
-def staircase_json(outcome: WorkloadOutcome) -> dict[str, Any] | None:
-    """The staircase of a workload as the summary has it; None where its load has no steps."""
+def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:
+    """The staircase of a workload; None if its load has no steps."""
     steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search)
-    found = staircase_of(steps, is_open=outcome.offered.concurrency is None)
-    return None if found is None else dataclasses.asdict(found)
+    return staircase_of(steps, is_open=outcome.offered.is_open)
 
 
 def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
     """The stages that held a load. Those of the warm-up have lost some of their iterations."""
-    is_open = outcome.offered.concurrency is None
+    is_open = outcome.offered.is_open
     for stage in outcome.stages:
         if stage.begin == stage.end > 0 and stage.from_s >= outcome.warmup.seconds:
             yield StaircaseStep(

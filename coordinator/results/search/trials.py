@@ -11,12 +11,11 @@ import numpy as np
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.runner import Capacity, SearchingRunner, Trial
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns, select
 from osbench.coordinator.formatting import duration, three_digits
 from osbench.coordinator.results.error_groups import Texts
-from osbench.coordinator.results.rows import select
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.capacity_sentence import sentence
-from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.results.totals import NOT_MADE
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sla.evaluator import SlaEvaluator

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.intervals import Interval, Intervals
-from osbench.common.plugin.hook import Event
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.core_use import CpuProfile
@@ -28,10 +27,6 @@ class EarlierRun:
         """`accounts` has folded the directory. Raises OsbenchError where that is damaged."""
         #: What was noted of the run.
         self.notes = noted(directory)
-        #: Firings by workload and hook.
-        self._fired: dict[tuple[int, int], list[Event]] = {}
-        #: By workload and hook: the last value that its trigger was asked for.
-        self._seen: dict[tuple[int, int], int] = {}
         #: By membership: the workload that it was granted work of last.
         self._serving: dict[str, int] = {}
         #: By workload with an open load: numbers that were granted or dropped, and their dues.
@@ -46,13 +41,7 @@ class EarlierRun:
         }
 
     def _note(self, record: dict[str, Any]) -> None:
-        if record["do"] == "hook":
-            place = (record["workload"], record["hook"])
-            self._seen[place] = record["seen"]
-            self._fired.setdefault(place, []).extend(
-                Event(unit=record["unit"], value=value) for value in record["values"]
-            )
-        elif record["do"] == "cut":
+        if record["do"] == "cut":
             self._serving[record["mid"]] = record["workload"]
             self._note_dues(record, record["intervals"])
         elif record["do"] == "drop":
@@ -74,10 +63,6 @@ class EarlierRun:
     def has_begun(self, number: int) -> bool:
         """The load of a workload had begun."""
         return number in self._t0_at
-
-    def seen(self, number: int, hooks: int) -> list[int]:
-        """By hook of a workload: the last value that its trigger was asked for; -1 is none."""
-        return [self._seen.get((number, hook), -1) for hook in range(hooks)]
 
     def dues(self, number: int) -> Iterator[tuple[int, Ints]]:
         """Due instants of the arrivals of a workload that were granted or dropped.
@@ -126,12 +111,12 @@ class EarlierRun:
 
     def carried_on(self, number: int, outcome: WorkloadOutcome) -> WorkloadOutcome:
         """An outcome with what was noted of the workload."""
-        notes = self.notes.workloads.get(number)
-        firings = [self._fired.get((number, hook), []) for hook in range(len(outcome.hooks))]
-        if notes is None and not any(firings):
-            return outcome
-        over = self.is_over(number)
-        return carried_on(outcome, notes or OutcomeNotes(), firings, was_over=over)
+        return carried_on(outcome, self.notes.workloads.get(number, OutcomeNotes()))
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why the report lacks what an earlier coordinator has noted; empty if it does not."""
+        return (self.notes.problem,) if self.notes.problem else ()
 
     def cpu(self, number: int) -> CpuProfile:
         """The CPU usage of the workers of a workload, as far as it was noted."""

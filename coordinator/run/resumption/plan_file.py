@@ -82,22 +82,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
     OsbenchError where the file cannot be read.
     """
     name = directory.path.name
-    try:
-        content = _file(directory, conf).read()
-        # if this only turned out once the run is taken up, that would end it for good
-        ContextStateStore.load(directory.path, Path(conf.data_dir))
-    except OsbenchError as error:
-        raise UsageError(f"run {name} cannot be resumed: {error}") from None
-    if content is None:
-        raise UsageError(
-            f"run {name} cannot be resumed: its plan is not there: {directory.path / PLAN}"
-        )
-    saved = json.loads(content)
-    if (saved["osbench"], saved["format"]) != (__version__, FORMAT):
-        raise UsageError(
-            f"run {name} was begun by osbench {saved['osbench']}; resume it with that version, "
-            f"this is {__version__}"
-        )
+    saved = _read(directory, conf)
     private = saved["secrets"] is not None
     if not private and not conf.messaging.redis_url:
         raise UsageError(
@@ -125,6 +110,28 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
         started_at=saved["started_at"],
         keyring=Keyring.of(saved["secrets"]) if private else None,
     )
+
+
+def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
+    """The document that `save` has written with this version of osbench. Raises UsageError."""
+    name = directory.path.name
+    try:
+        content = _file(directory, conf).read()
+        # if this only turned out once the run is taken up, that would end it for good
+        ContextStateStore.load(directory.path, Path(conf.data_dir))
+    except OsbenchError as error:
+        raise UsageError(f"run {name} cannot be resumed: {error}") from None
+    if content is None:
+        raise UsageError(
+            f"run {name} cannot be resumed: its plan is not there: {directory.path / PLAN}"
+        )
+    saved: dict[str, Any] = json.loads(content)
+    if (saved["osbench"], saved["format"]) != (__version__, FORMAT):
+        raise UsageError(
+            f"run {name} was begun by osbench {saved['osbench']}; resume it with that version, "
+            f"this is {__version__}"
+        )
+    return saved
 
 
 def _file(directory: RunDirectory, conf: cfg.ConfigOpts) -> EncryptedFile:

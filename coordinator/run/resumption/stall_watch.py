@@ -8,7 +8,7 @@ from osbench.common.errors import FleetError
 from osbench.coordinator.fleet.worker_request import processes
 from osbench.coordinator.formatting import count
 from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
 #: Longest time without a result while workers hold iterations and run none, seconds. It is longer
 #: than most virtual users take to begin.

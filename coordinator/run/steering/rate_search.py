@@ -7,10 +7,10 @@ from typing import Any
 
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.coordinator.formatting import three_digits
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import Trials
-from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.run.services import RunServices
-from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
 LOG = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class RateSearch:
         if rested_s < 0:
             # its end was decided on ahead; at a low rate its last arrival may be over before
             return True
-        timeout_s = self._run.timeout_s
+        timeout_s = self._run.specification.timeout_s
         if left <= 0 or (timeout_s and rested_s > timeout_s + TIMEOUT_S):
             return False
         if rested_s > TELL_S and self._told < len(self._runner.changes):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from osbench.common.plugin.runner import Runner, SearchingRunner, Step, Totals, split
-from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.runners.rates import Curve, Ramp, Stages, exact
 from osbench.coordinator.runners.runner_schema import HORIZON_S
 from osbench.coordinator.runners.schedule import Schedule, schedule

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.steering.steered_runner import MOST_ARRIVALS, level_at
-from osbench.coordinator.run.workload import WorkloadRun
+from osbench.coordinator.run.workload.workload_run import WorkloadRun
 from osbench.coordinator.runners.runner_schema import FASTEST, SLOWEST
 from osbench.coordinator.storage.control_requests import ControlRequests
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from osbench.common.errors import Problem
-from osbench.common.plugin.plugins import ScenarioPlugin
 from osbench.common.plugin.request_values import base_fault, header_faults
 from osbench.common.plugin.runner import Runner
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.task import Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.taskfile.data import files_of_workloads, named_file

@@ -71,14 +71,8 @@ def difference(
     base, alone = _some(base, np.arange(len(base)), _MOST, chance)
     drawn = _means(slow, clusters, chance) - _means(base, alone, chance)
     total = drawn.sum(axis=1)
-    # where the sum may be 0, shares of it are undefined
-    safe = np.where(np.abs(total) > 1e-12, total, np.nan)
-    shares = drawn / safe[:, None]
     low, high = np.percentile(drawn, _BOUNDS, axis=0)
-    if np.isnan(shares).any() or clusters.max() + 1 < _FEWEST:
-        share_low, share_high = np.zeros(slow.shape[1]), np.ones(slow.shape[1])
-    else:
-        share_low, share_high = np.percentile(shares, _BOUNDS, axis=0)
+    share_low, share_high = _share_bounds(drawn, total, int(clusters.max()) + 1)
     total_low, total_high = np.percentile(total, _BOUNDS)
     tests = max(tests, slow.shape[1])
     permutations = max(_PERMUTATIONS, _PERMUTATIONS_A_TEST * tests)
@@ -92,6 +86,17 @@ def difference(
         total_high=float(total_high),
         p=corrected(p, tests),
     )
+
+
+def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, Floats]:
+    """Bounds of the share of each column in the sum; 0 and 1 where the draws do not say."""
+    # where the sum may be 0, shares of it are undefined
+    safe = np.where(np.abs(total) > 1e-12, total, np.nan)
+    shares = drawn / safe[:, None]
+    if np.isnan(shares).any() or clusters < _FEWEST:
+        return np.zeros(drawn.shape[1]), np.ones(drawn.shape[1])
+    low, high = np.percentile(shares, _BOUNDS, axis=0)
+    return low, high
 
 
 def corrected(p: Floats, tests: int = 0) -> Floats:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.traces.model.critical_path import Path
-from osbench.coordinator.traces.model.pauses import is_pause, paused_on
+from osbench.coordinator.traces.model.critical_path import Path, is_pause, paused_on
 from osbench.coordinator.traces.model.span_keys import SpanKey, Vocabulary, key_of
 from osbench.coordinator.traces.model.tree import Tree
 

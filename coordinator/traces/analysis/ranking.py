@@ -10,8 +10,7 @@ import numpy as np
 
 from osbench.common.histogram import Histogram
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.traces.model.critical_path import Path
-from osbench.coordinator.traces.model.pauses import is_pause, paused_within
+from osbench.coordinator.traces.model.critical_path import Path, is_pause, paused_within
 from osbench.coordinator.traces.model.spans import LOST_START, LOST_STOP
 from osbench.coordinator.traces.model.tree import Tree
 

@@ -18,7 +18,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import Comparison, compare_parts
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
 from osbench.coordinator.traces.analysis.explanation import explain
-from osbench.coordinator.traces.analysis.features import NO_GROUP, Ints
+from osbench.coordinator.traces.analysis.features import NO_GROUP, Features, Ints
 from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
@@ -156,19 +156,9 @@ class Collection:
         reasons = self._settings.retention.choose(rows)
         drawn = rows.drawn(self._settings.most / len(rows))
         ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
-        store = None
         read = _Read()
         self._from_files(ids, read)
-        try:
-            if conn_str:
-                store = RedisTraces(conn_str, everything=self._settings.everything)
-                self._from_store(store, ids, spool, read)
-        except StoreError as error:
-            self._notes.append(f"traces could not all be collected: {error}")
-            # unread traces stay in the store
-            unread = set(ids) - read.events.keys()
-        else:
-            unread = set()
+        store, unread = self._from_store(conn_str, ids, spool, read)
         self._skipped += read.skipped
         self._notes += read.notes
         for trace_id in read.parts.keys() - read.events.keys():
@@ -176,6 +166,7 @@ class Collection:
             read.survey.add(read.parts[trace_id])
         digest, kept = self._digest(rows, reasons, drawn, spool, read)
         if store is not None:
+            # unread traces stay in the store
             self._tidy(store, everything, kept | unread, read)
         self._notes += [
             f"traces: {plain(name)} dropped {count(number, 'event')} of its spans"
@@ -186,16 +177,19 @@ class Collection:
         sentences = {
             answer.name: answer.sentence for answer in explain(features, digest.clocks).answers
         }
-        for number, parts in self._compared.items():
-            before, after = (_due_in(rows, number, part) for part in parts)
-            name = self._names[number]
-            self._comparisons[number] = compare_parts(features, name, before, after)
+        self._compare_parts(rows, features)
         self._archive.close(features, self._described(digest, len(rows), kept))
         self._notes += [f"traces: {line}" for line in missing_parts(digest.coverage)]
         by_workload = [0] * len(self._names)
         for at, trace_id in enumerate(everything):
             by_workload[int(rows.workload[at])] += trace_id in kept
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
+
+    def _compare_parts(self, rows: TracedIterations, features: Features) -> None:
+        for number, parts in self._compared.items():
+            before, after = (_due_in(rows, number, part) for part in parts)
+            name = self._names[number]
+            self._comparisons[number] = compare_parts(features, name, before, after)
 
     def _from_files(self, ids: Sequence[str], read: _Read) -> None:
         found: dict[str, Trace] = {}
@@ -211,6 +205,20 @@ class Collection:
                 read.notes.append(f"traces: {error}")
 
     def _from_store(
+        self, conn_str: str | None, ids: Sequence[str], spool: Spool, read: _Read
+    ) -> tuple[RedisTraces | None, set[str]]:
+        """Read from the store, if there is one; returns it with the traces left unread in it."""
+        store = None
+        try:
+            if conn_str:
+                store = RedisTraces(conn_str, everything=self._settings.everything)
+                self._until_read(store, ids, spool, read)
+        except StoreError as error:
+            self._notes.append(f"traces could not all be collected: {error}")
+            return store, set(ids) - read.events.keys()
+        return store, set()
+
+    def _until_read(
         self,
         store: RedisTraces,
         ids: Sequence[str],

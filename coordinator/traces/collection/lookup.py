@@ -75,11 +75,16 @@ def find_trace(
     features = trace_set.features
     if found.trace_id in features.traces:
         at = features.traces.index(found.trace_id)
-        number = int(features.iteration[at])
-        if len(features.groups) > 1 and features.group[at] >= 0:
-            name = f"{features.groups[features.group[at]]} in {trace_set.name}"
-            trace_set = replace(trace_set, name=name)
+        return found, _named_after_workload(trace_set, at), int(features.iteration[at])
     return found, trace_set, number
+
+
+def _named_after_workload(trace_set: TraceSet, at: int) -> TraceSet:
+    """Traces under the name of the workload of one of them, if the run has several."""
+    features = trace_set.features
+    if len(features.groups) <= 1 or features.group[at] < 0:
+        return trace_set
+    return replace(trace_set, name=f"{features.groups[features.group[at]]} in {trace_set.name}")
 
 
 def _run_and_which(which: str, run: str | None) -> tuple[str, str]:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from osbench.common.histogram import Histogram
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Columns, decode_rows
-from osbench.coordinator.results.rows import select
+from osbench.common.protocol.columns import Columns, decode_rows, select
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 Ints = NDArray[np.int64]
 
 
+#: Columns of `TracedIterations` that are numbers.
+_COLUMNS = ("workload", "iteration", "outcome", "due", "started", "service", "response", "error")
 #: Name of the error of an iteration whose worker did not describe it.
 UNKNOWN = "(unknown)"
 
@@ -80,8 +81,7 @@ def traced_iterations(
     `only` names the traces whose iterations are wanted, else those of all are returned.
     """
     chosen = None if only is None else _Beginnings(only)
-    found: list[tuple[Ints, ...]] = []
-    ids: list[NDArray[np.uint8]] = []
+    found = _FoundRows()
     latencies = [Latencies(traced=Histogram(), untraced=Histogram()) for _ in range(workloads)]
     seen = [Intervals() for _ in range(workloads)]
     errors = _ErrorTypes()
@@ -99,39 +99,66 @@ def traced_iterations(
         latencies[number].traced.add(service[ok & traced])
         latencies[number].untraced.add(service[ok & ~traced])
         at = np.flatnonzero(traced & (rows.outcome <= Outcome.TIMED_OUT))
-        order = np.argsort(rows.traced, kind="stable")
-        place = np.searchsorted(rows.traced[order], rows.iteration[at])
-        traces = rows.traces[order[place]]
+        traces = _traces_of(rows, at)
         if chosen is not None:
             wanted = chosen.among(traces)
             at, traces = at[wanted], traces[wanted]
         if len(at):
-            ids.append(traces)
-            found.append(
-                (
-                    np.full(len(at), number),
-                    rows.iteration[at],
-                    rows.outcome[at].astype(np.int64),
-                    rows.due[at],
-                    rows.started[at],
-                    service[at],
-                    rows.response[at],
-                    errors.of(who, rows, at),
-                    warming[at].astype(np.int64),
-                )
+            found.add(number, rows, at, traces, errors.of(who, rows, at), warming[at])
+    return found.joined(tuple(errors.names)), latencies
+
+
+def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
+    """The trace ids of some rows, which are traced."""
+    order = np.argsort(rows.traced, kind="stable")
+    place = np.searchsorted(rows.traced[order], rows.iteration[at])
+    found: NDArray[np.uint8] = rows.traces[order[place]]
+    return found
+
+
+class _FoundRows:
+    """The rows of traced iterations, block after block."""
+
+    def __init__(self) -> None:
+        self._columns: list[tuple[Ints, ...]] = []
+        self._ids: list[NDArray[np.uint8]] = []
+
+    def add(
+        self,
+        workload: int,
+        rows: Columns,
+        at: Ints,
+        traces: NDArray[np.uint8],
+        errors: Ints,
+        warming: NDArray[np.bool_],
+    ) -> None:
+        """Add the rows of a block that are `at` these places, with their traces."""
+        self._ids.append(traces)
+        self._columns.append(
+            (
+                np.full(len(at), workload),
+                rows.iteration[at],
+                rows.outcome[at].astype(np.int64),
+                rows.due[at],
+                rows.started[at],
+                rows.ended[at] - rows.started[at] - rows.idle[at],
+                rows.response[at],
+                errors,
+                warming.astype(np.int64),
             )
-    parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 9
-    columns = [np.concatenate(part) for part in parts]
-    names = ("workload", "iteration", "outcome", "due", "started", "service", "response", "error")
-    return (
-        TracedIterations(
-            **dict(zip(names, columns, strict=False)),
+        )
+
+    def joined(self, errors: tuple[str, ...]) -> TracedIterations:
+        """All rows; `errors` are the types of errors by number."""
+        found, ids = self._columns, self._ids
+        parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 9
+        columns = [np.concatenate(part) for part in parts]
+        return TracedIterations(
+            **dict(zip(_COLUMNS, columns, strict=False)),
             warming=columns[-1].astype(bool),
             traces=np.concatenate(ids) if ids else np.zeros((0, 16), np.uint8),
-            errors=tuple(errors.names),
-        ),
-        latencies,
-    )
+            errors=errors,
+        )
 
 
 class _Beginnings:

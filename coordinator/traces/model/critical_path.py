@@ -1,4 +1,4 @@
-"""The critical path of a trace, as a partition of the root's time.
+"""The critical path of a trace, as a partition of the root's time, and the pauses on it.
 
 Walking back from a span's end, the span waited for the child that ended last before that instant;
 before that child's start it waited for the child that ended last before then, and so on. The time
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from osbench.common.plugin.atomic import PAUSE
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.tree import Tree
 
@@ -96,3 +97,27 @@ def _is_call(tree: Tree, at: int, inner: int) -> bool:
     if span.service == other.service and span.host == other.host:
         return False
     return span.kind in ("client", "producer") or len(tree.children[at]) == 1
+
+
+def is_pause(tree: Tree, at: int) -> bool:
+    """Whether a span is a pause of the scenario, which is no part of the service time."""
+    return tree.spans[at].name == PAUSE
+
+
+def paused_within(tree: Tree) -> dict[int, int]:
+    """Nanoseconds of pauses within each span that has some, and of each pause itself."""
+    found: dict[int, int] = {}
+    for at in range(len(tree.spans)):
+        if not is_pause(tree, at) or at in tree.left_out:
+            continue
+        length = tree.end[at] - tree.start[at]
+        around = at
+        while around >= 0:
+            found[around] = found.get(around, 0) + length
+            around = tree.parent[around]
+    return found
+
+
+def paused_on(tree: Tree, path: Path) -> int:
+    """Nanoseconds of pauses on a critical path."""
+    return sum(one.end - one.start for one in path.segments if is_pause(tree, one.span))

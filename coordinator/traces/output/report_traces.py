@@ -1,8 +1,8 @@
-"""What a report says of the traces of each workload: why it was slow, examples, the ranking."""
+"""What a report says of the traces of each workload: why it was slow, examples, or why none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,6 @@ from osbench.coordinator.traces.collection.traced_iterations import (
     traced_iterations,
 )
 from osbench.coordinator.traces.model.spans import uuid_form
-from osbench.coordinator.traces.output.missing_traces import why_none
 from osbench.coordinator.traces.output.trace_picks import ERROR, PickedTrace, chosen
 from osbench.coordinator.traces.output.waterfalls import ROWS, Waterfall, waterfall
 
@@ -126,18 +125,9 @@ def _of(
     warmup = {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)}
     ids = [features.traces[at] for at in np.flatnonzero(features.kept).tolist()]
     rows, _ = traced_iterations(directory, len(workloads), warmup, only=ids)
-    picks = chosen(
-        rows,
-        _judged_by_response(workloads),
-        list(map(_percentiles, workloads)),
-        list(map(_error_examples, workloads)),
-    )
+    picks = _picked(rows, workloads)
     wanted = {_hex(rows, pick.at) for some in picks for pick in some}
-    limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
-    drawn = {
-        trace.trace_id: waterfall(trace_set, trace, limit)
-        for trace in Archive(directory.path, directory.files).some(wanted)
-    }
+    drawn = _waterfalls(directory, trace_set, wanted)
     answers = {answer.name: answer for answer in explain(features, trace_set.clocks).answers}
     ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))
     notes = tuple(trace_notes(trace_set.coverage, trace_set.clocks, trace_set.skipped))
@@ -146,6 +136,7 @@ def _of(
         answer = answers.get(group)
         mine = np.flatnonzero(rows.workload == number)
         shown = [_pick(rows, pick, drawn) for pick in picks[number]]
+        examples = tuple(pick for pick in shown if pick is not None)
         found.append(
             WorkloadTraces(
                 name=one["name"],
@@ -154,12 +145,10 @@ def _of(
                 traced=one["tracing"]["traced"],
                 sentence=answer.sentence if answer else "",
                 answer=answer,
-                picks=tuple(pick for pick in shown if pick is not None),
+                picks=examples,
                 kept={uuid_form(_hex(rows, at)): int(rows.iteration[at]) for at in mine.tolist()},
                 error_examples={
-                    pick.error: pick.trace_id
-                    for pick in shown
-                    if pick is not None and pick.kind == ERROR
+                    pick.error: pick.trace_id for pick in examples if pick.kind == ERROR
                 },
                 ranking=tuple(ranking),
                 pauses=trace_set.pauses,
@@ -169,6 +158,29 @@ def _of(
             )
         )
     return found
+
+
+def _picked(
+    rows: TracedIterations, workloads: Sequence[Mapping[str, Any]]
+) -> list[list[PickedTrace]]:
+    """The examples of each workload."""
+    return chosen(
+        rows,
+        _judged_by_response(workloads),
+        list(map(_percentiles, workloads)),
+        list(map(_error_examples, workloads)),
+    )
+
+
+def _waterfalls(
+    directory: RunDirectory, trace_set: TraceSet, wanted: Collection[str]
+) -> dict[str, Waterfall]:
+    """The waterfalls of some traces by id: the more there are, the fewer rows each has."""
+    limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
+    return {
+        trace.trace_id: waterfall(trace_set, trace, limit)
+        for trace in Archive(directory.path, directory.files).some(wanted)
+    }
 
 
 def _pick(
@@ -217,3 +229,35 @@ def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
         for error in workload.get("errors", ())
         if error.get("example_iteration") is not None
     }
+
+
+_STATES = {
+    "switched off": "tracing is switched off (enable_profiler)",
+    "no key": "the deployment has no profiler_hmac_key",
+    "store not redis://": "the deployment's profiler_conn_str is not the URL of a Redis",
+}
+
+
+def why_none(
+    directory: RunDirectory, summary: Mapping[str, Any], workload: Mapping[str, Any]
+) -> str:
+    """Why a workload, a part of the summary of the run so far, has no traces."""
+    state = str(workload["tracing"]["state"])
+    if state == "no key" and not _deployment(directory):
+        return "the run has no deployment, whose profiler_hmac_key tracing needs"
+    if state != "on":
+        return _STATES.get(state, state)
+    if not workload["tracing"]["traced"]:
+        return "no iteration was traced"
+    if directory.read("summary.json") is None:
+        return (
+            "traces are collected at the end of the run"
+            if directory.has_coordinator()
+            else "the run ended before its traces were collected"
+        )
+    told = (str(note) for note in summary.get("notes", ()) if note.startswith("traces "))
+    return next(told, "they were not collected, or none was found in the trace store")
+
+
+def _deployment(directory: RunDirectory) -> bool:
+    return bool((directory.read("run.json") or {}).get("deployment"))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from osbench.coordinator.formatting import count, plain, spaced
 from osbench.coordinator.traces.analysis.sentences import percent, words
 from osbench.coordinator.traces.collection.trace_set import TraceSet
-from osbench.coordinator.traces.model.critical_path import Path
-from osbench.coordinator.traces.model.pauses import is_pause, paused_on
+from osbench.coordinator.traces.model.critical_path import Path, is_pause, paused_on
 from osbench.coordinator.traces.model.span_keys import SpanKey, key_of
 from osbench.coordinator.traces.model.spans import (
     LOST_START,
@@ -22,6 +21,7 @@ from osbench.coordinator.traces.model.spans import (
     uuid_form,
 )
 from osbench.coordinator.traces.model.tree import Tree
+from osbench.coordinator.traces.output.equal_siblings import chosen, folds, parents
 from osbench.coordinator.traces.output.span_rows import duration_s, row_of, rows_of
 
 #: Kinds of segments: the whole span, and whether it failed; own work on the critical path; called
@@ -31,6 +31,8 @@ SPAN, ERROR, PATH, WAITED, PAUSED = "span", "error", "path", "waited", "pause"
 
 #: Rows of a waterfall at most: a trace may have 10,000 spans.
 ROWS = 200
+#: Segments of the bar of a fold at most.
+_SEGMENTS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,24 @@ class WaterfallRow:
     segments: tuple[WaterfallSegment, ...]
     #: Why it is no part of the tree, or "".
     left_out: str = ""
+    #: Its fold's place in `Waterfall.folds`; -1 if it is in none.
+    fold: int = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaterfallFold:
+    """Equal siblings in a row, told as one. Times are seconds."""
+
+    depth: int
+    name: str
+    #: Of the siblings: how many there are, how many failed, and the sums of their times.
+    count: int
+    failed: int
+    duration_s: float
+    critical_s: float
+    segments: tuple[WaterfallSegment, ...]
+    #: Rows of the fold that are not shown.
+    hidden: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +123,8 @@ class Waterfall:
     left_out: tuple[WaterfallRow, ...]
     #: Spans above the limit, which are in neither of the two.
     hidden: int = 0
+    #: Of repeated spans.
+    folds: tuple[WaterfallFold, ...] = ()
 
 
 def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall:
@@ -124,7 +146,7 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
         for at, why in sorted(tree.left_out.items(), key=lambda one: (tree.start[one[0]], one[0]))
     )
     length = duration_s(tree)
-    shown, lost = _important(rows, limit), left_out[:limit]
+    (shown, found), lost = _folded(rows, limit), left_out[:limit]
     return Waterfall(
         trace_id=uuid_form(trace.trace_id),
         duration_s=length,
@@ -134,30 +156,62 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
         rows=shown,
         left_out=lost,
         hidden=len(rows) - len(shown) + len(left_out) - len(lost),
+        folds=found,
     )
 
 
-def _important(rows: tuple[WaterfallRow, ...], limit: int) -> tuple[WaterfallRow, ...]:
-    if len(rows) <= limit:
-        return rows
-    around: list[int] = []
-    last_at: dict[int, int] = {}
-    for at, row in enumerate(rows):
-        around.append(last_at.get(row.depth - 1, -1))
-        last_at[row.depth] = at
+def _folded(
+    rows: Sequence[WaterfallRow], limit: int
+) -> tuple[tuple[WaterfallRow, ...], tuple[WaterfallFold, ...]]:
+    """The rows that are shown, and the folds of all of them."""
+    around = parents([row.depth for row in rows])
+    numbers = folds(around, [(row.name, row.project, row.service) for row in rows])
     order = sorted(
         range(len(rows)),
         key=lambda at: (-rows[at].critical_s - rows[at].waited_s, -rows[at].duration_s, at),
     )
-    chosen: set[int] = set()
-    for number in order:
-        line, at = [], number
-        while at >= 0 and at not in chosen:
-            line.append(at)
-            at = around[at]
-        if len(chosen) + len(line) <= limit:
-            chosen.update(line)
-    return tuple(row for at, row in enumerate(rows) if at in chosen)
+    kept = chosen(order, around, numbers, limit)
+    members: dict[int, list[int]] = {}
+    for at, number in enumerate(numbers):
+        if number >= 0:
+            members.setdefault(number, []).append(at)
+    found = tuple(
+        _fold([rows[at] for at in places], sum(at not in kept for at in places))
+        for _, places in sorted(members.items())
+    )
+    return tuple(replace(rows[at], fold=numbers[at]) for at in sorted(kept)), found
+
+
+def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
+    """A fold of rows in tree order; the siblings are those that are least deep."""
+    siblings = [row for row in rows if row.depth == rows[0].depth]
+    end_s = max(row.start_s + row.duration_s for row in siblings)
+    whole = WaterfallSegment(kind=SPAN, from_s=siblings[0].start_s, to_s=end_s)
+    parts = sorted(
+        (part for row in siblings for part in row.segments[1:]), key=lambda one: one.from_s
+    )
+    return WaterfallFold(
+        depth=rows[0].depth,
+        name=rows[0].name,
+        count=len(siblings),
+        failed=sum(bool(row.error) for row in siblings),
+        duration_s=sum(row.duration_s for row in siblings),
+        critical_s=sum(row.critical_s for row in siblings),
+        segments=(whole, *_joined(parts, (whole.to_s - whole.from_s) / _SEGMENTS)),
+        hidden=hidden,
+    )
+
+
+def _joined(parts: Sequence[WaterfallSegment], gap_s: float) -> list[WaterfallSegment]:
+    """Segments of which those of a kind with hardly a gap between them are one."""
+    found: list[WaterfallSegment] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if last and last.kind == part.kind and part.from_s - last.to_s <= gap_s:
+            found[-1] = replace(last, to_s=max(last.to_s, part.to_s))
+        else:
+            found.append(part)
+    return found[:_SEGMENTS]
 
 
 def _row(

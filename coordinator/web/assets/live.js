@@ -5,7 +5,7 @@
   const bar = document.getElementById("live");
   const line = document.getElementById("live-state");
   const abort = document.getElementById("live-abort");
-  let source = null, page = null, asked = false, link = "connecting";
+  let source = null, page = null, asked = false, told = "", link = "connecting";
 
   // the counterpart of json_delta.py
   const changed = (before, how) => {
@@ -26,7 +26,7 @@
     if (asked && !(page && page.over)) parts.push("asked to end");
     parts.push({connecting: "connecting", connected: "connected", lost: "connection lost, trying again",
       paused: "paused while hidden", ended: ""}[state]);
-    line.textContent = parts.filter(Boolean).join(", ");
+    line.textContent = parts.filter(Boolean).join(", ") + (told ? `. ${told}` : "");
   };
 
   const show = next => {
@@ -36,6 +36,7 @@
       const place = document.getElementById("live-" + name);
       if (place && name in next && (!before || before[name] !== next[name])) replace(place, text(next[name]));
     }
+    addButtons();
     const report = window.osbench;
     const same = before && before.charts === next.charts && before.overview === next.overview;
     if (report && report.update && "charts" in next && !same) {
@@ -58,6 +59,55 @@
     }
   };
 
+  // who may change the load has buttons in the row of each workload
+  const addButtons = () => {
+    const place = document.getElementById("live-now");
+    if (!place || !bar.dataset.control || (page && page.over)) return;
+    const focused = document.activeElement && document.activeElement.value;
+    for (const row of place.querySelectorAll("tr.live-load")) {
+      if (row.querySelector("button") || !["running", "paused"].includes(row.dataset.phase)) continue;
+      const cell = row.firstElementChild;
+      const open = row.dataset.open === "yes";
+      const make = (label, act) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = label;
+        button.value = row.dataset.workload + label;
+        // a row that is replaced between press and release would lose a click
+        button.addEventListener("pointerdown", event => { event.preventDefault(); act(); });
+        button.addEventListener("click", event => { if (event.detail === 0) act(); });
+        cell.append(" ", button);
+      };
+      if (row.dataset.phase === "paused") make("Go on", () => change(row, {resume_load: true}));
+      else make("Pause", () => change(row, {pause: true}));
+      make(open ? "Rate" : "Users", () => {
+        const asked = prompt(`${open ? "Arrivals a second" : "Virtual users"} of ${row.dataset.name}:`);
+        if (asked === null || asked.trim() === "") return;
+        const number = Number(asked);
+        if (!(number >= 0)) { told = `${asked} is no number`; say(link); return; }
+        change(row, open ? {rate: number} : {users: number});
+      });
+    }
+    for (const button of place.querySelectorAll("button")) if (focused && button.value === focused) button.focus();
+  };
+
+  const change = async (row, what) => {
+    told = "asking for the change";
+    say(link);
+    try {
+      const answer = await fetch(bar.dataset.control, {
+        method: "POST",
+        headers: {"X-Osbench-Key": bar.dataset.key},
+        body: JSON.stringify({workload: Number(row.dataset.workload), ...what}),
+      });
+      const said = await answer.text();
+      told = answer.ok ? JSON.parse(said).said : said.trim();
+    } catch (error) {
+      told = error.message;
+    }
+    say(link);
+  };
+
   const close = state => {
     if (source) source.close();
     source = null;
@@ -75,7 +125,10 @@
         close("ended");
         // a server that goes on has the report now; that of the run itself ends with it, and a
         // browser that asked again would have no page at all
-        if (bar.dataset.after === "reload") location.reload();
+        if (bar.dataset.after === "reload") {
+          // one whose command ended with an error goes away as well
+          fetch(location.href, {method: "HEAD"}).then(answer => { if (answer.ok) location.reload(); }, () => {});
+        }
         return;
       }
       // what has begun since then has no section on this page
@@ -112,5 +165,6 @@
     }
   });
 
+  addButtons();
   open();
 })();

@@ -43,8 +43,7 @@ from osbench.common.openstack.cloud_users import (
     USERS,
     CloudUser,
 )
-from osbench.common.openstack.error_mapping import AuthenticationFailed
-from osbench.common.openstack.request_errors import RequestFailed
+from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.resource_names import is_from_iteration
 from osbench.common.openstack.service_catalogue import SERVICES
 from osbench.common.yaml_documents import load_yaml

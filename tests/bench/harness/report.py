@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from helpers.made_runs import made_run
-from osbench.coordinator.report.html import render_report
+from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
 
 
@@ -21,9 +21,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         directory = made_run(Path(folder), given.iterations)
         begun = time.perf_counter()
-        page = render_report(read_facts(directory))
+        page = page_of(read_facts(directory))
         seconds = time.perf_counter() - begun
-        again = render_report(read_facts(directory))
+        again = page_of(read_facts(directory))
     found = {"seconds": seconds, "bytes": len(page.encode()), "same": page == again}
     print(json.dumps(found))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows, row
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.messages import Block
 
@@ -81,12 +81,23 @@ def _pattern(rows: int, random: np.random.Generator) -> dict[str, Any]:
     lag = random.lognormal(11, 1, rows).astype(np.int64)
     chance = random.random((2, rows)) < 1 / ONE_IN
     found = []
-    for row in range(rows):
-        begin, end = int(started[row]), int(ended[row])
+    for at in range(rows):
+        begin, end = int(started[at]), int(ended[at])
         actions = [0, -1, begin + 1, end - 1, 0, 1, 0, begin + 2, end - 2, 0]
-        outcome = Outcome.FAILED if chance[0, row] else Outcome.OK
-        extra = (random.bytes(16), None, b"") if chance[1, row] else None
-        due = begin - int(lag[row])
-        failure = int(chance[0, row])
-        found.append((int(order[row]), int(outcome), due, begin, end, 0, failure, actions, extra))
+        outcome = Outcome.FAILED if chance[0, at] else Outcome.OK
+        extra = (random.bytes(16), None, b"") if chance[1, at] else None
+        due = begin - int(lag[at])
+        failure = int(chance[0, at])
+        found.append(
+            row(
+                iteration=int(order[at]),
+                outcome=int(outcome),
+                due=due,
+                started=begin,
+                ended=end,
+                failure=failure,
+                actions=actions,
+                extra=extra,
+            )
+        )
     return encode_rows(found, ("outer", "inner"), 0)

@@ -16,7 +16,7 @@ from osprofiler.drivers import base
 
 from helpers.synthetic_traces import Fault, Work, events_of, find, slow_query, traces
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows, row
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection.collector import Collection, CollectionSettings
 from osbench.coordinator.traces.collection.retention import Retention
@@ -63,7 +63,14 @@ def read_with_osprofiler(url: str, found: Sequence[Trace]) -> float:
 def collect(url: str, found: Sequence[Trace], folder: str) -> tuple[float, int]:
     """Seconds to read, explain, keep and delete, and the bytes that the process grew by."""
     rows = [
-        (n, Outcome.OK, 0, 0, max(s.duration_ns for s in trace.spans), 0, 0, (), (raw, None, b""))
+        row(
+            iteration=n,
+            outcome=Outcome.OK,
+            due=0,
+            started=0,
+            ended=max(span.duration_ns for span in trace.spans),
+            extra=(raw, None, b""),
+        )
         for n, trace in enumerate(found, 1)
         for raw in [bytes.fromhex(trace.trace_id)]
     ]

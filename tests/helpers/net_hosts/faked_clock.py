@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from helpers.import_path import import_path
+
 #: What Python imports at start; see there.
 _FAULTS = Path(__file__).parents[1] / "host_faults"
 #: Where Debian and Fedora have it.
@@ -34,7 +36,10 @@ class FakedClock:
     @property
     def of_python(self) -> list[str]:
         """Variables for Python processes: `time.time` and `time_ns` are off."""
-        return [f"PYTHONPATH={_FAULTS}", f"OSBENCH_TEST_CLOCK={self._file}"]
+        return [
+            f"PYTHONPATH={import_path(_FAULTS)['PYTHONPATH']}",
+            f"OSBENCH_TEST_CLOCK={self._file}",
+        ]
 
     @property
     def of_others(self) -> list[str]:

@@ -17,7 +17,7 @@ INTERVALS = {
     "osbench.worker.process.beat_sender": ("osbench.worker.main", ("LIST_S",)),
     "osbench.coordinator.run.load_loop": ("osbench-coord", ("READ_S", "TEND_S", "RESTATE_S")),
     "osbench.coordinator.run.specification": ("osbench-coord", ("SHIP_S",)),
-    "osbench.coordinator.run.workload": ("osbench-coord", ("SHOW_S",)),
+    "osbench.coordinator.run.workload.load_view": ("osbench-coord", ("SHOW_S",)),
 }
 
 _command = " ".join(sys.orig_argv)

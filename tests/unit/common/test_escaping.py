@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from osbench.common.config import logs
-from osbench.common.escaping import escaped, escaped_in_json, on_page, text_of
+from osbench.common.escaping import escaped, escaped_in_json, on_page
 
 #: Marks of direction, which reorder what is read.
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -49,17 +49,6 @@ def test_nothing_is_left_that_steers(text):
     assert steers(escaped(text)) == []
     assert steers(escaped(text, breaks=True), "\t\n") == []
     escaped(text).encode()
-
-
-@given(st.binary())
-def test_any_bytes_are_shown(data):
-    assert steers(text_of(data)) == []
-    assert len(text_of(data)) <= 4 * 200 + 3
-
-
-def test_bytes_that_are_no_text_are_shown_as_they_are():
-    assert text_of(b"w\xff\x1b[0m") == r"w\xff\x1b[0m"
-    assert text_of(b"x" * 300).endswith("x...")
 
 
 def test_a_log_record_is_one_line_that_steers_nothing():

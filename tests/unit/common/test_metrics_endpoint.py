@@ -59,7 +59,7 @@ def test_who_asks_gets_metrics_beside_many_who_do_not(sent: bytes) -> None:
     metrics = [GaugeMetricFamily("x", "An x.", 1.0)]
     with metrics_endpoint("0", lambda: metrics) as port, contextlib.ExitStack() as stack:
         slow = []
-        for _ in range(500):
+        for _ in range(3 * CONNECTIONS):
             one = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
             # one that had to go already
             with contextlib.suppress(OSError):

@@ -55,6 +55,29 @@ def test_there_is_always_a_first_sample_and_none_after_the_time(far):
     assert far.asked == 5
 
 
+@pytest.mark.parametrize("set_s", [3600.0, -3600.0])
+def test_an_instant_is_as_far_as_it_was_told_if_the_clock_was_set_meanwhile(set_s):
+    before = ClockOffset(monotonic_ns=0, uncertainty_ns=1)
+    after = ClockOffset(monotonic_ns=round(set_s * 1e9), uncertainty_ns=1)
+    since_ns = time.monotonic_ns()
+    told_at = before.now_s()
+
+    found = after.told_ns(told_at + 100.0, told_at, since_ns)
+
+    now_ns = time.monotonic_ns()
+    assert since_ns + 99.999e9 <= found <= now_ns + 100.001e9
+
+
+def test_an_instant_that_was_told_a_while_ago_is_where_redis_time_has_it():
+    offset = ClockOffset(monotonic_ns=5_000_000_000, uncertainty_ns=1)
+    since_ns = time.monotonic_ns() - 20_000_000_000
+    told_at = offset.at_s(since_ns + 1_000_000_000)
+
+    found = offset.told_ns(told_at + 2.0, told_at, since_ns)
+
+    assert abs(found - (since_ns + 3_000_000_000)) < 1_000
+
+
 def test_instants_are_turned_both_ways():
     offset = ClockOffset(monotonic_ns=5_000_000_000, uncertainty_ns=1)
 

@@ -13,9 +13,12 @@ from helpers.readme import REPOSITORY
 SIMULATED = (
     "common/clock_steps.py",
     "common/plugin",
-    "common/private_files.py",
+    "common/regular_files.py",
     "common/protocol",
     "common/redis_clock.py",
+    "coordinator/contexts/context_stack.py",
+    "coordinator/contexts/history.py",
+    "coordinator/contexts/state_store.py",
     "coordinator/dispatch",
     "coordinator/fleet",
     "coordinator/hooks",
@@ -44,8 +47,10 @@ EXCEPTIONS = {
     "worker/engine/loop/blocking_calls.py": {"concurrent.futures"},
     # a command that compares what other processes wrote with the real clock
     "worker/process/health_check.py": {"time"},
+    # may be asked by a signal handler, which a simulation does not have
+    "worker/process/leave_request.py": {"queue"},
     # starts real processes, waits for them and ends them
-    "worker/process/supervisor.py": {"threading", "time"},
+    "worker/process/supervisor.py": {"time"},
     # feeds the watchdog of systemd for the supervisor
     "worker/process/supervisor_life.py": {"time"},
 }

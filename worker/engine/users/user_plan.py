@@ -1,4 +1,4 @@
-"""What the virtual users of a workload are like."""
+"""What the virtual users of a workload are like, and their numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from osbench.common.intervals import Interval
 from osbench.common.plugin.scenario import NO_DATA, Scenario, VirtualUser
 
 #: Pauses between attempts to start a user: the first, and the longest, nanoseconds.
@@ -81,3 +82,20 @@ class UserPlan:
 def pause_ns(tries: int) -> int:
     """The pause after so many failed attempts to start a user, nanoseconds."""
     return min(FIRST_PAUSE_NS << min(tries - 1, 10), LONGEST_PAUSE_NS)
+
+
+class UserNumbers:
+    """Numbers by position in this process; replaced as a whole when more come."""
+
+    def __init__(self, numbers: Sequence[Interval] = ()) -> None:
+        """Half-open intervals of numbers; what is beyond them counts on from 1."""
+        self._numbers = tuple((low, high) for low, high in numbers)
+
+    def at(self, position: int) -> int:
+        """The number of the user at a position, from 0."""
+        left = position
+        for low, high in self._numbers:
+            if left < high - low:
+                return low + left
+            left -= high - low
+        return position + 1

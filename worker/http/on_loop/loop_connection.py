@@ -13,9 +13,9 @@ from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.wire.answer_parser import AnswerParser
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.http_answer import HttpAnswer
-from osbench.worker.http.wire.prepared_request import PreparedRequest
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import EarlyEnd, ReceiveTimedOut
+from osbench.worker.http.wire.wire_request import WireRequest
 
 #: Lines of chunks that are looked at in one turn of the loop: some 5 ms.
 _LINES_AT_ONCE = 4096
@@ -99,6 +99,11 @@ class LoopConnection(asyncio.Protocol):
         return self._parser.untouched
 
     @property
+    def in_body(self) -> bool:
+        """Whether the head of the answer has come."""
+        return self._parser.in_body
+
+    @property
     def reusable(self) -> bool:
         """Whether another request may go over the connection, after an answer."""
         return self._parser.reusable and not self._over
@@ -133,7 +138,7 @@ class LoopConnection(asyncio.Protocol):
 
     def begin(
         self,
-        request: PreparedRequest,
+        request: WireRequest,
         own: Sequence[str],
         limits: RequestLimits,
         phases: ExchangePhases,
@@ -178,14 +183,18 @@ class LoopConnection(asyncio.Protocol):
                 return
         self._unsent = False
 
-    def answer(self, request: PreparedRequest, phases: ExchangePhases) -> HttpAnswer:
+    def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
         """The answer, when the future is done.
 
         Raises BadAnswer, EarlyEnd and ReceiveTimedOut.
         """
         fault, self._fault = self._fault, None
         if fault is not None:
-            raise fault
+            try:
+                raise fault
+            finally:
+                # an error that is kept here would keep itself
+                del fault
         if self._unsent:
             self._parser.reusable = False
         return self._parser.answer(request, phases)

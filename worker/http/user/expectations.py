@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from osbench.common.errors import KindError, kind_of
@@ -11,13 +13,15 @@ from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.common.secrets.secret_names import MASK, is_secret
 from osbench.worker.http import jsonpath
 from osbench.worker.http.user.http_response import HttpResponse
-from osbench.worker.http.user.shown_values import shown
 
 #: Characters of a body that a message shows, and bytes that are looked at for it.
 SHOWN_CHARS = 200
-_LOOKED_AT = 64 * 1024
+_BODY_BYTES = 64 * 1024
 #: Characters of it in which secrets are looked for.
 _MASKED_CHARS = 10 * SHOWN_CHARS
+
+#: Characters that are looked at of a text within a value.
+_TEXT_CHARS = 1000
 
 #: Checks by what is looked at: a JSONPath, "text", or "header NAME".
 Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
@@ -144,7 +148,7 @@ def _shown_field(name: str, value: Any) -> str:
 def shown_body(response: HttpResponse) -> str:
     """The first characters of a body in one line, with secrets masked; "" where there is none."""
     try:
-        body = response.body[:_LOOKED_AT]
+        body = response.body[:_BODY_BYTES]
     except (ValueError, ConnectionError):
         # not kept, or not whole: the status is what is wrong
         return ""
@@ -157,3 +161,30 @@ def shown_body(response: HttpResponse) -> str:
     # an answer may repeat what it was sent, with cookies and the like
     text = mask_text(" ".join(text[:_MASKED_CHARS].split()))
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."
+
+
+class _ShownValue(reprlib.Repr):
+    """`repr` of JSON values; what is left out is "..."."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = 6
+        self.maxstring = self.maxother = 200
+
+    def repr_dict(self, value: dict[Any, Any], level: int) -> str:
+        # one more than is shown, so that it is told that there are others
+        first = islice(value.items(), self.maxdict + 1)
+        masked = {name: MASK if v and is_secret(str(name), v) else v for name, v in first}
+        return super().repr_dict(masked, level)
+
+    def repr_str(self, text: str, level: int) -> str:
+        return super().repr_str(mask_text(text[:_TEXT_CHARS]), level)
+
+
+_SHOWN = _ShownValue()
+
+
+def shown(value: Any) -> str:
+    """A value of an answer for a message: short, however large it is, secrets masked."""
+    return _SHOWN.repr(value)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import difflib
 import functools
 import re
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
 from requests.cookies import RequestsCookieJar
+from requests.utils import guess_filename
+from urllib3.filepost import encode_multipart_formdata
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
-from osbench.worker.http.deadlines import request_limit_s
 from osbench.worker.http.http_clients import HttpClients
-from osbench.worker.http.user.asked_request import AskedRequest
 from osbench.worker.http.user.expectations import (
     Checks,
     check_content,
@@ -24,8 +24,7 @@ from osbench.worker.http.user.expectations import (
     outcomes,
 )
 from osbench.worker.http.user.http_response import HttpResponse, WholeAnswer
-from osbench.worker.http.user.multipart_form import attach
-from osbench.worker.http.user.request_base import Base
+from osbench.worker.http.user.request_base import AskedRequest, Base, request_limit_s
 from osbench.worker.http.wire.cookies import Cookies
 
 #: Parts of a path that are ids of single objects.
@@ -203,3 +202,33 @@ def _unknown(names: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, _ARGUMENTS, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return f"a request takes no argument {name!r}{hint}"
+
+
+def attach(options: dict[str, Any]) -> None:
+    """Turn `files`, and the form in `data`, into a body. Raises TypeError."""
+    files, form = options.pop("files"), options.pop("data", None) or {}
+    if not isinstance(files, Mapping) or not isinstance(form, Mapping):
+        raise TypeError("files, and the data beside them, are mappings of names")
+    parts = [*_fields(form), *((name, _file(name, value)) for name, value in files.items())]
+    body, content_type = encode_multipart_formdata(parts)
+    headers = dict(options.get("headers") or {})
+    headers.setdefault("Content-Type", content_type)
+    options.update(data=body, headers=headers)
+
+
+def _fields(form: Mapping[str, Any]) -> Iterator[tuple[str, str | bytes]]:
+    for name, value in form.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one is not None:
+                yield name, one if isinstance(one, bytes) else str(one)
+
+
+def _file(field: str, value: Any) -> tuple[Any, ...]:
+    """Name, content, and perhaps type of a file, which may be open. Raises TypeError."""
+    name, content, *kind = value if isinstance(value, tuple | list) else (None, value)
+    if hasattr(content, "read"):
+        name = name or guess_filename(content)  # type: ignore[no-untyped-call] # its stub
+        content = content.read()
+    if not isinstance(content, bytes | str):
+        raise TypeError(f"the file {field!r} is bytes, a text or an open file, not {content!r:.80}")
+    return (name or field, content, *kind)

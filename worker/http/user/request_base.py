@@ -1,11 +1,47 @@
-"""Where the requests of virtual users go, and what each carries: from the task's key `http`."""
+"""Requests of virtual users: where they go and what each carries, and how long it may take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from osbench.worker.http.user.expectations import Checks
+
+#: Seconds that a request may continue after its iteration's timeout, so that the iteration is
+#: counted as a timeout, not as a failure, and its thread is free soon after.
+GRACE_S = 0.2
+
+
+def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
+    """Timeout of a request in seconds: `given`, but not more than the iteration's timeout.
+
+    None where neither sets one. A value that is not a number, such as a pair, is kept.
+    """
+    limit_s = context.get("timeout_s")
+    if limit_s and (given is None or (isinstance(given, int | float) and given > limit_s)):
+        return limit_s + GRACE_S
+    return given
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedRequest:
+    """What is to be sent, and what is expected of the answer."""
+
+    name: str
+    method: str
+    url: str
+    #: Header lines for the host of `url` only.
+    own: list[str]
+    #: Keyword arguments of `requests.request`.
+    options: Mapping[str, Any]
+    expect: Any
+    check: Checks | None
+    verify: Checks | None
+    keep_body: bool
+
 
 #: Headers with the user's token.
 Token = Callable[[], Mapping[str, str]]

@@ -36,5 +36,8 @@ bytes to send, and received bytes into plain ones.
 
 Beside it, and for every driver: `ready_requests` (arguments of a scenario into a `PreparedRequest`
 and its limits, or None where another client has to make it), `tls_contexts`, `name_lookups`
-(`kept`, or a future by `look_up`). The drivers are `socket_client` and `on_loop.loop_client`.
+(`kept`, or a future by `look_up`). `exchange_rules` and `opening` are generators of
+`exchange_steps` for new connections, second attempts and redirects; `blocking_driver` and
+`on_loop.loop_driver` do the steps. The clients are `socket_client` and `on_loop.loop_client`: they
+serve an ordinary answer over a kept connection without generators.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from http.client import HTTPMessage
 from http.cookiejar import Cookie, CookieJar
 from typing import Any
@@ -13,6 +14,7 @@ import requests
 from requests.cookies import MockRequest, MockResponse, RequestsCookieJar
 
 from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.prepared_request import PreparedRequest
 
 #: Cookies of one user, as RFC 6265 asks of browsers (section 6.1), and characters of all of them.
 #: Up to twice as many are there before the oldest are dropped.
@@ -82,6 +84,14 @@ class Cookies:
             message.add_header("Set-Cookie", line)
         response: Any = MockResponse(message)
         self.jar.extract_cookies(response, _asked(answer.request.url))
+
+    def added_to(self, own: Sequence[str], request: PreparedRequest) -> Sequence[str]:
+        """The header lines `own` of a request with its cookies, unless it names some itself.
+
+        Raises ValueError as `header` does.
+        """
+        line = self.header(request.url) if "cookie" not in request.outgoing.given else None
+        return [*own, f"Cookie: {line}"] if line else own
 
     def header(self, url: str) -> str | None:
         """The value of the header Cookie of a request; None without cookies for it.

@@ -84,11 +84,6 @@ class ExchangePhases:
         return pack_exchange(action, client, *times, sent, received, status)
 
     @property
-    def new_connection(self) -> bool:
-        """Whether a connection was opened for the request."""
-        return self.connected_ns > 0
-
-    @property
     def lookup_ns(self) -> int:
         """Name lookup; for a request that was sent again, with the first attempt."""
         return self.looked_up_ns - self.begun_ns if self.looked_up_ns else 0

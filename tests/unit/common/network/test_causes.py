@@ -8,7 +8,7 @@ from keystoneauth1 import exceptions, session
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.network.causes import root_cause
-from osbench.common.openstack.error_mapping import refusal
+from osbench.common.openstack.request_errors import refusal
 from osbench.coordinator.deployments.check import check
 from servers import free_port
 

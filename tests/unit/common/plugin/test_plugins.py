@@ -5,12 +5,14 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from osbench.common import errors
+from osbench.common.plugin import entry_points
 from osbench.common.plugin.plugins import KINDS, Plugins
 
 SCENARIO = '''
@@ -242,10 +244,24 @@ def test_a_mark_on_what_is_no_scenario(tmp_path: Path, text: str):
 def test_a_runner_that_is_no_runner(monkeypatch: pytest.MonkeyPatch):
     point = importlib.metadata.EntryPoint("wrong", "pathlib:Path", "osbench.runner")
     gone = importlib.metadata.EntryPoint("gone", "osbench.not_there:X", "osbench.sla")
-    found = importlib.metadata.EntryPoints([point, gone])
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda: found)
+    found = defaultdict(list, runner=[point], sla=[gone])
+    monkeypatch.setattr(entry_points, "installed", lambda kinds: found)
 
     with pytest.raises(errors.PluginError, match=r"pathlib:Path\) is not a subclass of .*Runner"):
         Plugins().get("runner", "wrong")
     with pytest.raises(errors.PluginError, match=r"gone .* cannot be loaded: ModuleNotFoundError"):
         Plugins().get("sla", "gone")
+
+
+def test_without_a_source_native_plugins_are_found_and_missed(monkeypatch: pytest.MonkeyPatch):
+    read = entry_points.installed
+    monkeypatch.setattr(entry_points, "installed", lambda kinds: {**read(kinds), "source": []})
+    plugins = Plugins()
+
+    found = plugins.scenario("Dummy.dummy")
+
+    assert found.source == "native"
+    with pytest.raises(errors.PluginError, match=r"no scenario 'Dummy\.dumy'; did you mean Dummy"):
+        plugins.scenario("Dummy.dumy")
+    with pytest.raises(errors.PluginError, match=r"no installed package has the source .* 'rally'"):
+        plugins.scenario("Dummy.dummy@rally")

@@ -29,7 +29,7 @@ MESSAGES = [
         intervals=[(1, 5)],
         dues=b"\0" * 8,
     ),
-    Offer(run="r", epoch=2, incarnation="w", challenge="c", session="s", membership="m", answers=4),
+    Offer(run="r", epoch=2, incarnation="w", challenge="c", session="s", membership="m"),
     Control(
         run="r",
         epoch=2,

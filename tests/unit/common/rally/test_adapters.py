@@ -7,13 +7,13 @@ import pytest
 from helpers.iterations import Action, columns, failed, ok, statistics
 from osbench.common.plugin.hook import Event, Failed
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns
 from osbench.common.rally import importing
 from osbench.common.rally.adapters.hook_adapter import hook_class
 from osbench.common.rally.adapters.sla_adapter import sla_class
 from osbench.common.rally.adapters.trigger_adapter import trigger_class
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.hooks.executor import HookExecutor
+from osbench.coordinator.hooks.executor import ActiveHook
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from servers.child import PATIENCE_S
 
@@ -157,14 +157,13 @@ def fired(action, config, trigger="event", **more):
         action=Named(name=action, config=config),
         trigger=Named(name=trigger, config={"unit": "iteration", **more}),
     )
-    hooks = HookExecutor([described], Plugins(), run="r1")
+    hooks = ActiveHook(described, Plugins(), run="r1")
     hooks.look(1, 5)
     deadline = time.monotonic() + PATIENCE_S
-    while hooks.running:
+    while hooks.running():
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    (report,) = hooks.report()
-    return report.results
+    return [result for result, _ in hooks.pending()]
 
 
 def test_a_hook_of_rallys_is_run_and_its_output_kept():

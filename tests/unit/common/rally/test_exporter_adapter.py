@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.result_rows import row_of
 from helpers.sample_reports import restart_hook
 from helpers.stored_runs import stored_run
 from osbench.common.errors import ExportError
@@ -31,7 +32,7 @@ class List(exporter.TaskExporter):
             return {"print": f"sent {found}"}
         return {"files": {self.output_destination: found}}
 '''
-ROW = (1, 1, 0, 0, 1_000_000, 0, 0, (), None)
+ROW = row_of(1, 1, 0, 0, 1_000_000, 0, 0, (), None)
 
 
 @pytest.fixture

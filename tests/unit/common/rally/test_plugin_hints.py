@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.import_path import import_path
 from osbench.common.errors import PluginError
 from osbench.common.plugin.plugin_names import NATIVE, RALLY
 from osbench.common.plugin.plugins import Plugins
@@ -114,7 +115,7 @@ def test_of_the_last_release_with_them_17_scenarios_and_9_contexts_are_gone():
 @pytest.mark.usefixtures("rally")
 @pytest.mark.parametrize("kind", ["scenario", "context", "sla", "hook", "trigger"])
 def test_all_that_rally_has_is_known_without_it(kind):
-    assert Plugins().rally.titles(kind)
+    assert Plugins().source(RALLY).titles(kind)
     # other tests leave plug-ins of their own in Rally's registry
     theirs = {
         one.get_name() if kind == "scenario" else one.get_fullname()
@@ -130,7 +131,7 @@ def test_all_that_rally_has_is_known_without_it(kind):
 def test_a_plugin_that_is_newer_than_the_rally_here_is_named_as_such():
     name = "NeutronFWaaS.create_and_list_firewall_rules"
     plugins = Plugins()
-    plugins.rally.ready()
+    plugins.source(RALLY).ready()
     if plugin_registry.plugin("scenario", name) is not None:
         pytest.skip("the rally-openstack here has it")
 
@@ -229,7 +230,7 @@ def test_a_folder_of_rally_plugins_with_other_files(tmp_path: Path):
     found = plugins.scenario("Theirs.one")
 
     assert (found.source, found.title) == (RALLY, "Theirs, from a file.")
-    assert "Theirs.one@default" in plugins.rally.titles("scenario")
+    assert "Theirs.one@default" in plugins.source(RALLY).titles("scenario")
     assert "Theirs.one" not in plugins.scenario_names()
 
 
@@ -268,7 +269,7 @@ def test_plugins_that_rally_finds_by_itself(tmp_path: Path):
         [sys.executable, "-W", "ignore", "-c", code],
         check=False,
         capture_output=True,
-        env=os.environ | {"HOME": str(tmp_path), "PYTHONPATH": str(tmp_path / "site")},
+        env=os.environ | {"HOME": str(tmp_path)} | import_path(tmp_path / "site"),
     )
 
     assert printed.stdout.decode().strip() == "['rally', 'rally']", printed.stderr.decode()
@@ -278,7 +279,7 @@ def test_plugins_that_rally_finds_by_itself(tmp_path: Path):
 def test_what_rally_says_of_docstrings_is_silent_and_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ):
-    titles = Plugins().rally.titles("scenario")
+    titles = Plugins().source(RALLY).titles("scenario")
     logging.getLogger("rally.task.scenario").warning("something else")
 
     assert "ManilaShares.create_share_then_allow_and_deny_access@openstack" in titles

@@ -12,8 +12,9 @@ import pytest
 from osbench.common.errors import ContextError
 from osbench.common.plugin.atomic import WIDTH, Names, Recorder
 from osbench.common.plugin.context import ContextEnvironment
-from osbench.common.plugin.plugins import Plugins, ScenarioPlugin
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.rally import importing
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")

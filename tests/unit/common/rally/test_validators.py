@@ -207,5 +207,5 @@ def test_plugins_of_rally_are_listed_and_shown():
 def test_every_scenario_of_rally_can_be_shown():
     plugins = Plugins(prefer=RALLY)
 
-    for name in plugins.rally.titles("scenario"):
+    for name in plugins.source(RALLY).titles("scenario"):
         assert scenario_text(plugins, name).startswith(f"scenario {name} (Rally's)")

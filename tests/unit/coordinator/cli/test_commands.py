@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from osbench.coordinator.cli import COMMANDS, command, main
@@ -85,3 +87,27 @@ def test_an_unknown_command_is_met_with_a_similar_one() -> None:
     assert shown.exit_code == 2
     assert "No such command" in shown.output
     assert "run" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("words", "typed", "completed"),
+    [
+        (["run"], "--on", ["--once"]),
+        (["run"], "--plug", ["--plugin-path"]),
+        (["run", "--prefer"], "r", ["rally"]),
+        (["trace", "rank"], "--mi", ["--mistral"]),
+        (["report"], "--csv", ["--csv", "--csv-times"]),
+    ],
+)
+def test_shells_complete_options_and_their_values(
+    words: list[str], typed: str, completed: list[str]
+) -> None:
+    found = ShellComplete(main, {}, "osbench-coord", "").get_completions(words, typed)
+
+    assert [one.value for one in found] == completed
+
+
+def test_the_short_name_is_the_same_command() -> None:
+    scripts = entry_points(group="console_scripts")
+
+    assert scripts["osbench"].value == scripts["osbench-coord"].value

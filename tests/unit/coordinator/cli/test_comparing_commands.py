@@ -14,7 +14,7 @@ from osbench.coordinator.cli.commands.duel import sound_pairs
 from osbench.coordinator.cli.commands.trends import trends
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import write_timeline
+from osbench.coordinator.storage.run_documents import write_timeline
 
 QUEUE = Queue(duration_s=60)
 
@@ -218,4 +218,7 @@ def test_runs_of_one_load_are_no_staircase_and_it_says_what_to_do(invoke, tmp_pa
     assert "run the task at several rates" in found.output
     both = invoke("trends", "--by-load", "--fingerprint", "abc")
     assert both.exit_code == 2
-    assert "--by-load takes no --fingerprint" in both.output
+    assert (
+        "--fingerprint cannot be combined with --by-load, which shows runs of different loads"
+        in both.output
+    )

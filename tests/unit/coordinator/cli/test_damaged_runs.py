@@ -160,8 +160,8 @@ def test_lists_and_states_of_damaged_runs_are_shown(data: Path) -> None:
 
     listed = json.loads(call(data, "runs", "list", "--json").stdout)
 
-    assert "failure.json has 1 of" in listed[0]["why"]
-    assert "summary.json has 1 of" in listed[1]["why"]
+    assert "summary.json has 1 of" in listed[0]["why"]
+    assert "failure.json has 1 of" in listed[1]["why"]
     assert RunDirectory.find(str(data), RUN).files.problems()
 
 
@@ -172,7 +172,7 @@ def test_the_status_of_a_damaged_run_is_refused_and_lists_call_it_damaged(data: 
         done = call(data, *args)
         assert done.exit_code == 3, args
         assert f"run {RUN} is damaged: summary.json has 1 of" in done.output
-    (row, _) = json.loads(call(data, "runs", "list", "--json").stdout)
+    (_, row) = json.loads(call(data, "runs", "list", "--json").stdout)
     assert row["state"] == "damaged"
     assert row["why"].startswith(f"run {RUN} is damaged: ")
     assert "--damaged" not in row["why"]

@@ -156,11 +156,17 @@ def test_later_configuration_files_win_wherever_they_are_named(run, file):
     assert run("label", "--config-file", second, "--config-file", first).stdout == "one\n"
 
 
-@pytest.mark.parametrize("options", [[], ["--from-env", "--file", "x.json"]])
-def test_create_takes_a_file_or_the_environment(run, options):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --file FILE or --from-env"),
+        (["--from-env", "--file", "x.json"], "--file and --from-env cannot be combined"),
+    ],
+)
+def test_create_takes_a_file_or_the_environment(run, options, message):
     said = run("deployment", "create", "--name", "lab", *options, code=2)
 
-    assert "either --file FILE or --from-env" in said.stderr
+    assert message in said.stderr
 
 
 @pytest.mark.parametrize(
@@ -174,7 +180,7 @@ def test_create_takes_a_file_or_the_environment(run, options):
         (["deployment", "frobnicate"], "No such command"),
         (["deployment", "list", "--config-file", "absent.conf"], "absent.conf: No such file"),
         (["keys", "new", "--rotate"], "osbench-coord keys new"),
-        (["keys", "new", "--rotate", "--force"], "give one of the two"),
+        (["keys", "new", "--rotate", "--force"], "--rotate keeps old keys, --force drops them"),
     ],
 )
 def test_bad_input_ends_with_one_message_and_exit_code_2(run, args, message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import jsonschema
@@ -15,6 +16,7 @@ from osbench.common.plugin import signature
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli import main
 from osbench.coordinator.cli.commands.plugin import example
+from osbench.coordinator.taskfile.template import render
 
 
 def coord(*arguments: str) -> Result:
@@ -37,6 +39,34 @@ def test_the_sample_task_is_valid_and_not_overwritten(tmp_path: Path) -> None:
     assert "2 workloads" in checked.output
     assert again.exit_code == 2
     assert "exists" in again.output
+
+
+@pytest.mark.parametrize(
+    "url", ["http://shop", "https://shop:8443/items?n=1", "http://[::1]:80/{{ a }}/{b}?c={%25%7d}"]
+)
+def test_the_task_of_an_address_is_valid_and_has_it(tmp_path: Path, url: str) -> None:
+    coord("init", "first.yaml", "--url", url)
+    checked = coord("validate", "first.yaml")
+    parts = urlsplit(url)
+
+    text, problems = render((tmp_path / "first.yaml").read_text("utf-8"), ".", {})
+    assert not problems
+    for subtask in yaml.safe_load(text)["subtasks"]:
+        flow = subtask["scenario"]["HttpFlow.run"]
+        path = flow["steps"][0]["path"].replace("{brace}", "{")
+        assert flow["base"] + path.removesuffix("" if parts.path else "/") == url
+    assert checked.exit_code == 0, checked.output
+    assert "OK, 2 subtasks, 2 workloads" in checked.output
+    assert "note:" not in checked.output
+
+
+@pytest.mark.parametrize("url", ["shop", "ftp://shop/", "http://", "http://a'b/", "http://a:b/"])
+def test_an_address_that_is_none_is_refused_and_nothing_written(tmp_path: Path, url: str) -> None:
+    refused = coord("init", "first.yaml", "--url", url)
+
+    assert refused.exit_code == 2
+    assert refused.output.startswith("Error: --url: write http:// or https:// and a host")
+    assert not (tmp_path / "first.yaml").exists()
 
 
 @pytest.mark.parametrize("kind", ["runner", "sla"])
@@ -69,7 +99,7 @@ def test_a_scenario_is_shown_with_its_arguments() -> None:
     shown = coord("plugin", "show", "scenario", "HttpRequests.check_request")
 
     sample = yaml.safe_load(shown.output.partition("example:")[2])
-    given = {"url": "...", "method": "...", "status_code": 1}
+    given = {"url": "...", "method": "GET", "status_code": None}
     assert sample["scenario"] == {"HttpRequests.check_request": given}
 
 

@@ -55,6 +55,12 @@ def test_before_the_first_result_there_are_dashes() -> None:
     assert " - " in text
 
 
+def test_a_load_that_ends_at_a_time_has_a_bar_of_that_time() -> None:
+    text = shown(snapshot(planned=None, elapsed_s=15.0, left_s=45.0))
+
+    assert "[#####...............] 40 done, 45 s left" in text
+
+
 def test_of_many_workers_the_odd_ones_and_the_latest_are_shown() -> None:
     rows = [worker_progress(f"host-{n:02}:1", lag_p99_s=n / 1000) for n in range(30)]
     rows[3] = worker_progress("host-03:1", state="lost", lag_p99_s=0.0)

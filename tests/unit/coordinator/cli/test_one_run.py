@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,6 +86,40 @@ def test_all_interrupts_before_the_run_reach_it_and_the_first_says_so(directory,
 
     assert one.level == 2
     assert capsys.readouterr().err.count("stopping: running iterations end") == 1
+
+
+class Interrupting(io.RawIOBase):
+    """Standard error of somebody who presses Ctrl-C while a line is written to it."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        if not self.written:
+            signal.raise_signal(signal.SIGINT)
+        self.written += bytes(data)
+        return len(data)
+
+
+def test_ctrl_c_in_the_middle_of_a_line_of_progress_is_told_behind_it(
+    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, raw = OneRun(), Interrupting()
+    stream = io.TextIOWrapper(io.BufferedWriter(raw), line_buffering=True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = Progress(quiet=False)
+
+    with _interruptible(progress, Interrupts(), directory) as relay:
+        relay.begin(one)
+        progress.say("[   1.0 s] a line")
+
+    assert one.level == 1
+    line, *told = raw.written.decode().splitlines()
+    assert line == "[   1.0 s] a line"
+    assert told[0].startswith("stopping: running iterations end")
 
 
 def test_after_the_run_signals_mean_what_they_meant_before(directory: RunDirectory) -> None:

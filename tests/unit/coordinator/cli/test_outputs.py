@@ -8,13 +8,14 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from helpers.result_rows import row_of
 from helpers.sample_reports import full_report
+from helpers.summaries import to_json
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.cli.commands.results import results
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.report.chart_text import chart_text
-from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -43,7 +44,7 @@ def block(workload, numbers, add=0):
         items = ({"kind": "complete", "item": text}, {"kind": "additive", "item": area})
         return [msgpack.packb(item) for item in items]
 
-    rows = [(n, Outcome.OK, 0, 1, 2, 0, 0, (), (b"", outputs(n), b"")) for n in numbers]
+    rows = [row_of(n, Outcome.OK, 0, 1, 2, 0, 0, (), (b"", outputs(n), b"")) for n in numbers]
     columns = encode_rows(rows, (), 0)
     return {"workload": workload, "incarnation": "w", "columns": columns, "failures": []}
 
@@ -77,7 +78,7 @@ def test_without_an_iteration_the_charts_are_added_up(invoke):
     ("args", "message"),
     [
         (["--outputs", "3"], "no workload of run 20260401-a has iteration 3"),
-        (["--outputs", "2", "--csv"], "not --csv"),
+        (["--outputs", "2", "--csv"], "cannot be combined with --csv"),
     ],
 )
 def test_what_cannot_be_shown_is_said(invoke, args, message):

@@ -2,26 +2,28 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
 from click.testing import CliRunner, Result
 
+from helpers.result_rows import row_of
 from helpers.sample_reports import full_report, restart_hook
 from helpers.stored_runs import stored_run
+from helpers.summaries import to_json
 from osbench.coordinator.cli import command
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.report.rally import rally_json
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.rally import rally_json
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 PIE = msgpack.packb(
     {"kind": "additive", "item": {"title": "P", "chart_plugin": "Pie", "data": [["a", 2]]}}
 )
 ROWS = [
-    (1, 1, 0, 5_000, 40_005_000, 0, 0, (), (b"", [PIE], b"")),
-    (2, 2, 0, 10_000, 30_000_000, 0, 1, (), None),
-    (3, 3, 0, 20_000, 90_000_000, 0, 0, (), None),
+    row_of(1, 1, 0, 5_000, 40_005_000, 0, 0, (), (b"", [PIE], b"")),
+    row_of(2, 2, 0, 10_000, 30_000_000, 0, 1, (), None),
+    row_of(3, 3, 0, 20_000, 90_000_000, 0, 0, (), None),
 ]
 
 
@@ -85,7 +87,7 @@ def theirs(tmp_path: Path) -> Path:
     run.directory.write("run.json", {"run_id": "r", "task": "t", "workloads": [given]})
     path = tmp_path / "rally.json"
     with path.open("w") as file:
-        rally_json.write(run.directory, run.summary, file)
+        rally_json.write(run.directory, run.report, file)
     return path
 
 
@@ -147,18 +149,32 @@ def test_a_file_that_is_none_of_rallys_is_one_message(data: Path, text: str, sai
     assert RunDirectory.all(str(data)) == []
 
 
-def test_a_broken_task_leaves_no_run(data: Path, theirs: Path) -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("duration", "long", "ValueError could not convert string to float"),
+        ("duration", 1e200, "OverflowError a number of a row"),
+        (
+            "atomic_actions",
+            [{"name": "a", "started_at": 1e200, "finished_at": 1e200, "children": []}],
+            "OverflowError a number of an action",
+        ),
+    ],
+)
+def test_a_broken_task_leaves_no_run(
+    data: Path, theirs: Path, key: str, value: Any, said: str
+) -> None:
     document = json.loads(theirs.read_text())
     broken = json.loads(json.dumps(document["tasks"][0]))
     broken["uuid"] = "other"
-    broken["subtasks"][0]["workloads"][0]["data"][1]["duration"] = "long"
+    broken["subtasks"][0]["workloads"][0]["data"][1][key] = value
     document["tasks"].append(broken)
     theirs.write_text(json.dumps(document))
 
     found = call(data, "import", str(theirs))
 
     assert found.exit_code == 2
-    assert "ValueError could not convert string to float" in found.stderr
+    assert said in found.stderr
     assert RunDirectory.all(str(data)) == []
 
 

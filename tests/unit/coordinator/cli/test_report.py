@@ -17,18 +17,19 @@ from helpers.readme import REPOSITORY
 from helpers.result_rows import row
 from helpers.stored_runs import RUN, stored_run
 from osbench.common.config import config
-from osbench.common.errors import FleetError, Problem, TaskError, UsageError
+from osbench.common.errors import FleetError, PluginError, Problem, TaskError, UsageError
 from osbench.common.plugin.exporter import ExportedRun, LiveExporter, RunSnapshot
 from osbench.common.plugin.plugins import Plugins
+from osbench.coordinator.cli.base import CommandSettings
 from osbench.coordinator.cli.commands.report import report
-from osbench.coordinator.cli.export_options import ExportOptions
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.cli.run_exports import RunExports
+from osbench.coordinator.cli.options.export_options import ExportOptions, RunExportOptions
+from osbench.coordinator.cli.run_exports import RunExports, exports_of
 from osbench.coordinator.report.exporting import Export
 from osbench.coordinator.report.stored_run import StoredRun
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import read_timeline, write_timeline
+from osbench.coordinator.storage.run_documents import read_timeline, write_timeline
 
 SAMPLE = REPOSITORY / "samples" / "plugins" / "exporter.py"
 
@@ -158,7 +159,7 @@ def test_results_are_sent_to_servers(invoke: Invoke) -> None:
     ("arguments", "message"),
     [
         ((), "nothing is asked for"),
-        (("--option", "a=1"), "name one"),
+        (("--option", "a=1"), "nothing is asked for: give --html FILE"),
         (("--export", "jsn"), "there is no exporter 'jsn'"),
         (("--export", "json="), "after ="),
         (("--json", "x", "--option", "indent"), "must be NAME=VALUE"),
@@ -372,6 +373,20 @@ def test_a_run_that_cannot_start_is_reported(tmp_path: Path) -> None:
     assert error is not None
     assert error.text == "t.yaml: 1 problem\nsubtasks[0]: is missing"
     assert not list(tmp_path.glob("*.csv"))
+
+
+def test_a_configured_plug_in_path_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
+    conf = tmp_path / "osbench.conf"
+    conf.write_text(f"[coordinator]\nplugin_path = {tmp_path / 'absent.py'}\n")
+    options = RunExportOptions(exports=(f"junit={tmp_path / 'r.xml'}",))
+    directory = RunDirectory.of(str(tmp_path), "none")
+
+    with pytest.raises(PluginError, match=r"absent\.py"):
+        exports_of(options, CommandSettings((str(conf),)), (), directory, lambda _: None)
+
+    error = ElementTree.parse(tmp_path / "r.xml").getroot().find("testcase/error")
+    assert error is not None
+    assert "absent.py" in str(error.text)
 
 
 def test_an_accident_in_a_run_is_reported(tmp_path: Path) -> None:

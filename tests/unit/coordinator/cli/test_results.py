@@ -5,12 +5,13 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from helpers.result_rows import row_of
 from helpers.sample_reports import full_report
+from helpers.summaries import to_json
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.cli.commands.results import results
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.report.summary_json import to_json
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -66,8 +67,8 @@ def test_json_is_what_the_run_kept(invoke, tmp_path):
 
 
 def test_csv_holds_every_iteration_once_with_its_error(invoke, tmp_path):
-    ok = (1, Outcome.OK, 0, 10, 20, 0, 0, (), None)
-    failed = (2, Outcome.FAILED, 0, 10, 20, 0, 1, (), None)
+    ok = row_of(1, Outcome.OK, 0, 10, 20, 0, 0, (), None)
+    failed = row_of(2, Outcome.FAILED, 0, 10, 20, 0, 1, (), None)
     blocks = [
         block([ok], [[1, "Boom", "no route", "tb"]]),
         block([], worker="w2"),

@@ -61,6 +61,32 @@ def test_sizes_are_listed(invoke: Invoke, tmp_path: Path) -> None:
     assert rows[0]["size_bytes"] >= 2_000_000
 
 
+def test_the_newest_run_comes_first(invoke: Invoke, tmp_path: Path) -> None:
+    names = make_runs(tmp_path, 3, 2, 1)
+
+    text, rows = invoke("list").stdout, json.loads(invoke("list", "--json").stdout)
+
+    assert [row["run"] for row in rows] == names[::-1]
+    assert [line.split()[0] for line in text.splitlines()[1:]] == names[::-1]
+
+
+def test_ids_are_whole_on_a_narrow_terminal_and_lines_end_without_blanks(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = make_runs(tmp_path, 2, 1)
+    for name in names:
+        written = json.loads((tmp_path / "runs" / name / "run.json").read_text())
+        long = {**written, "task": "A title of many words " * 9, "tags": ["nightly"]}
+        (tmp_path / "runs" / name / "run.json").write_text(json.dumps(long))
+    monkeypatch.setenv("COLUMNS", "80")
+
+    lines = invoke("list").stdout.splitlines()
+
+    assert {name for name in names if any(name in line for line in lines)} == {*names}
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line.endswith(" ")] == []
+
+
 def test_the_question_says_what_goes_and_no_means_no(invoke: Invoke, tmp_path: Path) -> None:
     first, second, third = make_runs(tmp_path, 40, 35, 1)
 
@@ -113,7 +139,7 @@ def test_prune_leaves_running_runs_and_those_that_left_resources(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "say which runs to keep"),
+        ((), "give --keep N or --older-than AGE"),
         (("--older-than", "30"), "is no age"),
         (("--keep", "-1"), "--keep"),
     ],

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from osbench.coordinator.cli import time_limit
 from osbench.coordinator.cli.time_limit import TimeOver, ended_after
 
 
@@ -15,7 +16,8 @@ def test_what_waits_for_ever_ends_with_an_error_that_names_the_option() -> None:
         threading.Event().wait()
 
 
-def test_the_next_question_has_no_time_either() -> None:
+def test_the_next_question_has_no_time_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "AGAIN_S", 0.05)
     said: list[str] = []
 
     with pytest.raises(TimeOver), ended_after(0.05):

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from helpers.result_rows import row_of
 from helpers.synthetic_traces import (
     Fault,
     Work,
@@ -16,7 +17,7 @@ from helpers.synthetic_traces import (
     traces,
 )
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.cli.commands.trace import trace as command
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
@@ -324,7 +325,7 @@ def test_a_trace_kept_but_not_drawn_is_found_in_its_workload(call, tmp_path):
     for number, (trace, group) in enumerate(((drawn, 0), (other, NO_GROUP))):
         digest.add_iteration(trace, group=group, iteration=5, outcome=Outcome.OK, kept=True)
         archive.keep(trace)
-        row = (5, Outcome.OK, 0, 0, 1, 0, 0, [], (bytes.fromhex(trace.trace_id), None, b""))
+        row = row_of(5, Outcome.OK, 0, 0, 1, 0, 0, [], (bytes.fromhex(trace.trace_id), None, b""))
         columns = encode_rows([row], [], 0)
         directory.keep([{"workload": number, "columns": columns, "incarnation": "w1"}])
     described = {"traced": 2, "skipped": 0, "usual": [], "clocks": [], "ranking": []}

@@ -89,7 +89,7 @@ def test_the_command_of_a_page_is_one_that_is_understood():
     assert (program, name) == ("osbench-coord", "compare")
     assert context.params["runs"] == ("A0", "A1", "A2")
     assert context.params["against"] == ("B0", "B1", "B2")
-    assert context.params["margin"] == 0.03
+    assert context.params["chosen_margin"] == 0.03
 
 
 def test_a_bad_margin_is_refused():
@@ -97,7 +97,7 @@ def test_a_bad_margin_is_refused():
         found = CliRunner().invoke(compare, ["A", "B", f"--margin={text}"])
 
         assert found.exit_code == 2
-        assert "is no share such as 3% or 0.03" in found.output
+        assert "is not a share such as 3% or 0.03" in found.output
 
 
 def test_changes_of_a_trend_stand_in_a_table_with_the_command_that_says_more():

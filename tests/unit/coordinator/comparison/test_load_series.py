@@ -1,12 +1,13 @@
 """Runs that differ in their load alone, as a staircase."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from helpers.queue_runs import Queue, compared_run
+from helpers.sample_loads import stages_workload
 from osbench.coordinator.comparison.comparison_json import staircases_json
 from osbench.coordinator.comparison.load_series import staircases_of
 from osbench.coordinator.comparison.staircase_page import staircases_page
@@ -75,7 +76,7 @@ def test_closed_loads_are_told_by_their_users(runs):
 
 
 def test_runs_that_tell_no_load_are_no_steps(runs):
-    changing = run_at(70, stages=[{"begin": 1}])
+    changing = run_at(70, stages=[asdict(stages_workload().stages[0])])
     idle = run_at(75, throughput={"ok_per_s": None, "span_s": 0.0})
     other = run_at(85, name="Another")
 

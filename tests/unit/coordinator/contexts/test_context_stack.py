@@ -99,6 +99,11 @@ def folder(tmp_path):
     return path
 
 
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    monkeypatch.setattr(context_stack, "POLL_S", 0.01)
+
+
 @pytest.fixture
 def objects(folder):
     return ContextStateStore(folder, folder.parents[1], "r1", None)
@@ -352,21 +357,23 @@ def test_tasks_cannot_name_hidden_contexts_and_configurations_are_checked(plugin
     assert checked(task("Mine.run", dummy_context={}), "task.yaml", plugins)
 
 
-def giving_up(wanted: bool):
+def giving_up(log, hung: str):
+    """Ctrl-C as soon as a context hangs."""
+
     def poll(undoing):
-        if undoing is wanted:
+        if any(line.startswith(hung) for line in log):
             raise KeyboardInterrupt
 
     return poll
 
 
-def test_a_setup_without_end_is_left_with_those_before_it(objects, plugins):
+def test_a_setup_without_end_is_left_with_those_before_it(objects, plugins, log):
     contexts = ContextStack(objects, plugins)
     one = workload(first={}, second={"fail": "no end of setup"}, third={})
 
     with (
         pytest.raises(KeyboardInterrupt),
-        contexts.around(0, one, check=lambda: None, poll=giving_up(False)),
+        contexts.around(0, one, check=lambda: None, poll=giving_up(log, "setup second")),
     ):
         pytest.fail("the load has begun")
 
@@ -377,11 +384,11 @@ def test_a_setup_without_end_is_left_with_those_before_it(objects, plugins):
     assert contexts.holds
 
 
-def test_an_undoing_without_end_is_left_to_cleanup(objects, plugins):
+def test_an_undoing_without_end_is_left_to_cleanup(objects, plugins, log):
     contexts = ContextStack(objects, plugins)
     one = workload(first={}, second={"fail": "no end of cleanup"}, third={})
 
-    with contexts.around(0, one, check=lambda: None, poll=giving_up(True)):
+    with contexts.around(0, one, check=lambda: None, poll=giving_up(log, "cleanup second")):
         pass
 
     assert contexts.left == [
@@ -391,7 +398,9 @@ def test_an_undoing_without_end_is_left_to_cleanup(objects, plugins):
     assert contexts.holds
 
 
-def test_a_context_that_tells_nothing_is_named_with_how_far_it_is(objects, plugins, monkeypatch):
+def test_a_context_that_tells_nothing_is_named_with_how_far_it_is(
+    objects, plugins, log, monkeypatch
+):
     monkeypatch.setattr(context_stack, "SILENT_S", 0.0)
     contexts = ContextStack(objects, plugins)
     one = workload(first={}, second={"fail": "no end of setup"}, third={})
@@ -399,12 +408,12 @@ def test_a_context_that_tells_nothing_is_named_with_how_far_it_is(objects, plugi
 
     def poll(undoing):
         silent.append(contexts.silent)
-        raise KeyboardInterrupt
+        giving_up(log, "setup second")(undoing)
 
     with pytest.raises(KeyboardInterrupt), contexts.around(0, one, check=lambda: None, poll=poll):
         pytest.fail("the load has begun")
 
-    assert silent[0][:3] == ("setting up context second", 0, 1)
+    assert silent[-1][:3] == ("setting up context second", 0, 1)
     contexts._tell("volumes", 3, 5)
     assert contexts.silent[:3] == ("setting up context second", 3, 5)
     monkeypatch.setattr(context_stack, "SILENT_S", 60.0)

@@ -7,7 +7,6 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.openstack import resource_names
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Named, Workload
-from osbench.coordinator.contexts import cloud_access, resource_cleanup
 from osbench.coordinator.contexts.context_stack import ContextStack, undo
 from osbench.coordinator.contexts.state_store import ContextStateStore
 
@@ -15,9 +14,7 @@ RUN = "20260401-120000-ab12"
 
 
 @pytest.fixture
-def cloud(monkeypatch):
-    monkeypatch.setattr(resource_cleanup, "SETTLE_S", 0.01)
-    monkeypatch.setattr(cloud_access, "PAUSES_S", (0.0,) * 4)
+def cloud(virtual_time):
     with fake_cloud() as server:
         yield server
 

@@ -10,7 +10,6 @@ from osbench.common.errors import ContextError, DeploymentError
 from osbench.common.openstack import resource_names
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.plugin.context import ContextEnvironment
-from osbench.coordinator.contexts import resource_cleanup as sweeping
 from osbench.coordinator.contexts.api_versions import ApiVersions
 from osbench.coordinator.contexts.cleanup import Cleanup
 from osbench.coordinator.contexts.images import Images
@@ -24,10 +23,7 @@ RUN = "20260401-120000-ab12"
 
 
 @pytest.fixture
-def cloud(monkeypatch):
-    monkeypatch.setattr(sweeping, "SETTLE_S", 0.01)
-    monkeypatch.setattr(sweeping, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(sweeping, "PAUSE_S", 0.01)
+def cloud(virtual_time):
     with fake_cloud() as server:
         yield server
 
@@ -462,13 +458,11 @@ def test_an_administrator_who_may_not_look_is_reported_before_the_load(cloud):
     chain.undo()
 
 
-def test_what_a_service_was_still_at_is_removed_too(cloud, monkeypatch):
+def test_what_a_service_was_still_at_is_removed_too(cloud, virtual_time):
     chain = Chain(cloud)
     chain.set_up(Cleanup, ["keystone.users"])
     late = iter([made_by(chain, 1)])
-    monkeypatch.setattr(
-        sweeping.time, "sleep", lambda _: [leave(cloud, "users", name) for name in late]
-    )
+    virtual_time.on_sleep = lambda _: [leave(cloud, "users", name) for name in late]
 
     chain.undo()
 
@@ -502,8 +496,7 @@ def test_what_cannot_be_removed_is_reported_with_the_reason(cloud):
     assert cloud.named("users") == ["admin"]
 
 
-def test_a_service_that_fails_does_not_keep_the_others(cloud, monkeypatch):
-    monkeypatch.setattr("osbench.coordinator.contexts.cloud_access.PAUSES_S", (0.0,) * 4)
+def test_a_service_that_fails_does_not_keep_the_others(cloud):
     chain = Chain(cloud)
     chain.set_up(Cleanup, ["nova", "zaqar", "keystone.users", "keystone.roles"])
     leave(cloud, "users", made_by(chain, 1))

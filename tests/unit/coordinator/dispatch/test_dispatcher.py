@@ -346,10 +346,23 @@ def test_only_workers_whose_results_cannot_be_read_are_asked_to_stop():
     desk.place(Step(budget=8), fine, damaged)
     damaged.unreadable()
 
-    desk.dispatcher.recall_unreadable([fine, damaged])
+    desk.dispatcher.recall_unused([fine, damaged])
 
     assert (fine.recall, damaged.recall) == (set(), {1, 2})
     assert damaged.leave_reason is LeaveReason.UNREADABLE
+
+
+def test_a_worker_whose_users_have_moved_is_asked_for_what_waits():
+    desk = Desk()
+    busy, idle = desk.worker("w1"), desk.worker("w2")
+    desk.place(Step(budget=8), busy, idle)
+    for one in (busy, idle):
+        one.share = 0
+    idle.beat = replace(idle.beat, queued=2)
+
+    desk.dispatcher.recall_unused([busy, idle])
+
+    assert (busy.recall, idle.recall) == (set(), {1, 2})
 
 
 @pytest.fixture

@@ -36,3 +36,12 @@ def test_nothing_is_given_while_more_are_held_than_asked_for():
 
     assert regrant([busy, other], [0, 4]) == []
     assert other.share == 0
+
+
+def test_what_others_may_have_is_given_to_nobody():
+    here = member()
+
+    assert regrant([here], [4], elsewhere=3) == [here]
+    assert (here.target, here.share) == (4, 1)
+    assert regrant([here], [4]) == [here]
+    assert here.share == 4

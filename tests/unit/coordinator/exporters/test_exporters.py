@@ -20,6 +20,7 @@ from pyarrow import parquet
 from helpers.result_rows import row
 from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
 from helpers.stored_runs import T0_AT, stored_run
+from helpers.summaries import to_json
 from osbench.common.errors import ExportError
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.exporter import DurationCounts, ExportedRun, IterationRow
@@ -27,8 +28,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.exporters import hdr, openmetrics
 from osbench.coordinator.exporters.csv import write
-from osbench.coordinator.report.run_report import RunReport
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.totals import Accounting, Bound, Warmup
 
 WIDEST_NS = 864 * 10**12
@@ -50,7 +50,7 @@ ROWS = [
 class _Run(ExportedRun):
     """A run without rows."""
 
-    def __init__(self, report: RunReport) -> None:
+    def __init__(self, report: RunOutcome) -> None:
         self.summary = to_json(report)
 
 
@@ -66,7 +66,7 @@ def text_of(path: Path) -> io.StringIO:
     return io.StringIO(path.read_bytes().decode(), newline="")
 
 
-def suite_of(report: RunReport, folder: Path) -> ElementTree.Element:
+def suite_of(report: RunOutcome, folder: Path) -> ElementTree.Element:
     return ElementTree.parse(exported("junit", _Run(report), folder)).getroot()
 
 

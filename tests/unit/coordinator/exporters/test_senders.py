@@ -22,7 +22,7 @@ from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.exporters import opensearch, otlp_metrics, posting
 from osbench.coordinator.report.stored_run import LiveRun, StoredRun
 from osbench.coordinator.results.totals import Accounting
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.model.spans import Span, Trace
 

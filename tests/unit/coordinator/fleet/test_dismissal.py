@@ -8,7 +8,7 @@ from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.fleet.dismissal import RunningIterations
 
 #: An instant at which every lease has ended for one who began to look at 0.
-LATER = timers.lease_bound_s()
+LATER = timers.LEASE_S * (1 + timers.DRIFT) + timers.BEAT_S
 
 
 class Beats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from helpers.heartbeats import heartbeat
 from osbench import __version__
-from osbench.common.errors import FleetError, StoreAway, Superseded
+from osbench.common.errors import FleetError, OlderCopy, StoreAway, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet import pool
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION
@@ -31,6 +31,7 @@ class Desk:
         self.beats: list[Heartbeat] = []
         self.offers: list[Offer] = []
         self.joined: list[str] = []
+        self.missed: list[tuple[str, list[int]]] = []
         self.away = False
         #: How many looks at the heartbeats fail.
         self.failing = 0
@@ -49,6 +50,11 @@ class Desk:
     def join(self, mid: str, incarnation: str) -> Membership:
         self.joined.append(mid)
         return Membership(mid=mid, incarnation=incarnation, name=incarnation)
+
+    def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
+        self.missed.append((membership.mid, list(blocks)))
+        for number in blocks:
+            membership.note(number)
 
     def offer(self, offers: Iterable[Offer]) -> None:
         if self.away:
@@ -186,3 +192,48 @@ def test_a_worker_that_comes_along_while_redis_fails_is_taken_with_the_next_poll
 def test_a_coordinator_that_was_replaced_ends(desk):
     with pytest.raises(Superseded, match="another coordinator has resumed run r"):
         desk.poll(replace(JOINED, epoch=3))
+
+
+def test_a_journal_that_knows_less_than_a_worker_is_an_older_copy(desk):
+    desk.pool.restore(Membership(mid="m1", incarnation="w1", name="w1", seq=7))
+    desk.poll(replace(JOINED, epoch=1, got=7))
+
+    with pytest.raises(OlderCopy, match="has 7 batches of worker w1, which has taken 9"):
+        desk.poll(replace(JOINED, epoch=1, beat=3, got=9))
+
+
+def test_blocks_that_were_acknowledged_and_are_not_on_disk_are_journalled_once(desk):
+    known = Membership(mid="m1", incarnation="w1", name="w1", acknowledged=6, have={9, 10})
+    desk.pool.restore(known)
+
+    for beat in (2, 3):
+        desk.poll(replace(JOINED, epoch=1, beat=beat, made=12, delivered=10))
+
+    assert desk.missed == [("m1", [7, 8])]
+    assert known.acknowledged == 10
+
+
+def test_workers_of_an_earlier_coordinator_are_unheard_until_they_follow_or_are_gone(desk):
+    desk.pool.restore(Membership(mid="m1", incarnation="w1", name="w1"))
+    desk.pool.restore(Membership(mid="m2", incarnation="w2", name="w2"))
+
+    before = [one.mid for one in desk.pool.unheard]
+    # one follows this coordinator, and the other says that it is in no run
+    desk.poll(JOINED, heartbeat("w2", beat=3, state="idle"))
+
+    assert before == ["m1", "m2"]
+    assert desk.pool.unheard == []
+
+
+def test_a_worker_of_an_earlier_coordinator_that_has_left_meanwhile_is_invited_anew(desk):
+    desk.pool.restore(Membership(mid="m1", incarnation="w1", name="w1"))
+    # Redis has gone back to when it was in the run
+    desk.poll(replace(JOINED, epoch=1))
+    taken_over = desk.offers[-1]
+
+    desk.poll(replace(FREE, beat=9, challenge="c9"))
+    desk.pool.invite(1)
+
+    assert (taken_over.challenge, taken_over.membership) == ("c2", "m1")
+    assert desk.offers[-1].challenge == "c9"
+    assert desk.offers[-1].session == desk.offers[-1].membership != "m1"

@@ -85,7 +85,7 @@ def test_a_lost_worker_has_no_users_and_gets_a_new_generation_when_it_is_back():
     worker.declare_lost()
 
     assert (worker.state, worker.present) == (WorkerState.LOST, False)
-    assert (worker.share, worker.held, worker.lost_share, worker.losses) == (0, 0, 4, 1)
+    assert (worker.share, worker.held) == (0, 0)
     assert worker.generation == 4
     worker.found()
     assert worker.state is WorkerState.ACTIVE
@@ -108,7 +108,7 @@ def test_who_has_left_stays_so():
     worker.declare_lost()
     worker.found()
 
-    assert (worker.state, worker.losses) == (WorkerState.LEFT, 0)
+    assert worker.state is WorkerState.LEFT
 
 
 def test_work_is_for_those_heard_lately_with_nothing_to_give_back():
@@ -146,9 +146,9 @@ def test_a_worker_holds_work_until_its_last_block_is_on_disk():
 def test_shares_count_as_held_until_the_heartbeat_shows_the_generation():
     worker = handle(share=2, held=6, generation=3)
 
-    worker.hear(beat(worker, 2, generation=3, busy=4), 0.5, 10.0)
+    worker.hear(beat(worker, 2, generation=3, surplus=2), 0.5, 10.0)
     assert worker.held == 6
-    worker.hear(beat(worker, 3, generation=3, busy=2), 0.5, 10.5)
+    worker.hear(beat(worker, 3, generation=3, surplus=0), 0.5, 10.5)
 
     assert worker.held == 2
 
@@ -240,3 +240,21 @@ def test_a_slow_worker_has_two_iterations_a_user():
     worker.measured(4, 80.0)
 
     assert worker.room() == timers.STOCK_PER_USER * 4
+
+
+def test_a_worker_of_an_earlier_coordinator_holds_the_users_that_it_says():
+    worker = handle(prepared=1)
+    worker.beat = beat(worker, 2, prepared=1, share=3, surplus=1, generation=7)
+
+    assert worker.go_on(1)
+
+    assert (worker.share, worker.held, worker.generation) == (3, 4, 7)
+
+
+def test_a_worker_that_has_dropped_its_workload_holds_no_users():
+    worker = handle(prepared=0)
+    worker.beat = beat(worker, 2, prepared=0, share=3, surplus=1, generation=7)
+
+    assert not worker.go_on(1)
+
+    assert (worker.share, worker.held, worker.generation) == (0, 0, 0)

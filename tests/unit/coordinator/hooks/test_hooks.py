@@ -3,6 +3,9 @@
 import json
 import threading
 import time
+from collections import Counter
+from dataclasses import asdict
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -16,7 +19,7 @@ from osbench.common.errors import TaskError
 from osbench.common.plugin.hook import Event, Failed
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import HookConfig, Named
-from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, HookExecutor
+from osbench.coordinator.hooks.executor import AT_ONCE, KEPT, ActiveHook, Result
 from osbench.coordinator.hooks.sys_call import SysCall
 from osbench.coordinator.taskfile import load
 from osbench.coordinator.triggers.event import EventTrigger
@@ -87,17 +90,22 @@ def hooks_of(plugins, name, config=None, unit="iteration", **trigger):
         action=Named(name=name, config=config),
         trigger=Named(name=kind, config={"unit": unit, **trigger}),
     )
-    return HookExecutor([described], plugins)
+    return ActiveHook(described, plugins)
 
 
 def settled(hooks):
-    """The report of the only hook, once all its actions have ended."""
-    deadline = time.monotonic() + PATIENCE_S
-    while hooks.running:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    (report,) = hooks.report()
-    return report
+    """The results of the only hook by event, and how many of each status, once all have ended."""
+    until(lambda: not hooks.running())
+    return so_far(hooks)
+
+
+def so_far(hooks):
+    counted = hooks.pending()
+    counts = Counter()
+    for result, times in counted:
+        counts[result.status] += times
+    results = sorted((result for result, _ in counted), key=lambda one: one.event.value)
+    return SimpleNamespace(results=results, counts=counts)
 
 
 # triggers
@@ -281,9 +289,9 @@ def test_an_action_that_does_not_end_has_failed(plugins):
 
     hooks.look(0.0, 1)
     hooks.stop()
-    (report,) = hooks.report()
+    report = so_far(hooks)
 
-    assert hooks.running == 1
+    assert len(hooks.running()) == 1
     assert report.results[0].error.etype == "NotEnded"
     assert report.counts == {"failed": 1}
 
@@ -293,11 +301,11 @@ def test_an_action_is_asked_to_end(plugins):
     hooks.look(0.0, 1)
 
     deadline = time.monotonic() + PATIENCE_S
-    while hooks.running and time.monotonic() < deadline:
+    while hooks.running() and time.monotonic() < deadline:
         hooks.stop()
         time.sleep(0.005)
 
-    assert hooks.running == 0
+    assert not hooks.running()
     assert settled(hooks).counts == {"success": 1}
 
 
@@ -306,12 +314,32 @@ def test_a_flood_of_firings_is_bounded_and_counted(plugins):
     hooks = hooks_of(plugins, "waits", step=1)
 
     hooks.look(0.0, 10_000_000)
-    (report,) = hooks.report()
+    report = so_far(hooks)
 
     assert threading.active_count() - threads <= AT_ONCE
     assert report.counts == {"failed": 10_000_000}
-    assert len(report.results) == KEPT
+    # a report shows `KEPT` of them
+    assert len(report.results) == KEPT + AT_ONCE
     assert report.results[AT_ONCE].error.etype == "NotRun"
+
+
+def test_a_result_is_handed_out_once(plugins):
+    hooks = hooks_of(plugins, "does", "answer")
+    hooks.look(0.0, 1)
+    until(lambda: not hooks.running())
+
+    ((result, times),) = hooks.take()
+
+    assert (result.status, times) == ("success", 1)
+    assert hooks.take() == hooks.pending() == []
+
+
+def test_a_result_comes_back_as_it_was(plugins):
+    hooks = hooks_of(plugins, "does", "raise", unit="time", at=[0])
+    hooks.look(0.0, 0)
+    (result,) = settled(hooks).results
+
+    assert Result.of(json.loads(json.dumps(asdict(result)))) == result
 
 
 def test_the_sample_hook(tmp_path):

@@ -13,7 +13,11 @@ import pytest
 from helpers.result_rows import MS, row
 from helpers.stored_runs import WORKER, block, stored_run
 from osbench.common.outcomes import Outcome
+from osbench.common.plugin.exporter import json_values
+from osbench.common.protocol.columns import COLUMNS, Column, replaced
 from osbench.coordinator.report.iterations import iterations
+from osbench.coordinator.report.model.model import Report, WorkloadReport
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.storage.frames import FrameFile
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -57,6 +61,19 @@ def test_a_row_has_all_that_is_known(tmp_path: Path) -> None:
     assert (dropped.outcome, dropped.state) == ("dropped_late", "dropped")
     assert dropped.due_s == 0.009
     assert (dropped.started_s, dropped.service_s, dropped.response_s) == (None, None, None)
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda one: one.name)
+def test_each_number_of_a_block_is_in_the_exports(directory: RunDirectory, column: Column) -> None:
+    plain = row(1, due=1, started=2, ended=9)
+    other = replaced(plain, **{column.name: 2 if column.name != "failure" else BOOM[0]})
+
+    directory.keep(
+        block([one], workload=number, failures=[BOOM]) for number, one in enumerate((plain, other))
+    )
+    one, two = (json_values(found._replace(workload=0), None) for found in iterations(directory))
+
+    assert one != two
 
 
 def test_rows_can_be_read_again(tmp_path: Path) -> None:
@@ -156,12 +173,13 @@ def test_a_block_of_another_shape_is_left_out_as_the_run_did(directory: RunDirec
 
 def test_workers_are_called_by_label_or_by_host_and_pid(directory: RunDirectory) -> None:
     directory.keep([block([row(at)], worker=name) for at, name in enumerate("abc", start=1)])
-    workers = [
-        {"incarnation": "a", "host": "node1", "pid": 7, "label": "rack"},
-        {"incarnation": "b", "host": "node1", "pid": 8, "label": ""},
-    ]
+    workers = (
+        WorkerFigures(incarnation="a", host="node1", pid=7, label="rack"),
+        WorkerFigures(incarnation="b", host="node1", pid=8),
+    )
+    report = Report(workloads=(WorkloadReport(name="w", workers=workers),))
 
-    found = iterations(directory, {"workloads": [{"workers": workers}]})
+    found = iterations(directory, report)
 
     assert [one.worker for one in found] == ["rack", "node1:8", "c"]
 

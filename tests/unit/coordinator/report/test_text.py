@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from helpers.sample_loads import all_kinds
 from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
+from helpers.summaries import to_json
 from osbench.coordinator.formatting import count, duration, plain, three_digits
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
-from osbench.coordinator.report.text_extras import user_lines
 from osbench.coordinator.results.totals import Warmup
-from osbench.coordinator.results.users.user_lives import UserLives, read_events
+from osbench.coordinator.results.workload_users import UserLives, read_events
 
 
 def text_of(report, width=80, **options):
@@ -19,7 +20,7 @@ def text_of(report, width=80, **options):
     file = io.StringIO()
     # as it comes from summary.json
     summary = json.loads(json.dumps(to_json(report)))
-    render(summary, Console(file=file, width=width, **options))
+    render(Report.from_json(summary), Console(file=file, width=width, **options))
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
@@ -31,12 +32,16 @@ def test_a_run_looks_like_its_golden_file(golden, width):
     golden(f"summary-{width}.txt", text)
 
 
+def test_workloads_of_all_kinds_look_like_their_golden_file(golden):
+    golden("all-kinds.txt", text_of(all_kinds(), 100))
+
+
 def test_runs_of_older_releases_say_nothing_of_requests_and_loops():
     summary = to_json(run_report(rps_workload()))
     del summary["workloads"][0]["requests"], summary["workloads"][0]["loops"]
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120))
 
     assert "requests" not in file.getvalue()
     assert "loops" not in file.getvalue()
@@ -50,7 +55,7 @@ def test_requests_without_any_answer_have_no_phases():
         total["phases"][phase] = dict.fromkeys(total["phases"][phase]) | {"count": 0}
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120))
 
     assert "requests    948: 20 new connections" in file.getvalue()
 
@@ -74,7 +79,7 @@ def test_foreign_text_can_neither_steer_the_terminal_nor_act_as_markup():
     summary["workloads"][0]["errors"][0]["message"] = "\x1b[2J[red]gone[/red]\nsecond line"
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=200))
+    render(Report.from_json(summary), Console(file=file, width=200))
 
     assert "GatewayTimeout: \\x1b[2J[red]gone[/red] (first" in file.getvalue()
 
@@ -93,11 +98,13 @@ def test_a_note_ends_with_the_last_lines_of_a_log_and_no_other_has_more_than_one
 def test_more_errors_than_fit_are_summed():
     summary = to_json(run_report(rps_workload()))
     error = summary["workloads"][0]["errors"][0]
-    summary["workloads"][0]["errors"] = [{**error, "count": n} for n in range(9, 0, -1)]
+    summary["workloads"][0]["errors"] = [
+        {**error, "type": f"Error{n}", "count": n} for n in range(9, 0, -1)
+    ]
     summary["workloads"][0]["other_errors"] = 100
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=120))
+    render(Report.from_json(summary), Console(file=file, width=120))
 
     assert "110 x other errors" in file.getvalue()
 
@@ -107,7 +114,7 @@ def test_a_sum_that_does_not_hold_is_shown_as_such():
     summary["workloads"][0]["accounting"]["planned"] = 9
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=80))
+    render(Report.from_json(summary), Console(file=file, width=80))
 
     assert "9 !=  8 + " in file.getvalue()
 
@@ -123,7 +130,7 @@ def times_text(**changed):
     workload["latency"] = {"service": states, "response": {**states, "ok": sound}}
     workload["actions"] = {}
     file = io.StringIO()
-    render(summary, Console(file=file, width=100))
+    render(Report.from_json(summary), Console(file=file, width=100))
     return file.getvalue(), sound["ci"]
 
 
@@ -196,10 +203,10 @@ def test_a_warm_up_is_told_where_there_was_one():
 def test_lost_workers_are_named_among_the_workers():
     workload = rps_workload()
     workers = [
-        {**worker, "pid": 40 + at, "lost": worker["host"] == "node1"}
+        replace(worker, pid=40 + at, lost=worker.host == "node1")
         for at, worker in enumerate(workload.workers)
     ]
-    many = [{**workers[0], "pid": pid} for pid in range(1, 10)]
+    many = [replace(workers[0], pid=pid) for pid in range(1, 10)]
 
     two = text_of(run_report(replace(workload, workers=tuple(workers))), 120)
     nine = text_of(run_report(replace(workload, workers=tuple(many))), 120)
@@ -220,15 +227,46 @@ def test_the_table_of_times_wraps_no_name(width):
     workload["actions"] = {name: next(iter(workload["actions"].values()))}
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=width))
+    render(Report.from_json(summary), Console(file=file, width=width))
 
     assert f"   {name}" in file.getvalue()
+
+
+def test_of_many_workloads_those_that_held_have_a_line_each():
+    held = constant_workload()
+
+    few = text_of(run_report(*[held] * 12))
+    many = text_of(run_report(*[held] * 12, rps_workload()), 120)
+
+    assert "held with no failure" not in few
+    assert many.index("12. Authenticate.keystone") < many.index("12 workloads held with no failure")
+    assert many.count("service time") == 1
+    assert "\n   3. Dummy.dummy: 8 ok, p95 5.00ms\n" in many
+
+
+def test_of_many_actions_the_longest_are_listed_and_names_are_proposed():
+    summary = to_json(run_report(rps_workload()))
+    (workload,) = summary["workloads"]
+    like = next(iter(workload["actions"].values()))
+    longer = {**like, "ok": {**like["ok"], "mean": 9 * like["ok"]["mean"]}}
+    workload["actions"] = {f"get-{n:04}": longer if n > 1990 else like for n in range(2000)}
+    file = io.StringIO()
+
+    render(Report.from_json(summary), Console(file=file, width=120))
+
+    text = file.getvalue()
+    assert text.count("   get-") == 20
+    assert "get-1999" in text
+    assert "and 1,980 actions more; shown: those that took most time in all" in text
+    assert "2,000 names of actions" in text
 
 
 def test_users_that_could_never_start_are_told_with_their_number():
     lives = UserLives()
     lives.add(read_events([[0, 1, 0, 5, 0], *[[1, number, 0, 9, 0] for number in (2, 3)]]), {})
 
-    (_, line), *_ = user_lines({"users": lives.to_dict()})
+    statistics = rps_workload().statistics
+    statistics.lives = lives
+    text = text_of(run_report(replace(rps_workload(), statistics=statistics)), 200)
 
-    assert "2 of 3 could never start; 2 attempts to start failed" in str(line)
+    assert "2 of 3 could never start; 2 attempts to start failed" in text

@@ -13,14 +13,15 @@ import zstandard
 
 from helpers.result_rows import block, row
 from helpers.sample_reports import full_report, rps_workload, run_report
+from helpers.summaries import to_json
 from osbench.common.errors import UsageError
-from osbench.coordinator.report.run_facts import CRASHED, FINISHED, RUNNING, read_facts
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
+from osbench.coordinator.report.run_facts import read_facts
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import TIMELINE, read_timeline, write_timeline
+from osbench.coordinator.storage.run_documents import TIMELINE, read_timeline, write_timeline
 
 LIMIT_S = 0.1
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.results.abort_rule import AbortRule
 
 SECOND = 1_000_000_000
@@ -17,7 +18,7 @@ def rows(begin_s, end_s, *, failing=0.0, took_s=0.01, due_before_s=0.0):
         outcome = Outcome.FAILED if number % 100 < 100 * failing else Outcome.OK
         started = ended - took_s
         instants = [int(at * SECOND) for at in (started - due_before_s, started, ended)]
-        found.append((number, int(outcome), *instants, 0, 0, (), None))
+        found.append(row_of(number, int(outcome), *instants, 0, 0, (), None))
     return decode_rows(encode_rows(found, [], 0))
 
 

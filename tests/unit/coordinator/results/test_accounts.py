@@ -176,3 +176,16 @@ def test_a_block_is_taken_once():
     accounts.take([block])
 
     assert accounts.results[0].want_ns == 5
+
+
+def test_blocks_that_a_disk_has_lost_are_not_waited_for() -> None:
+    accounts, found = Accounts(), results()
+    accounts.register(0, found)
+    for record in (member("m"), cut("m", 0, (1, 4))):
+        accounts.apply(record)
+    accounts.memberships["m"].have = {3}
+
+    accounts.apply({"do": "missing", "mid": "m", "numbers": [1, 2]})
+
+    assert (accounts.memberships["m"].acknowledged, accounts.memberships["m"].damaged) == (3, True)
+    assert found.ledger.decided == 3

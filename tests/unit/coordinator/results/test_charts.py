@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import decode_rows, encode_rows
-from osbench.coordinator.results.charts import sketch, trend, workload_charts
-from osbench.coordinator.results.charts.sketch import Sketch
-from osbench.coordinator.results.charts.trend import Trend
-from osbench.coordinator.results.charts.workload_charts import Charts
+from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.coordinator.results import charts
+from osbench.coordinator.results.charts import POINTS, Charts, Sketch, Trend
 
 
 def item(chart, data, title="a title", **more):
@@ -24,7 +23,7 @@ def item(chart, data, title="a title", **more):
 def block(*iterations, first=1):
     """Result rows with outputs: lists of (kind, item) by iteration."""
     rows = [
-        (
+        row_of(
             number,
             Outcome.OK,
             *(0, 1, 2, 0, 0, ()),
@@ -116,16 +115,14 @@ def test_what_cannot_be_added_up_is_counted_and_spoils_nothing():
 
 
 def test_titles_and_names_made_up_from_data_do_not_fill_the_memory():
-    many = [
-        additive("Pie", [["a", 1]], title=f"title {n}") for n in range(workload_charts.CHARTS + 5)
-    ]
-    names = [additive("Lines", [[f"name {n}", 1]]) for n in range(workload_charts.NAMES + 7)]
+    many = [additive("Pie", [["a", 1]], title=f"title {n}") for n in range(charts.CHARTS + 5)]
+    names = [additive("Lines", [[f"name {n}", 1]]) for n in range(charts.NAMES + 7)]
 
     titles, named = charts_of(*many), charts_of(*names)
 
-    assert len(titles["additive"]) == workload_charts.CHARTS
+    assert len(titles["additive"]) == charts.CHARTS
     assert titles["cut"]["charts"] == 5
-    assert len(named["additive"][0]["data"]) == workload_charts.NAMES
+    assert len(named["additive"][0]["data"]) == charts.NAMES
     assert named["cut"]["values"] == 7
 
 
@@ -158,7 +155,7 @@ def test_a_long_trend_is_condensed_to_means_of_equal_runs():
         found.add(number, number)
 
     points = found.shown()
-    assert len(points) == 625 <= trend.POINTS
+    assert len(points) == 625 <= POINTS
     assert points[0] == [16, 8.5]
     assert points[-1] == [10_000, statistics.mean(range(9985, 10_001))]
 
@@ -192,7 +189,7 @@ def test_a_sketch_of_many_values_is_close_and_small():
     for value in values:
         found.add(float(value))
 
-    assert len(found._buckets) <= sketch.BUCKETS
+    assert len(found._buckets) <= charts.BUCKETS
     for percent in (1, 5, 50, 90, 95, 99):
         assert found.percentile(percent) == pytest.approx(exact(values, percent), rel=0.01)
     assert [found.low, found.high] == [min(values), max(values)]
@@ -210,7 +207,7 @@ def test_nothing_grows_with_the_number_of_iterations():
     found = charts.to_dict()["additive"]
 
     assert all(chart["iterations"] == 6000 for chart in found)
-    assert all(len(points) <= trend.POINTS for _, points in found[1]["data"])
+    assert all(len(points) <= POINTS for _, points in found[1]["data"])
     assert found[0]["data"]["rows"][1][-1] == 6000
 
 

@@ -6,10 +6,12 @@ import pytest
 
 from helpers.heartbeats import heartbeat
 from osbench.coordinator.results.core_use import BINS, CoreUse, CpuProfile, host_uses
+from osbench.coordinator.results.worker_figures import WorkerFigures
 
 
 def worker(host="gen1", **facts):
-    return {"host": host, "cpu_mean": 0.5, "cores": 4, "cores_used": 2.0, **facts}
+    figures = {"cpu_mean": 0.5, "cores": 4, "cores_used": 2.0, **facts}
+    return WorkerFigures(host=host, **figures)
 
 
 def test_means_are_over_heartbeats_and_each_counts_once():
@@ -33,7 +35,7 @@ def test_workers_of_a_host_share_its_cores():
 
 
 def test_hosts_that_do_not_tell_are_left_out():
-    assert host_uses([worker(cores=0), worker(cores_used=None), {"host": "old"}]) == []
+    assert host_uses([worker(cores=0), worker(cores_used=None), WorkerFigures(host="old")]) == []
 
 
 def test_means_by_second() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from helpers.result_rows import block, row
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Failure
-from osbench.coordinator.results.examples.failed_iterations import KEPT, FailedIterations
+from osbench.common.protocol.columns import Failure
+from osbench.coordinator.results.examples import POINTS, FailedIterations
 from osbench.coordinator.results.latency_over_time import ACTIONS, OTHERS
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -77,12 +77,12 @@ def test_the_example_of_an_error_is_the_first_traced_iteration() -> None:
 
 def test_kept_points_do_not_depend_on_the_order() -> None:
     forth, back = FailedIterations(), FailedIterations()
-    numbers = np.arange(3 * KEPT)
+    numbers = np.arange(3 * POINTS)
     forth.add(numbers, numbers * 1000, numbers)
     for begin in range(0, len(numbers), 500):
         part = numbers[::-1][begin : begin + 500]
         back.add(part, part * 1000, part)
     assert forth.points() == back.points()
-    assert len(forth.points()) == KEPT
-    thirds = np.bincount([number // KEPT for _, _, number in forth.points()])
-    assert thirds.min() > KEPT / 5
+    assert len(forth.points()) == POINTS
+    thirds = np.bincount([number // POINTS for _, _, number in forth.points()])
+    assert thirds.min() > POINTS / 5

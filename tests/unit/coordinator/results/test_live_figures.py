@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from helpers.memberships import handle
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
 from osbench.coordinator.results.live_figures import RATE_S, LiveFigures, RecentRates
@@ -29,7 +30,9 @@ def results() -> WorkloadResults:
 
 def add(results: WorkloadResults, numbers: range, outcome: Outcome = Outcome.OK) -> None:
     """Iterations of n milliseconds that were started n microseconds late."""
-    rows = [(n, int(outcome), 0, n * 1000, n * 1000 + n * MS, 0, 0, (), None) for n in numbers]
+    rows = [
+        row_of(n, int(outcome), 0, n * 1000, n * 1000 + n * MS, 0, 0, (), None) for n in numbers
+    ]
     columns = encode_rows(rows, (), 0)
     results.add(
         Block(run="r", membership="m", incarnation="w1", number=1, workload=0, columns=columns)
@@ -39,7 +42,7 @@ def add(results: WorkloadResults, numbers: range, outcome: Outcome = Outcome.OK)
 def fail(results: WorkloadResults, numbers: range, failure: int, etype: str, message: str) -> None:
     """Iterations that failed with an error."""
     outcome = int(Outcome.FAILED)
-    rows = [(n, outcome, 0, 0, MS, 0, failure, (), None) for n in numbers]
+    rows = [row_of(n, outcome, 0, 0, MS, 0, failure, (), None) for n in numbers]
     block = Block(
         run="r",
         membership="m",

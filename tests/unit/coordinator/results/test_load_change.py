@@ -2,12 +2,13 @@
 
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.results.accounts import Accounts
-from osbench.coordinator.results.stages.load_change import LoadChange
-from osbench.coordinator.results.stages.stage_statistics import StageStatistics
+from osbench.coordinator.results.load_change import LoadChange
+from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
@@ -44,7 +45,7 @@ def test_accounts_keep_changes_and_begin_stages():
 
 def row(number, due_s):
     due = int(due_s * SECOND)
-    return (number, int(Outcome.OK), due, due, due + SECOND, 0, 0, (), None)
+    return row_of(number, int(Outcome.OK), due, due, due + SECOND, 0, 0, (), None)
 
 
 def test_a_change_within_a_ramp_ends_it_at_the_level_it_had():

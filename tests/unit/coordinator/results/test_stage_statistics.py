@@ -2,9 +2,10 @@
 
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import decode_rows, encode_rows
-from osbench.coordinator.results.stages.stage_statistics import MOST_STAGES, StageStatistics
+from osbench.common.protocol.columns import decode_rows, encode_rows
+from osbench.coordinator.results.stage_statistics import MOST_STAGES, StageStatistics
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration
 from osbench.coordinator.runners.rps import Rps
@@ -19,7 +20,7 @@ def rows(*spans):
     return decode_rows(
         encode_rows(
             [
-                (number, int(outcome), *(int(at * SECOND) for at in times), 0, 0, (), None)
+                row_of(number, int(outcome), *(int(at * SECOND) for at in times), 0, 0, (), None)
                 for number, (*times, outcome) in enumerate(spans, 1)
             ],
             [],
@@ -173,7 +174,9 @@ def test_an_overload_ends_less_than_it_begins():
 def test_think_time_is_no_time_in_flight_nor_in_times():
     thinking = decode_rows(
         encode_rows(
-            [(1, int(Outcome.OK), SECOND, 2 * SECOND, 6 * SECOND, 3 * SECOND, 0, (), None)], [], 0
+            [row_of(1, int(Outcome.OK), SECOND, 2 * SECOND, 6 * SECOND, 3 * SECOND, 0, (), None)],
+            [],
+            0,
         )
     )
     found, closed = of(UP_AND_DOWN), of(StagedUsers({"stages": [{"duration": 10, "users": 8}] * 2}))

@@ -1,8 +1,9 @@
 """What a workload's book counts where, warm-up included."""
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
@@ -30,7 +31,7 @@ def book_of(count, **options):
 def row(number, started_s, length_s=0.5, outcome=Outcome.OK, due_s=None):
     due, started = int((started_s if due_s is None else due_s) * SECOND), int(started_s * SECOND)
     ended = started + int(length_s * SECOND)
-    return (number, int(outcome), due, started, ended, 0, 0, (), None)
+    return row_of(number, int(outcome), due, started, ended, 0, 0, (), None)
 
 
 def test_rows_of_the_warm_up_count_in_the_ledger_alone():

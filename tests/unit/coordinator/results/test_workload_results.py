@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
+from osbench.common.task import Named
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
+from osbench.coordinator.sla.failure_rate import FailureRate
 
 S = 10**9
 
 
 def row(number: int, outcome: int = Outcome.OK, length_s: float = 1.0) -> tuple:
-    return (number, int(outcome), 0, 0, int(length_s * S), 0, int(outcome == 2), (), None)
+    return row_of(number, int(outcome), 0, 0, int(length_s * S), 0, int(outcome == 2), (), None)
 
 
 def block(worker: str, number: int, rows: list[tuple] = (), **fields) -> Block:
@@ -97,7 +102,7 @@ def test_rows_of_the_warm_up_count_in_the_ledger_alone():
     book = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None), warmup_s=1.0)
     book.ledger.cut("w1", 1, book.ledger.allot(4, 4))
     early = [row(1), row(2, Outcome.DROPPED_LATE, length_s=0.0)]
-    later = (3, int(Outcome.OK), 0, 2 * S, 3 * S, 0, 0, (), None)
+    later = row_of(3, int(Outcome.OK), 0, 2 * S, 3 * S, 0, 0, (), None)
 
     assert book.add(block("w1", 1, [*early, later])) == (2, 2.0)
     book.add(block("w1", 2, [(4, *later[1:])]))
@@ -132,3 +137,23 @@ def test_how_late_event_loops_were_is_added_up(book):
 
     assert (book.statistics.loop_lag.count, book.statistics.loop_lag.max) == (4, 7 * S)
     assert book.statistics.blocked.most_common(1) == [("shop.py:3", 2 * S)]
+
+
+def test_a_load_is_judged_once_an_iteration_has_ended_and_at_its_end():
+    plugins = SimpleNamespace(get=lambda kind, name: FailureRate)
+    empty, under_load = (
+        WorkloadResults(
+            idempotent=False,
+            sla=SlaEvaluator((Named(name="failure_rate", config={"max": 0}),), plugins),
+        )
+        for _ in range(2)
+    )
+    under_load.ledger.cut("w1", 1, under_load.ledger.allot(5, 5))
+
+    before = under_load.judge()
+    under_load.add(block("w1", 1, [row(1)]))
+    empty.ledger.close(0)
+
+    assert before == ()
+    assert [one.success for one in under_load.judge()] == [True]
+    assert len(empty.judge()) == 1

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from helpers import result_rows
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import Failure, decode_rows, encode_rows
+from osbench.common.protocol.columns import Failure, decode_rows, encode_rows, select
 from osbench.coordinator.results.error_groups import LIMIT
-from osbench.coordinator.results.rows import select
 from osbench.coordinator.results.workload_statistics import (
     ACTIONS,
     OTHER_ACTIONS,
@@ -131,7 +131,7 @@ def test_many_actions_in_a_block_keep_their_values_apart():
     flat = []
     for number in range(30):
         flat += [number, -1, 0, number * MS, 0]
-    rows = [(1, Outcome.OK, 0, 0, 0, 0, 0, flat, None)]
+    rows = [row_of(1, Outcome.OK, 0, 0, 0, 0, 0, flat, None)]
 
     statistics = WorkloadStatistics()
     statistics.add(decode_rows(encode_rows(rows, names, 0)), worker="w1")
@@ -142,7 +142,7 @@ def test_many_actions_in_a_block_keep_their_values_apart():
 def test_made_up_action_names_do_not_fill_the_memory():
     statistics = WorkloadStatistics()
     for number in range(ACTIONS + 50):
-        rows = [(number, Outcome.OK, 0, 0, 0, 0, 0, [0, -1, 0, 1, 0], None)]
+        rows = [row_of(number, Outcome.OK, 0, 0, 0, 0, 0, [0, -1, 0, 1, 0], None)]
         statistics.add(decode_rows(encode_rows(rows, [f"boot {number}"], 0)), worker="w1")
 
     assert len(statistics.actions) == ACTIONS + 1
@@ -214,7 +214,7 @@ def test_running_time_is_exact_in_every_bin():
     started = random.integers(0, 20 * SECOND, 500)
     ended = started + random.integers(0, 5 * SECOND, 500)
     statistics = WorkloadStatistics()
-    rows = [(n, 1, 0, int(started[n]), int(ended[n]), 0, 0, (), None) for n in range(500)]
+    rows = [row_of(n, 1, 0, int(started[n]), int(ended[n]), 0, 0, (), None) for n in range(500)]
     statistics.add(decode_rows(encode_rows(rows, (), 0)), worker="w1")
 
     series = statistics.profile.series(40)

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
-from osbench.coordinator.fleet.worker import WorkerState
-from osbench.coordinator.run.failover import Failover, loss_sentence
+from osbench.coordinator.fleet.worker import LeaveReason, WorkerState
+from osbench.coordinator.results.accounts import Accounts
+from osbench.coordinator.run.failover import Failover
+from osbench.coordinator.run.load_clock import LoadClock
 
 
 class Desk:
@@ -25,7 +28,9 @@ class Desk:
             port=SimpleNamespace(decide=self.decisions.extend),
             pool=pool,
             limits=SimpleNamespace(lost_after_s=3.0),
+            load_clock=LoadClock(FixedClock(at=110.0), Accounts()),  # type: ignore[arg-type]
         )
+        services.load_clock.begin(0, 100.0)
         self.failover = Failover(services)
 
 
@@ -38,12 +43,34 @@ def test_who_is_silent_for_long_is_lost_and_the_journal_says_so(desk):
     desk.workers["m-w1"].silence_s = 3.0
     desk.workers["m-w2"].silence_s = 2.9
 
-    lost = desk.failover.detect()
+    desk.failover.detect()
+    desk.failover.detect()
 
-    assert lost == [desk.workers["m-w1"]]
-    assert desk.decisions == [{"do": "lost", "mid": "m-w1"}, {"do": "again", "mid": "m-w1"}]
+    assert desk.decisions == [
+        {
+            "do": "lost",
+            "mid": "m-w1",
+            "workload": 0,
+            "at_s": 10.0,
+            "silent_s": 3.0,
+            "users": 3,
+            "host": "h",
+            "pid": 7,
+            "label": "",
+        },
+        {"do": "again", "mid": "m-w1"},
+    ]
     assert desk.workers["m-w1"].state is WorkerState.LOST
-    assert desk.failover.detect() == []
+    assert desk.workers["m-w2"].state is WorkerState.ACTIVE
+
+
+def test_nothing_is_told_of_who_left_of_its_own_accord_and_is_lost(desk):
+    worker = desk.workers["m-w1"]
+    worker.silence_s, worker.leave_reason = 3.0, LeaveReason.GONE
+
+    desk.failover.detect()
+
+    assert desk.decisions[0] == {"do": "lost", "mid": "m-w1"}
 
 
 def test_who_is_heard_again_goes_on(desk):
@@ -53,10 +80,10 @@ def test_who_is_heard_again_goes_on(desk):
     worker.silence_s = 0.0
     desk.decisions.clear()
 
-    assert desk.failover.detect() == []
+    desk.failover.detect()
 
     assert worker.state is WorkerState.ACTIVE
-    assert desk.decisions == [{"do": "heard", "mid": "m-w1"}]
+    assert desk.decisions == [{"do": "heard", "mid": "m-w1", "at_s": 10.0}]
 
 
 def test_who_was_never_heard_by_this_coordinator_is_not_heard_again(desk):
@@ -74,20 +101,22 @@ def test_who_has_delivered_its_final_block_has_left_however_silent_it_is(desk):
     worker.silence_s = 60.0
     worker.membership.final = worker.membership.acknowledged = 4
 
-    assert desk.failover.detect() == []
+    desk.failover.detect()
 
     assert worker.state is WorkerState.LEFT
     assert desk.decisions == []
 
 
 def test_idle_workers_take_the_place_of_those_that_lack(desk):
-    desk.idle += [handle("w3"), handle("w4")]
+    desk.idle += [handle("w3", label="rack"), handle("w4")]
     added: list[Any] = []
-    workload: Any = SimpleNamespace(lacking=1, add=added.append)
+    workload: Any = SimpleNamespace(lacking=1, add=added.append, workload=0)
 
     desk.failover.replace(workload)
 
     assert added == desk.idle[:1]
+    event = {"do": "joined", "mid": "m-w3", "workload": 0, "at_s": 10.0}
+    assert desk.decisions == [{**event, "host": "h", "pid": 7, "label": "rack"}]
 
 
 @pytest.mark.parametrize(("lacking", "invited"), [((2, 1), 2), ((-1, 0), 0), ((1, 0), 0)])
@@ -97,10 +126,3 @@ def test_as_many_are_invited_as_lack_and_are_not_there(desk, lacking, invited):
     desk.failover.invite([SimpleNamespace(lacking=one) for one in lacking])  # type: ignore[misc]
 
     assert desk.invited == [invited]
-
-
-def test_the_report_says_when_a_worker_fell_silent():
-    assert loss_sentence(handle(), 7.0, 10.0) == (
-        "worker h:7 fell silent 7 s into the load and was declared lost 3 s later"
-    )
-    assert loss_sentence(handle(), 0.0, -0.3) == "worker h:7 fell silent before the load"

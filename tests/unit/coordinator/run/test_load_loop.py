@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,13 +12,20 @@ import pytest
 
 from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
+from helpers.virtual_time import VirtualTime
 from osbench.common.errors import BrokerAway, StoreAway, StoreLost
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import LeaveReason
 from osbench.coordinator.run.load_loop import LoadLoop
+from osbench.coordinator.run.run_history import RunHistory
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.transport import outages
 from osbench.coordinator.transport.receiver import Arrival
+
+
+@pytest.fixture(autouse=True)
+def time(virtual_time: VirtualTime) -> VirtualTime:
+    return virtual_time
 
 
 class Workload:
@@ -27,9 +35,12 @@ class Workload:
         self.steps: list[str] = []
         self.workers = SimpleNamespace(ready=False)
         self.plan = SimpleNamespace(number=0)
-        self.users_to_end, self.timeout_s = 0, 0.0
-        self.lost: list[Any] = []
-        self.hungry = self.is_search = False
+        self.users_to_end = 0
+        self.specification = SimpleNamespace(timeout_s=0.0)
+        self.runner = SimpleNamespace(is_search=False)
+        #: It is all of its parts.
+        self.ending = self.shares = self.view = self
+        self.hungry = False
         self.scant = 0
         self.wants_workers = True
 
@@ -45,9 +56,6 @@ class Workload:
 
     def turn(self, *, poll: bool) -> None:
         self.steps.append("turn")
-
-    def record_lost(self, worker: Any) -> None:
-        self.lost.append(worker)
 
     def elapsed(self) -> float:
         return 0.0
@@ -91,7 +99,7 @@ class Desk:
         self.status = RunStatus()
         self.arrivals: list[Arrival] = []
         self.workers: dict[str, Any] = {}
-        self.lost: list[Any] = []
+        self.outages: list[dict[str, Any]] = []
         self.restored: list[Any] = []
         self.services: Any = SimpleNamespace(
             receiver=SimpleNamespace(receive=lambda _: self.arrivals),
@@ -108,13 +116,15 @@ class Desk:
                 results=defaultdict(lambda: SimpleNamespace(ledger=self)),
             ),
             check=nothing,
+            port=SimpleNamespace(decide=self.outages.extend),
             directory=SimpleNamespace(path=Path("no such folder")),
         )
         #: Iterations that each worker has in hand.
         self.in_hand = 100
-        failover: Any = SimpleNamespace(detect=lambda: self.lost, invite=nothing)
+        failover: Any = SimpleNamespace(detect=nothing, invite=nothing)
         workload: Any = self.workload
-        self.loop = LoadLoop(self.services, self.status, failover, [workload])
+        note = partial(self.workload.steps.append, "note")
+        self.loop = LoadLoop(self.services, self.status, failover, [workload], note)
 
     def outstanding(self, worker: str) -> int:
         return self.in_hand
@@ -132,18 +142,28 @@ def test_a_moment_without_redis_changes_nothing(where):
     assert not failing.left
     assert not desk.status.store_away
     assert desk.workload.steps[0] == "prepare"
-    assert desk.workload.steps[-3:] == ["turn", "settle", "end"]
+    # what another coordinator could not know is noted before it cannot be asked for any more
+    assert desk.workload.steps[-4:] == ["turn", "note", "settle", "end"]
 
 
-def test_redis_that_is_away_for_longer_than_patience_ends_the_run():
+def test_redis_that_is_away_for_longer_than_patience_ends_the_run(time):
     desk = Desk()
-    desk.services.limits.patience_s = 0.1
     desk.services.pool.poll = Failing(desk.services.pool.poll, 1000)
+    begun = time.now_s
 
     with pytest.raises(StoreLost, match="patience_s"):
         desk.loop.run(lambda: None)
 
+    assert 60.0 < time.now_s - begun < 61.0
     assert "start" not in desk.workload.steps
+
+
+def told(desk: Desk) -> tuple[str, ...]:
+    """Sentences of the report."""
+    history = RunHistory({})
+    for record in desk.outages:
+        history.apply(record)
+    return history.losses()
 
 
 def test_the_report_tells_how_long_redis_was_away_in_one_sentence(monkeypatch):
@@ -160,7 +180,7 @@ def test_the_report_tells_how_long_redis_was_away_in_one_sentence(monkeypatch):
     monkeypatch.setattr(timers, "POLL_S", 0.0)
     desk.loop.run(lambda: None)
 
-    (sentence,) = desk.status.losses
+    (sentence,) = told(desk)
     assert sentence.startswith("the coordinator could not reach or use Redis 2 times, in all for ")
 
 
@@ -182,7 +202,7 @@ def test_a_broker_that_is_away_is_not_called_redis(monkeypatch):
     monkeypatch.setattr(timers, "POLL_S", 0.0)
     desk.loop.run(lambda: None)
 
-    (sentence,) = desk.status.losses
+    (sentence,) = told(desk)
     assert sentence.startswith("the coordinator could not send to the broker for ")
     assert "Redis" not in sentence
     assert shown == ["the broker"] * 3
@@ -195,12 +215,12 @@ def test_a_redis_that_was_away_for_a_moment_is_not_told():
 
     desk.loop.run(lambda: None)
 
-    assert desk.status.losses == []
+    assert desk.outages == []
 
 
-def test_redis_that_answers_and_takes_no_writes_ends_the_load_too():
+def test_redis_that_answers_and_takes_no_writes_ends_the_load_too(time):
     desk = Desk()
-    desk.services.limits.patience_s = 0.1
+    begun = time.now_s
     failing = Failing(nothing, 1000)
     desk.workload.start = lambda _: setattr(desk.services.controls, "answer", failing)
     desk.workload.finished = lambda: False
@@ -209,15 +229,7 @@ def test_redis_that_answers_and_takes_no_writes_ends_the_load_too():
         desk.loop.run(lambda: None)
 
     assert failing.left < 1000
-
-
-def test_lost_workers_are_told_to_their_workloads():
-    desk = Desk()
-    desk.lost = [SimpleNamespace()]
-
-    desk.loop.run(lambda: None)
-
-    assert desk.workload.lost[0] is desk.lost[0]
+    assert 60.0 < time.now_s - begun < 61.0
 
 
 def arrival(mid: str, workload: int = 0, problem: str = "") -> Arrival:
@@ -268,6 +280,17 @@ def test_who_sends_what_cannot_be_read_gets_no_more_work():
     desk.loop.run(lambda: None)
 
     assert worker.leave_reason is LeaveReason.UNREADABLE
+
+
+def test_a_block_of_no_workload_says_nothing_of_the_speed():
+    desk = Desk()
+    worker = desk.workers["m-w"] = handle(share=2, workload=-1)
+    desk.services.accounts.results = {}
+    desk.arrivals = [arrival("m-w", workload=-1)]
+
+    desk.loop.run(lambda: None)
+
+    assert worker.rate == 0.0
 
 
 def test_a_block_of_a_worker_that_nobody_saw_join_makes_it_known():

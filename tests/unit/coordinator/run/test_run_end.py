@@ -11,7 +11,7 @@ import pytest
 
 from helpers.memberships import handle
 from osbench.common.errors import StoreAway
-from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
+from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle, WorkerState
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run import release
 from osbench.coordinator.run.disturbances import remarks_of
@@ -24,6 +24,8 @@ class EndingRun:
         self.worker, self.failures = worker, failures
         self.told = self.tended = 0
         self.closed = False
+        #: Memberships that had left.
+        self.left: list[str] = []
         self.checked = 0
         self.clock_steps = SimpleNamespace(back_s=0.0, forward_s=0.0)
 
@@ -56,8 +58,8 @@ class EndingRun:
         self.told += over
         self.worker.state = WorkerState.LEFT
 
-    def close(self, offered: Any) -> None:
-        self.closed = True
+    def close(self, offered: Any, left: list[str]) -> None:
+        self.closed, self.left = True, left
 
     def check(self) -> None:
         self.checked += 1
@@ -75,6 +77,30 @@ def test_a_redis_that_is_away_at_the_end_is_waited_for() -> None:
 
     # its stream is made anew before the workers hear of the end, so that they can deliver
     assert (run.tended, run.checked, run.told, run.closed) == (4, 3, 1, True)
+
+
+def test_only_of_workers_that_have_left_the_end_is_forgotten_soon() -> None:
+    gone, away = EndingRun(handle(), failures=0), EndingRun(handle(), failures=0)
+    gone.worker.leave_reason = LeaveReason.GONE
+    away.worker.state = WorkerState.LOST
+
+    for run in (gone, away):
+        release.release(run.services(), 60.0)
+
+    assert (gone.left, away.left) == ([gone.worker.mid], [])
+
+
+def test_the_end_is_told_once_more_when_the_time_for_it_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instants = iter([0.0, 0.0, 0.0, 1000.0])
+    monkeypatch.setattr(release.time, "monotonic", lambda: next(instants))
+    run = EndingRun(handle(), failures=0)
+    monkeypatch.setattr(run, "change", lambda workers, *, over: setattr(run, "told", run.told + 1))
+
+    release.release(run.services(), 60.0)
+
+    assert run.told == 2
 
 
 def test_nobody_waits_for_it_without_patience(caplog: pytest.LogCaptureFixture) -> None:

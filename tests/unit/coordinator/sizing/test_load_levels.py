@@ -5,7 +5,7 @@ from osbench.coordinator.runners.search import Search
 from osbench.coordinator.runners.serial import Serial
 from osbench.coordinator.runners.stages import StagedRate
 from osbench.coordinator.runners.user_stages import StagedUsers
-from osbench.coordinator.sizing.load_levels import load_levels, mean_rate
+from osbench.coordinator.sizing.load_levels import load_levels
 from osbench.plugin import runner
 
 
@@ -27,7 +27,6 @@ def test_a_rate_lasts_until_the_last_arrival():
     levels = load_levels(Rps({"rps": 50, "times": 200}))
 
     assert spans(levels) == [(0, 4, 50, 50)]
-    assert mean_rate(levels) == 50
 
 
 def test_a_ramp_ends_where_its_arrivals_are_used_up():
@@ -48,14 +47,12 @@ def test_stages_have_a_level_each_and_jumps_none():
 
     assert spans(levels) == [(0, 10, 0, 100), (10, 15, 0, 0), (15, 20, 0, 20)]
     assert [one.peak for one in levels] == [100, 0, 20]
-    assert mean_rate(levels) == 27.5
 
 
 def test_a_search_has_its_highest_rate():
     levels = load_levels(Search({"low": 10, "high": 5000}))
 
     assert spans(levels) == [(0, None, 5000, 5000)]
-    assert mean_rate(levels) is None
 
 
 def test_closed_loads_have_users_for_as_long_as_is_known():
@@ -66,7 +63,6 @@ def test_closed_loads_have_users_for_as_long_as_is_known():
     assert spans(load_levels(StagedUsers(stages))) == [(0, 4, 0, 8), (4, 10, 8, 8)]
     closed = load_levels(ConstantForDuration({"duration": 30, "concurrency": 5}))
     assert [one.peak for one in closed] == [5]
-    assert mean_rate(load_levels(Serial({"times": 9}))) is None
 
 
 def test_a_runner_that_does_not_say_its_load_is_asked_for_its_arrivals():

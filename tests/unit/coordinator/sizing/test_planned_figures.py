@@ -2,21 +2,21 @@ import io
 import json
 from dataclasses import replace
 
-import jsonschema
 import pytest
 from rich.console import Console
 
-from helpers.readme import REPOSITORY
+from helpers import results_schema
 from helpers.result_rows import block, row
 from helpers.sample_reports import constant_workload, run_report
-from osbench.coordinator.report.summary_json import to_json
+from helpers.summaries import to_json
+from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Offered
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.sizing.planned_figures import compared_with_plan
 
-SCHEMA = json.loads((REPOSITORY / "docs" / "results.schema.json").read_text())
 LEVEL = {"from_s": 0, "to_s": 10, "begin": 100, "end": 100, "rate": 100}
 #: 100 arrivals a second for ten seconds, 1 ms of CPU and 50 ms of service each; a process takes
 #: 1 % of a core for itself.
@@ -37,7 +37,7 @@ def ran(cpu=AS_PLANNED, lasts_ms=50, count=1000, **more) -> WorkloadOutcome:
     statistics = WorkloadStatistics()
     rows = [row(n, started=n * 10, ended=n * 10 + lasts_ms) for n in range(count)]
     statistics.add(block(*rows), worker="w")
-    workers = ({"cpu_mean": cpu, "cpu_max": cpu}, {"cpu_mean": cpu, "cpu_max": cpu})
+    workers = (WorkerFigures(cpu_mean=cpu, cpu_max=cpu),) * 2
     values = {
         "accounting": Accounting(planned=count, ok=count),
         "offered": Offered(duration_s=10.0, rate_planned=100.0, rate_offered=100.0),
@@ -142,9 +142,9 @@ def test_a_report_has_both_sides_and_what_differs():
     summary = json.loads(json.dumps(to_json(report)))
     file = io.StringIO()
 
-    render(summary, Console(file=file, width=200))
+    render(Report.from_json(summary), Console(file=file, width=200))
 
-    jsonschema.validate(summary, SCHEMA)
+    results_schema.validate(summary)
     plan = summary["workloads"][0]["plan"]
     assert plan["service_s"] == {"planned": 0.05, "measured": pytest.approx(0.2)}
     text = " ".join(file.getvalue().split())

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.taskfile.schema.schema_errors import validate
 
@@ -29,7 +30,7 @@ def rows(*spans, took_s=0.01, lag_s=0.0, outcome=Outcome.OK):
         for ended in np.arange(begin, end, 0.1) + 0.05:
             started = ended - took_s
             instants = [int(at * SECOND) for at in (started - lag_s, started, ended)]
-            found.append((len(found) + 1, int(outcome), *instants, 0, 0, (), None))
+            found.append(row_of(len(found) + 1, int(outcome), *instants, 0, 0, (), None))
     return decode_rows(encode_rows(found, [], 0))
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from helpers.sample_reports import run_report
-from osbench.coordinator.report.summary_json import to_json
+from helpers.summaries import to_json
+from helpers.virtual_time import VirtualTime
 from osbench.coordinator.storage import checkpoint
 from osbench.coordinator.storage.checkpoint import Checkpoints
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline
 
 SUMMARY = to_json(run_report())
 
@@ -26,24 +27,20 @@ def directory(tmp_path: Path) -> Iterator[RunDirectory]:
     found.close()
 
 
-def test_one_interval_one_checkpoint(
-    directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [100.0]
-    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
+def test_one_interval_one_checkpoint(directory: RunDirectory, virtual_time: VirtualTime) -> None:
     built: list[float] = []
 
     def build() -> dict[str, Any]:
-        built.append(now[0])
-        now[0] += 0.3
+        built.append(virtual_time.now_s)
+        virtual_time.sleep(0.3)
         return {"workloads": [], "summary": SUMMARY}
 
     checkpoints = Checkpoints(directory, build)
     for _ in range(300):
         checkpoints.perhaps()
-        now[0] += 0.1
-    # 0.3 s of work may be 3 % of the time: every 10 s
-    assert [round(after - before) for before, after in pairwise(built)] == [10, 10]
+        virtual_time.sleep(0.1)
+    # 0.3 s of work may be 3 % of the time: every 10 s, but for the first, which imports
+    assert [round(after - before) for before, after in pairwise(built)] == [1, 10, 10]
     found = read_timeline(directory)
     assert found is not None
     assert (found["complete"], found["summary"]) == (False, SUMMARY)

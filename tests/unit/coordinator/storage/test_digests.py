@@ -16,7 +16,7 @@ from osbench.coordinator.run.resumption import run_request
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.digests import COVERED, DIGESTS
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.summary_file import summary_of, write_summary
+from osbench.coordinator.storage.run_documents import summary_of, write_summary
 
 OTHER = "20260402-101500-cdef"
 #: Places at which each file is damaged in each way.

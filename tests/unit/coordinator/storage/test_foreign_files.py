@@ -11,7 +11,7 @@ from osbench.coordinator.run.resumption.outcome_notes import UNREAD, noted
 from osbench.coordinator.storage import run_directory
 from osbench.coordinator.storage.frames import read_frames
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.timeline_file import read_timeline
+from osbench.coordinator.storage.run_documents import read_timeline
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -47,8 +47,8 @@ def test_records_that_are_no_file_are_told(replaced):
 
 def test_what_can_be_missing_is_left_out(replaced):
     assert read_timeline(replaced("timeline")) is None
-    (loss,) = noted(replaced("notes")).losses
-    assert loss.endswith(f"notes cannot be read: {UNREAD}")
+    problem = noted(replaced("notes")).problem
+    assert problem.endswith(f"notes cannot be read: {UNREAD}")
 
 
 def test_a_document_that_is_too_large_is_told(tmp_path, monkeypatch):

@@ -10,7 +10,13 @@ import pytest
 
 from osbench.common.errors import DirectoryRemoved, OsbenchError, StorageError
 from osbench.coordinator.storage import frames
-from osbench.coordinator.storage.frames import FrameFile, bundles, cut_torn_tail, read_frames
+from osbench.coordinator.storage.frames import (
+    FrameFile,
+    bundles,
+    cut_torn_tail,
+    placed_frames,
+    read_frames,
+)
 
 RECORDS = [b"one", b"2", b"\x00" * 5000, b"last"]
 HEAD = 8
@@ -49,9 +55,9 @@ def test_what_is_written_while_it_is_read_is_no_damage(tmp_path, monkeypatch):
 
     monkeypatch.setattr(frames, "_next_record", and_then_written)
     assert list(read_frames(path)) == []
-    assert list(read_frames(path)) == RECORDS[:2] * 2
+    assert list(read_frames(path)) == RECORDS[:2]
     monkeypatch.undo()
-    assert list(read_frames(path)) == RECORDS[:2] * 4
+    assert list(read_frames(path)) == RECORDS[:2] * 2
     file.close()
 
 
@@ -95,21 +101,29 @@ def flip(path, place: int) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("place", [1, 3, HEAD + 3 + 3])
-def test_a_length_that_cannot_be_right_ends_the_file_there(path, place):
+@pytest.mark.parametrize("place", [HEAD * 3 + 4 + 5000 + at for at in (0, 1, 3, 4, 7, 8, 11)])
+def test_a_last_record_that_is_damaged_counts_as_torn(path, place):
     flip(path, place)
 
-    found = list(read_frames(path))
+    assert list(read_frames(path)) == RECORDS[:3]
+    assert cut_torn_tail(path) == HEAD + 4
 
-    assert found == RECORDS[: len(found)]
-    assert len(found) < len(RECORDS)
-    assert cut_torn_tail(path) > 0
-    assert list(read_frames(path)) == found
+
+def test_what_is_behind_a_damaged_length_is_read_where_damage_is_accepted(path):
+    flip(path, HEAD + 3)
+
+    found = [record for _, record in placed_frames(path, tolerant=True)]
+
+    assert found == [b"one", *RECORDS[2:]]
 
 
 @pytest.mark.parametrize(
     ("place", "begins"),
-    [(4, 0), (9, 0), (HEAD + 3 + 4, HEAD + 3), (HEAD * 3 + 4 + 100, HEAD * 2 + 4)],
+    [
+        *((at, 0) for at in (0, 1, 3, 4, 9)),
+        *((HEAD + 3 + at, HEAD + 3) for at in (0, 1, 2, 3, 4)),
+        *((HEAD * 2 + 4 + at, HEAD * 2 + 4) for at in (0, 2, 3, 100)),
+    ],
 )
 def test_a_damaged_record_before_whole_ones_is_told_with_its_place(path, place, begins):
     flip(path, place)

@@ -9,8 +9,9 @@ import threading
 
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.errors import DirectoryRemoved, OsbenchError, UsageError
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 
@@ -22,7 +23,7 @@ def run(tmp_path):
 
 
 def block(worker: str, workload: int, numbers: list[int]) -> dict:
-    rows = [(number, 1, 5, 6, 7, 0, 0, (), None) for number in numbers]
+    rows = [row_of(number, 1, 5, 6, 7, 0, 0, (), None) for number in numbers]
     columns = encode_rows(rows, (), 5) if rows else {}
     return {"incarnation": worker, "workload": workload, "columns": columns}
 

@@ -1,12 +1,13 @@
-"""Subtasks and workloads are picked by name or position; the rest of the task is left out."""
+"""Subtasks and workloads are picked by name or position, or cut down to one iteration of each."""
 
 from __future__ import annotations
 
 import pytest
 
 from osbench.common.errors import UsageError
+from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.taskfile import parse
-from osbench.coordinator.taskfile.selection import Selection
+from osbench.coordinator.taskfile.selection import Selection, once
 
 TASK = parse(
     {
@@ -77,3 +78,43 @@ def test_what_is_not_there_is_refused(subtasks, workloads, said):
         places(subtasks, workloads)
 
     assert said in str(caught.value)
+
+
+HOOK = HookConfig(action=Named(name="sys_call"), trigger=Named(name="event"))
+
+
+def workload(position: int, runner: Named) -> Workload:
+    return Workload(
+        place=f"subtasks[0].workloads[{position}]",
+        position=position,
+        scenario="Shop.buy",
+        args={"item": 3},
+        runner=runner,
+        contexts=(Named(name="users"),),
+        sla=(Named(name="max_avg_duration", config=1),),
+        hooks=(HOOK,),
+        warmup_s=10.0,
+    )
+
+
+def test_each_workload_runs_once_alone_with_its_arguments_and_contexts() -> None:
+    rate = Named(name="rps", config={"rps": 500, "times": 10_000, "timeout": 7})
+    serial = Named(name="serial")
+    made = (workload(0, rate), workload(1, serial))
+    task = Task(title="T", subtasks=(Subtask(title="S", workloads=made, run_in_parallel=True),))
+
+    (subtask,) = once(task).subtasks
+
+    assert not subtask.run_in_parallel
+    assert [one.runner.config for one in subtask.workloads] == [
+        {"times": 1, "concurrency": 1, "timeout": 7},
+        {"times": 1, "concurrency": 1},
+    ]
+    for before, after in zip(made, subtask.workloads, strict=True):
+        assert (after.args, after.contexts, after.place) == (
+            before.args,
+            before.contexts,
+            before.place,
+        )
+        assert (after.hooks, after.warmup_s) == ((), 0.0)
+        assert [one.name for one in after.sla] == ["failure_rate"]

@@ -625,7 +625,8 @@ def test_each_row_of_a_data_file_is_checked_by_row_and_column(write, plugins):
     assert first.place == second.place == "subtasks[0].args_from"
     assert first.message.startswith("r.csv, row 2: url must begin with http://")
     assert second.message == (
-        "r.csv, row 3: argument 'status_code' of HttpRequests.check_request must be int, not 'ok'"
+        "r.csv, row 3: argument 'status_code' of HttpRequests.check_request must be int | None,"
+        " not 'ok'"
     )
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from helpers.engines import batch
+from helpers.local_redis import LocalStore
 from osbench.common.errors import BrokerAway, StoreAway
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import connect, reached
-from osbench.common.protocol.store import MemoryStore
 from osbench.coordinator.transport.channel import Channel
 from osbench.coordinator.transport.publisher import Publisher
 from servers import free_port
@@ -20,7 +20,7 @@ from servers import free_port
 
 def channel(redis_url: str, broker_url: str = "") -> Channel:
     keyring = Keyring.generate()
-    store: Any = MemoryStore()
+    store: Any = LocalStore()
     client = connect(redis_url, 1.0)
     return Channel(
         store=store,

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.result_rows import row_of
 from osbench.common.errors import StorageError, StoreAway
 from osbench.common.intervals import Intervals
 from osbench.common.ports import disk
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block, Will
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -78,7 +79,7 @@ class Desk:
         self.decide(record | fields)
 
     def send(self, worker: str, number: int, *rows: int, **fields: Any) -> None:
-        packed = [(row, 1, 0, 0, MS, 0, 0, (), None) for row in rows]
+        packed = [row_of(row, 1, 0, 0, MS, 0, 0, (), None) for row in rows]
         given = {
             "run": "r",
             "incarnation": worker,

@@ -15,7 +15,7 @@ from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.evidence import Evidence
 from osbench.coordinator.report.html import page_assets
-from osbench.coordinator.report.run_facts import RUNNING
+from osbench.coordinator.report.model.model import RUNNING
 from osbench.coordinator.web import report_views, web_pages
 from osbench.coordinator.web.report_page import framed, merged
 
@@ -32,7 +32,7 @@ def live(tmp_path: Path) -> str:
 @pytest.fixture
 def over(tmp_path: Path) -> str:
     """The page of a run that is over."""
-    return report_views.report(facts_of(tmp_path))
+    return report_views.report(facts_of(tmp_path), BAR)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def comparison() -> str:
     """A page that compares two runs."""
     chance = np.random.default_rng(1)
     before, after = (side(Queue(duration_s=60), chance, name, 1) for name in "AB")
-    return compare_page(compare_sides(Evidence(before=before, after=after)), framed(BAR))
+    return compare_page(compare_sides(Evidence(before=before, after=after)), framed(BAR, live=True))
 
 
 @pytest.mark.parametrize("name", ["live", "over", "comparison"])
@@ -70,7 +70,8 @@ def test_the_bar_stands_first_and_its_script_last(
     assert page.rstrip().endswith(f"{SCRIPT}\n</body>\n</html>")
 
 
-def test_without_a_bar_there_is_no_script_of_the_server(over: str) -> None:
+def test_a_page_that_does_not_change_has_no_script_of_the_server(over: str) -> None:
+    assert f"<body>\n{BAR}\n" in over
     assert SCRIPT not in over
 
 

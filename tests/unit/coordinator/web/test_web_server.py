@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import http.client
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -17,8 +18,10 @@ from typing import Any
 import httpx
 import pytest
 
+from helpers.made_runs import made_run
 from helpers.web import TOKENS, held, make_run, serving, snapshot, worker_progress
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.web import feed, web_server
 from osbench.coordinator.web.access_tokens import Role
 from osbench.coordinator.web.live_documents import RunDocument
 from osbench.coordinator.web.request_guard import ABORT_KEY
@@ -38,6 +41,12 @@ PATHS = (
 )
 BEARER = {"Authorization": f"Bearer {TOKENS.token}"}
 READER = {"Authorization": f"Bearer {TOKENS.read_token}"}
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents follow each other more often than people can read them."""
+    monkeypatch.setattr(feed, "PERIOD_S", 0.05)
 
 
 @pytest.fixture
@@ -231,6 +240,25 @@ def test_no_other_folder_can_be_read(client: httpx.Client, tmp_path: Path, name:
         assert found.status_code in (404, 405)
 
 
+def test_a_report_leads_to_the_list_and_to_the_run_before_it(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    first = made_run(tmp_path, 30)
+    second = first.path.with_name("20260409-101500-abcd")
+    shutil.copytree(first.path, second)
+
+    page = client.get(f"/runs/{second.name}", headers=BEARER).text
+    oldest = client.get(f"/runs/{first.path.name}", headers=BEARER).text
+
+    before = first.path.name
+    assert '<a href="/">All runs</a>' in page
+    assert f'<a href="/runs/{before}">the run before it</a>' in page
+    assert f'href="/compare?run={before}&amp;run={second.name}"' in page
+    assert "live.js" not in page
+    assert '<a href="/">All runs</a>' in oldest
+    assert "the run before it" not in oldest
+
+
 def test_a_server_of_one_run_shows_no_other(tmp_path: Path, run: RunDirectory) -> None:
     other = make_run(tmp_path, "20260402-120000-cd34")
     with serving(tmp_path, only=RUN) as server, held(run):
@@ -309,12 +337,13 @@ def test_aborts_without_a_token_are_refused(
     ],
     ids=str,
 )
-def test_aborts_that_no_page_of_ours_sends_are_refused(
-    client: httpx.Client, running: subprocess.Popen[str], changed: dict[str, str]
+@pytest.mark.parametrize("what", ["abort", "control"])
+def test_changes_that_no_page_of_ours_sends_are_refused(
+    client: httpx.Client, running: subprocess.Popen[str], changed: dict[str, str], what: str
 ) -> None:
     headers = {**own_page(client), **changed}
 
-    found = client.post(f"/runs/{RUN}/abort", headers=headers)
+    found = client.post(f"/runs/{RUN}/{what}", headers=headers, content=b'{"pause": true}')
 
     assert refused(client, running, found) in (400, 403)
 
@@ -343,8 +372,38 @@ def test_who_only_reads_sees_no_button_and_cannot_abort(
         assert refused(client, running, found) == 403
 
 
-def test_a_run_that_is_not_there_cannot_be_aborted(client: httpx.Client) -> None:
-    assert client.post("/runs/absent/abort", headers=BEARER).status_code == 404
+@pytest.mark.parametrize("what", ["abort", "control"])
+def test_a_run_that_is_not_there_cannot_be_changed(client: httpx.Client, what: str) -> None:
+    assert client.post(f"/runs/absent/{what}", headers=BEARER).status_code == 404
+
+
+@pytest.mark.parametrize("body", [b"", b'{"rate": -1}', b'{"pause": true}' + b" " * 5000])
+def test_changes_that_cannot_be_are_told_and_not_asked_for(
+    client: httpx.Client, running: subprocess.Popen[str], body: bytes, tmp_path: Path
+) -> None:
+    found = client.post(f"/runs/{RUN}/control", headers=BEARER, content=body)
+
+    assert refused(client, running, found) == 409
+    assert found.text.startswith("the request ") or "has no value" in found.text
+    assert not (tmp_path / "runs" / RUN / "controls").exists()
+
+
+def test_who_only_reads_changes_no_load(
+    client: httpx.Client, running: subprocess.Popen[str]
+) -> None:
+    page = client.get(f"/runs/{RUN}", headers=READER)
+
+    found = client.post(f"/runs/{RUN}/control", headers=READER, content=b'{"pause": true}')
+
+    assert refused(client, running, found) == 403
+    assert "data-control" not in page.text
+
+
+def test_a_load_that_has_ended_meanwhile_is_told(client: httpx.Client) -> None:
+    found = client.post(f"/runs/{RUN}/control", headers=BEARER, content=b'{"pause": true}')
+
+    assert found.status_code == 409
+    assert "is not running" in found.text
 
 
 # frames
@@ -446,11 +505,12 @@ def test_the_server_stops_although_pages_are_open(tmp_path: Path, run: RunDirect
 def test_the_last_document_reaches_who_watches_although_it_takes_long(
     tmp_path: Path, run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(web_server, "CLIENTS_S", 0.1)
     ended = threading.Event()
 
     def build(_: RunDocument) -> dict[str, Any]:
         if ended.is_set():
-            time.sleep(4)
+            time.sleep(0.5)
         return {"line": "over"} if ended.is_set() else {"line": "running"}
 
     monkeypatch.setattr(RunDocument, "__call__", build)

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from time import monotonic_ns
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +25,7 @@ from helpers.engines import (
 )
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.worker.engine.granted_numbers import Wait
 from servers.child import PATIENCE_S
 
 ITERATION, OUTCOME, DUE, STARTED, ENDED, IDLE, FAILURE, _, EXTRA = range(9)
@@ -272,6 +274,19 @@ def test_users_that_the_share_has_no_place_for_do_not_wait_for_work(closed):
 
         assert engine.want_ns <= 2 * (monotonic_ns() - raised_ns)
         assert all(row[DUE] >= raised_ns for row in engine.rows)
+
+
+def test_a_user_without_a_place_does_not_wait_for_a_stop_that_has_passed(closed):
+    """It would wait for no time, again and again, and use a core."""
+    with closed() as engine:
+        engine.stop(monotonic_ns())
+        wait = Wait(0, engine.stop_ns)
+        assert wait.until_stop
+
+        found = engine._offer(SimpleNamespace(number=1), wait)
+
+    assert found is None
+    assert not wait.until_stop
 
 
 def test_users_request_work_before_they_need_it(closed):

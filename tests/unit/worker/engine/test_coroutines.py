@@ -20,7 +20,7 @@ from helpers.engines import opened as _opened
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.common.plugin.scenario import Scenario
-from osbench.common.protocol.blocks import decode_rows
+from osbench.common.protocol.columns import decode_rows
 from osbench.worker.engine.asides import KINDS, OTHERS, Asides, tell_forgotten_awaits
 from osbench.worker.engine.engine import HeldLoop
 from osbench.worker.engine.loop import blocking_calls

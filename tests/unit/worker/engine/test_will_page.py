@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -9,18 +10,17 @@ import struct
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from helpers.engines import arrivals, batch, until
+from helpers.import_path import TESTS, import_path
 from helpers.will_writer import batches
 from osbench.common.intervals import Intervals
 from osbench.common.protocol.messages import Will
 from osbench.worker.engine.will_page import WillPage
 
-TESTS = Path(__file__).parents[3]
 MID = "a" * 32
 
 
@@ -169,33 +169,35 @@ def uncovered(found: Will, started: set[int], granted: list) -> set[int]:
     return wrong
 
 
-@pytest.mark.dear
+@pytest.fixture(scope="module")
+def writers():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "helpers.will_writer"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | import_path(TESTS),
+    )
+    with process:
+        yield process
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("kind", ["closed", "open"])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_process_killed_at_any_moment_has_started_nothing_that_its_will_denies(
-    page, tmp_path, kind, seed, users
+    page, tmp_path, writers, kind, seed, users
 ):
     log = tmp_path / "log"
-    child = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "helpers.will_writer",
-            str(page.fd),
-            str(log),
-            str(seed),
-            kind,
-            users,
-        ],
-        pass_fds=(page.fd,),
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-    )
+    request = os.getpid(), page.fd, str(log), seed, kind, users
+    print(json.dumps(request), file=writers.stdin, flush=True)
+    child = int(writers.stdout.readline())
     try:
         until(lambda: log.exists() and log.stat().st_size)
         time.sleep(random.Random(seed).random() * 0.2)
     finally:
-        child.send_signal(signal.SIGKILL)
-        child.wait()
+        os.kill(child, signal.SIGKILL)
+        assert writers.stdout.readline() == "ended\n"
 
     data = log.read_bytes()
     started = set(struct.unpack(f"<{len(data) // 8}q", data))

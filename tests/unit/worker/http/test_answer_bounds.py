@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from helpers.hostile import bounded
+from osbench.common.network import bounded_adapter
 from osbench.common.network.answer_bound import AnswerBound
 from osbench.common.network.bounded_adapter import LINES_BYTES, bounded_session
 from osbench.common.plugin.scenario import Scenario
@@ -69,7 +70,7 @@ def _at_once(answer: bytes) -> Callable[[Write], None]:
 
 
 BOMB = b"".join(gzip_bomb(512 * MIB))
-SMALL_CHUNKS = _CHUNKED + b"1\r\nx\r\n" * 150_000 + b"0\r\n\r\n"
+SMALL_CHUNKS = _CHUNKED + b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"
 
 ANSWERS = {
     "fine": _at_once(FINE),
@@ -192,6 +193,13 @@ def test_a_body_that_is_not_kept_may_be_longer(server, user, client, name):
     assert server.connections == 1 or client == "requests"
 
 
+@pytest.fixture
+def few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bound what comes without an end sooner: a line takes long where its memory is traced."""
+    monkeypatch.setattr(bounded_adapter, "LINES_BYTES", LINES_BYTES // 8)
+
+
+@pytest.mark.usefixtures("few_lines")
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_lines_without_an_end_fail_the_request(server, user, client, name):
@@ -204,6 +212,7 @@ def test_endless_hints_fail_the_request(server, user):
         user.get(f"{server.url}/hints")
 
 
+@pytest.mark.usefixtures("few_lines")
 @pytest.mark.parametrize("name", ENDLESS)
 def test_lines_without_an_end_fail_requests_of_the_coordinator(server, name):
     with (
@@ -226,10 +235,10 @@ def test_as_many_lines_as_our_own_client_takes_are_taken(server, monkeypatch):
 def test_small_chunks_cost_what_is_in_them(server, user):
     user.get(f"{server.url}/fine")
 
-    with bounded(8 * MIB):
+    with bounded(3 * MIB):
         (found,) = user.get(f"{server.url}/small-chunks")
 
-    assert found.body == b"x" * 150_000
+    assert found.body == b"x" * 50_000
 
 
 @pytest.fixture
@@ -261,7 +270,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "keep", "least"),
-    [("gzip", True, 16), ("gzip", False, 3), ("small-chunks", True, 300_000 // 4096)],
+    [("gzip", True, 16), ("gzip", False, 3), ("small-chunks", True, 100_000 // 4096)],
 )
 def test_others_have_their_turn_while_an_answer_is_read(server, turns, name, keep, least):
     async def others() -> None:

@@ -18,7 +18,7 @@ import redis
 from helpers.engines import batch, until
 from helpers.preparing import Preparing, specified
 from osbench.common.errors import StoreAway
-from osbench.common.protocol import redis_keys
+from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import (
@@ -30,10 +30,11 @@ from osbench.common.protocol.messages import (
     Specification,
 )
 from osbench.common.protocol.redis_client import connect
-from osbench.common.protocol.store import RedisStore
+from osbench.common.protocol.store import Store
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.engine.will_page import WillPage
+from osbench.worker.process import agent, beat_sender
 from osbench.worker.process.agent import Agent, Identity, Patience
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.refusals import Refusals
@@ -44,6 +45,17 @@ RING = Keyring.generate()
 SEALER, VAULT = Sealer(RING), Vault(RING)
 #: A silence of a coordinator that does not come within a test, seconds.
 LONG_S = 1000.0
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats and looks follow each other ten times as fast as usual."""
+    monkeypatch.setattr(timers, "BEAT_S", 0.05)
+    monkeypatch.setattr(timers, "RESEND_S", 0.1)
+    monkeypatch.setattr(beat_sender, "LIST_S", 0.2)
+    monkeypatch.setattr(agent, "READ_S", 0.025)
+    monkeypatch.setattr(agent, "EAGER_S", 0.005)
+    monkeypatch.setattr(agent, "OFFER_S", 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +69,7 @@ class Run:
 
     def __init__(self, place: Place, run: str = "r") -> None:
         self.place = place
-        self.store = RedisStore(place.client, run)
+        self.store = Store(place.client, run)
         self.store.tend()
         self.session = secrets.token_hex(16)
         self.control = Control(
@@ -80,7 +92,6 @@ class Run:
                 "challenge": beat.challenge,
                 "session": self.control.session,
                 "membership": self.control.membership,
-                "answers": beat.beat,
                 **changes,
             }
         )
@@ -115,7 +126,8 @@ class Run:
         until(lambda: self.place.beat().prepared == 0)
         assert self.place.beat().problem == ""
         seconds, micros = self.place.client.time()
-        self.tell(t0_at=seconds + micros / 1e6, share=share, generation=1)
+        now = seconds + micros / 1e6
+        self.tell(t0_at=now, told_at=now, share=share, generation=1)
         until(lambda: self.place.beat().generation == 1)
 
     def send(self, *intervals: tuple[int, int], seq: int = 1) -> None:
@@ -394,14 +406,14 @@ def test_what_was_left_is_delivered_while_the_next_run_is_served(tmp_path, share
 
 def test_a_last_block_that_cannot_be_sent_ends_the_membership(tmp_path, shared, monkeypatch):
     with working(tmp_path, shared) as place:
-        append, barred = RedisStore.append, threading.Event()
+        append, barred = Store.append, threading.Event()
 
         def barring(store, entry, *, instead_of=""):
             if barred.is_set():
                 raise StoreAway("no answer")
             return append(store, entry, instead_of=instead_of)
 
-        monkeypatch.setattr(RedisStore, "append", barring)
+        monkeypatch.setattr(Store, "append", barring)
         barred.set()
         run = Run(place)
         run.join()
@@ -465,7 +477,7 @@ def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
         run.store.put_specifications({0: data})
         run.tell(workload=0, specification=hashlib.sha256(data).digest())
         until(lambda: place.beat().prepared == 0)
-        run.tell(t0_at=1.0, share=2, generation=1)
+        run.tell(t0_at=1.0, told_at=1.0, share=2, generation=1)
         run.send((1, 3))
         until(lambda: place.beat().state == "stuck")
         until(run.final)
@@ -544,11 +556,13 @@ def _answers(met: Callable[[], bool]) -> bool:
         return False
 
 
-def test_heartbeats_go_on_after_redis_was_hung(tmp_path):
-    with redis_server() as server, working(tmp_path, server, redis_timeout_s=2.0) as place:
+def test_heartbeats_go_on_after_redis_was_hung(tmp_path, monkeypatch):
+    monkeypatch.setattr(beat_sender, "TIMEOUT_S", 0.5)
+    with redis_server() as server, working(tmp_path, server, redis_timeout_s=1.0) as place:
         before = place.beat().beat
         server.pause()
-        time.sleep(2.5)
+        # heartbeats, which give up sooner, have given up then
+        until(lambda: place.agent._away)
         server.resume()
         until(lambda: _answers(lambda: place.beat().beat > before + 2))
 
@@ -585,6 +599,6 @@ def test_a_worker_that_has_ended_leaves_no_heartbeat(tmp_path, shared):
 
     with shared.client() as client:
         gone = client.get(redis_keys.worker("w"))
-        time.sleep(0.6)
+        time.sleep(4 * timers.BEAT_S)
         assert gone is client.get(redis_keys.worker("w")) is None
         assert not client.sismember(redis_keys.WORKERS, "w")

@@ -1,7 +1,9 @@
-"""A message of the broker is its sealed batch, or nothing, whatever else stands in it."""
+"""A message of the broker is its sealed batch, or nothing; what Celery logs has no traceback."""
 
 from __future__ import annotations
 
+import io
+import logging
 import zlib
 from types import SimpleNamespace
 
@@ -11,7 +13,7 @@ from kombu.message import Message
 
 from helpers.hostile import bounded
 from osbench.common.protocol import broker
-from osbench.worker.process.batch_consumer import consumer_class, sealed_batch
+from osbench.worker.process.batch_consumer import CeleryInOneLine, consumer_class, sealed_batch
 
 SEALED = b"sealed"
 
@@ -98,3 +100,23 @@ def test_a_broker_that_is_away_is_tried_every_three_seconds(monkeypatch):
     consumer.ensure_connected(app.connection_for_read())
 
     assert tries == [(1.0, 1.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [("celery.worker.request", 1), ("kombu.transport", 1), ("my.scenario", 5)],
+)
+def test_only_what_celery_logs_is_without_its_traceback(name: str, lines: int) -> None:
+    said = io.StringIO()
+    handler = logging.StreamHandler(said)
+    handler.addFilter(CeleryInOneLine())
+    logger = logging.getLogger(name)
+    logger.addHandler(handler)
+
+    try:
+        raise ConnectionError("the broker is away")
+    except ConnectionError:
+        logger.critical("Couldn't ack", exc_info=True)
+    logger.removeHandler(handler)
+
+    assert said.getvalue().count("\n") == lines

@@ -74,8 +74,8 @@ def test_no_secret_of_an_argument_is_told() -> None:
     ("request_", "said"),
     [
         ({"url": URL, "method": "GET", "heders": {}}, "requests[1].heders is no argument"),
-        ({"url": URL}, "method of requests[1] is missing"),
-        ("GET /", "requests[1] must be an object with url and method"),
+        ({"method": "GET"}, "url of requests[1] is missing"),
+        ("GET /", "requests[1] must be an object with a url"),
     ],
 )
 def test_random_requests_are_checked_one_by_one(request_: Any, said: str) -> None:

@@ -288,6 +288,22 @@ def test_another_status_than_expected(server, context):
     assert str(caught.value) == f"GET {server.url}/status/500 answered 500, expected 200"
 
 
+@pytest.mark.parametrize("status", [200, 204, 399])
+def test_any_status_below_400_is_expected_where_none_is_named(server, context, status):
+    scenario = HttpRequests({**context, "iteration": 1})
+
+    context["runner"].run(scenario.check_request(f"{server.url}/status/{status}"))
+
+    assert [one.method for one in server.taken()] == ["GET"]
+
+
+def test_a_status_from_400_is_not_expected(server, context):
+    scenario = HttpRequests({**context, "iteration": 1})
+
+    with pytest.raises(UnexpectedStatus, match="answered 400, expected less than 400"):
+        context["runner"].run(scenario.check_request(server.url + "/status/400"))
+
+
 @pytest.mark.parametrize("more", [{}, {"stream": True}])
 def test_a_request_ends_with_its_timeout(server, context, more):
     with pytest.raises(TimeoutError, match=r"^GET http://127\.0\.0\.1:\d+/slow: .*timed out"):
@@ -375,6 +391,23 @@ def test_a_random_request_of_a_list(server, context):
         ("GET", "/a"),
     }
     assert "status_code" not in choices[1]
+
+
+def test_each_random_request_has_an_action_of_its_own(server, context):
+    choices = [
+        {"url": server.url + "/a?n={iteration}", "method": "get"},
+        {"url": server.url},
+        {"url": server.url + "/items/{iteration}", "method": "POST"},
+    ]
+    HttpRequests.warm_up(context := {**context, "args": {"requests": choices}})
+    names = set()
+    for number in range(1, 60):
+        scenario = HttpRequests({**context, "iteration": number})
+        filled = [{**one, "url": one["url"].replace("{iteration}", str(number))} for one in choices]
+        context["runner"].run(scenario.check_random_request(filled))
+        names |= {*scenario._recorder.names.names}
+
+    assert names == {"requests.check_request", "GET /a", "GET /", "POST /items/{iteration}"}
 
 
 def test_the_action_has_rallys_name(server, context):

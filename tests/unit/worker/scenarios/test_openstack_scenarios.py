@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import threading
 import time
@@ -23,10 +24,12 @@ from osbench.common.openstack.request_errors import NotReady, RequestFailed, exp
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.signature import mistyped
 from osbench.worker.engine.failures import Failures
 from osbench.worker.http import jsonpath
 from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios import server_arguments
+from osbench.worker.scenarios.glance import GlanceImages
 from osbench.worker.scenarios.nova import sought
 from osbench.worker.tracing.profiling import Tracer
 
@@ -80,6 +83,26 @@ def actions(scenario: Any) -> dict[str, int]:
 
 def requests(cloud: FakeCloud) -> list[str]:
     return [f"{method} {path}" for method, path, _ in cloud.seen]
+
+
+# arguments
+
+
+def test_arguments_that_scenarios_share_are_declared_and_checked_like_their_own():
+    boot = GlanceImages.create_image_and_boot_instances
+
+    parameters = inspect.signature(boot).parameters
+    refused = mistyped("boot", boot, {"disk_format": "raw", "min_disk": "1", "flavor": 1})
+
+    required = [name for name, one in parameters.items() if one.default is one.empty]
+    assert required[1:] == [
+        *("container_format", "image_location", "disk_format", "flavor", "number_instances")
+    ]
+    assert list(parameters)[-3:] == ["properties", "boot_server_kwargs", "session"]
+    assert refused == {
+        "min_disk": "argument 'min_disk' of boot must be int, not '1'",
+        "flavor": "argument 'flavor' of boot must be dict[str, typing.Any], not 1",
+    }
 
 
 # sessions

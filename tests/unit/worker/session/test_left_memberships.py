@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.local_redis import LocalStore
 from osbench.common.errors import StoreAway
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control
-from osbench.common.protocol.store import MemoryStore
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.session import left_memberships as module
@@ -26,7 +26,7 @@ RING = Keyring.generate()
 SEALER = Sealer(RING)
 
 
-class Wire(MemoryStore):
+class Wire(LocalStore):
     """A store of a run that may not answer."""
 
     def __init__(self) -> None:

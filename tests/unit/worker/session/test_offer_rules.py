@@ -9,9 +9,7 @@ import pytest
 from osbench.common.protocol.messages import Offer
 from osbench.worker.session.offer_rules import offer_refusal, repeated
 
-OFFER = Offer(
-    run="r", epoch=2, incarnation="w", challenge="c", session="t", membership="t", answers=1
-)
+OFFER = Offer(run="r", epoch=2, incarnation="w", challenge="c", session="t", membership="t")
 TAKEOVER = replace(OFFER, membership="s")
 
 

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
+from helpers.local_redis import LocalStore
 from osbench.common.errors import StoreAway
 from osbench.common.protocol import timers
-from osbench.common.protocol.store import MemoryStore
 from osbench.worker.session.outbox import Outbox
 
 LIMIT = 1000
@@ -43,7 +43,7 @@ def numbers(outbox: Outbox) -> list[int]:
     return [int(data[:4]) for data in outbox.unacknowledged()]
 
 
-class Wire(MemoryStore):
+class Wire(LocalStore):
     """A store of a run, whose next commands may fail."""
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ import pytest
 from helpers.preparing import specified
 from osbench.common.config.config import load
 from osbench.common.network.answer_bound import BOUND_KEY, AnswerBound
+from osbench.common.plugin.atomic import Names, Recorder
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.engine.body import without_loop
 from osbench.worker.session.preparation import Preparation
@@ -40,6 +41,23 @@ def test_the_setting_bounds_answers_of_all_clients(tmp_path):
 
     assert context[BOUND_KEY] == AnswerBound(3 << 20, "[worker] answer_limit_mib")
     assert context["http"]._of_loop._ready._bound is context[BOUND_KEY]
+
+
+@pytest.mark.parametrize("in_loop", [True, False], ids=["loop", "thread"])
+def test_an_observer_sees_the_requests_of_a_workload(in_loop):
+    plugins = Plugins()
+    hashed = plugins.scenario(HTTP).source_hash
+    seen = []
+    prepared = Preparation(load(()), plugins).prepare(
+        specified(0, HTTP, source_hash=hashed), lambda request, *_: seen.append(request.url)
+    )
+    request = "GET", "http://127.0.0.1:9/a", [], {}, Recorder(Names())
+
+    clients = prepared.body.context["http"]
+    with pytest.raises(ConnectionError):
+        asyncio.run(clients.status(*request)) if in_loop else clients.blocking_status(*request)
+
+    assert seen == ["http://127.0.0.1:9/a"]
 
 
 def test_a_method_that_waits_for_nothing_is_called_and_answers():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import threading
 import time
@@ -17,19 +18,20 @@ from typing import Any
 import pytest
 
 from helpers.engines import S, arrivals, batch, until
+from helpers.local_redis import LocalStore
 from helpers.preparing import Preparing, specified
 from osbench.common.errors import PluginError, StoreAway
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol import timers
-from osbench.common.protocol.blocks import decode_rows
+from osbench.common.protocol import redis_keys, timers
+from osbench.common.protocol.columns import decode_rows
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
-from osbench.common.protocol.store import MemoryStore
 from osbench.common.redis_clock import ClockOffset
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
+from osbench.worker.session import workloads
 from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.refusals import Refusals
@@ -41,6 +43,8 @@ RING = Keyring.generate()
 SEALER, VAULT = Sealer(RING), Vault(RING)
 #: Redis time is this process's monotonic clock.
 CLOCK = ClockOffset(monotonic_ns=0, uncertainty_ns=0)
+#: What tests leave out, and one does not.
+EXEMPT = workloads._exempt_from_garbage_collection
 #: A lease that does not end within a test, nanoseconds.
 LONG_NS = 1000 * S
 
@@ -49,10 +53,10 @@ class Desk:
     """What a coordinator does to one worker process."""
 
     def __init__(self, folder: Path, preparing: Preparing, capacity: int) -> None:
-        self.store = MemoryStore()
+        self.store = LocalStore()
         self.store.tend()
         self.control = Control(
-            run="r", epoch=1, incarnation="w", session="s", membership="s", version=0
+            run="r", epoch=1, incarnation="w", session="s", membership="s", version=0, answers=1
         )
         self.beats = BeatLog()
         self.refusals = Refusals()
@@ -76,7 +80,6 @@ class Desk:
             challenge="c",
             session="s",
             membership="s",
-            answers=1,
         )
         self.session = Session(
             offer, equipment=equipment, store=self.store, beats=self.beats, news=lambda: None
@@ -96,7 +99,7 @@ class Desk:
         self.put(self.control)
 
     def put(self, control: Control) -> None:
-        self.session.follow(SEALER.seal(Control.KIND, control.body()), CLOCK)
+        self.session.follow(SEALER.seal(Control.KIND, control.body()), CLOCK, 0)
 
     def send(self, *batches: Batch) -> list[str]:
         return [self.session.offer(one) for one in batches]
@@ -120,8 +123,8 @@ class Desk:
         until(prepared)
 
     def start(self, share: int, **more: Any) -> None:
-        t0_at = time.monotonic() + 0.03
-        self.tell(t0_at=t0_at, share=share, generation=1, **more)
+        now = time.monotonic()
+        self.tell(t0_at=now + 0.03, told_at=now, share=share, generation=1, **more)
 
     def blocks(self) -> list[Block]:
         entries = self.store.read(0, 1 << 30)
@@ -178,7 +181,6 @@ def takeover(harness: Desk, session: str = "t", epoch: int = 2) -> None:
             challenge="c",
             session=session,
             membership="s",
-            answers=1,
         )
     )
     harness.control = replace(harness.control, session=session, epoch=epoch, version=0)
@@ -271,7 +273,7 @@ def test_a_specification_is_waited_for(tmp_path):
     with desk(tmp_path, Preparing(quick=quick)) as harness:
         digest = harness.specify(0, "quick")
         data = harness.store.specification(0)
-        harness.store._specs.clear()
+        harness.store.server.delete(redis_keys.run("r", "specs"))
         harness.tell(workload=0, specification=digest)
         for _ in range(3):
             harness.session.fetch()
@@ -354,8 +356,33 @@ def test_the_share_follows_its_generation_up_to_the_capacity(tmp_path, kind, mos
 
         harness.tell(share=50, generation=2)
         until(lambda: harness.workloads.busy == most)
-        assert harness.workloads.generation == 2
+        assert (harness.workloads.generation, harness.workloads.share) == (2, most)
         go.set()
+
+
+@pytest.mark.parametrize("kind", ["threads", "coroutines"])
+def test_iterations_of_users_beyond_a_lowered_share_are_told_until_they_end(tmp_path, kind):
+    go = threading.Event()
+
+    async def wait(scenario):
+        while not go.is_set():
+            await asyncio.sleep(0.01)
+
+    works = {"threads": lambda scenario: go.wait(PATIENCE_S), "coroutines": wait}
+    with desk(tmp_path, Preparing(**works), capacity=3) as harness:
+        harness.prepare(0, harness.specify(0, kind))
+        harness.send(batch((1, 4)))
+        harness.start(share=3)
+        until(lambda: harness.workloads.busy == 3)
+        before = harness.workloads.surplus
+
+        harness.tell(share=1, generation=2)
+        until(lambda: harness.workloads.generation == 2)
+        lowered = harness.workloads.surplus
+        go.set()
+
+        assert (before, lowered) == (0, 2)
+        until(lambda: harness.workloads.surplus == 0)
 
 
 def test_a_greatest_rate_holds_from_the_first_iteration_on(tmp_path):
@@ -381,6 +408,19 @@ def test_the_stop_instant_gives_the_rest_back(tmp_path):
     for block in harness.blocks():
         if block.columns:
             assert (decode_rows(block.columns).started < 50_000_000).all()
+
+
+def test_a_load_that_was_stopped_goes_on_under_the_next_coordinator(tmp_path):
+    with desk(tmp_path, Preparing(nap=nap)) as harness:
+        harness.prepare(0, harness.specify(0, "nap"))
+        harness.start(share=2, stop_s=0.0)
+        harness.send(batch((1, 6)))
+        until(lambda: len(harness.returned()) == 5)
+
+        takeover(harness)
+        harness.tell(stop_s=None, generation=2)
+        harness.send(replace(batch((6, 11), number=2), session="t"))
+        until(lambda: harness.numbers() == [6, 7, 8, 9, 10])
 
 
 def test_open_workloads_start_when_due_and_tell_whose_limit_it_was(tmp_path):
@@ -434,13 +474,25 @@ def test_stuck_threads_are_counted_beyond_their_workload(tmp_path):
         harness.send(batch((1, 3)))
         harness.start(share=2)
         until(lambda: harness.numbers() == [1, 2])
-        before = len(harness.workloads.stuck())
+        # what has timed out is recorded before its user is replaced
+        until(lambda: len(harness.workloads.stuck()) == 2)
         harness.tell(workload=-1, t0_at=None)
         after = len(harness.workloads.stuck())
         go.set()
 
-        assert before == after == 2
+        assert after == 2
         until(lambda: not harness.workloads.stuck())
+
+
+def test_what_is_there_before_a_load_is_exempt_from_garbage_collection(tmp_path, monkeypatch):
+    monkeypatch.setattr(workloads, "_exempt_from_garbage_collection", EXEMPT)
+    gc.unfreeze()
+    with desk(tmp_path, Preparing(quick=quick)) as harness:
+        harness.prepare(0, harness.specify(0, "quick"))
+        exempt = gc.get_freeze_count()
+        gc.unfreeze()
+
+    assert exempt > 10_000
 
 
 def test_batches_of_another_workload_go_back(tmp_path):
@@ -591,7 +643,7 @@ def test_an_older_control_record_changes_nothing(tmp_path):
     with desk(tmp_path, Preparing(quick=quick)) as harness:
         harness.prepare(0, harness.specify(0, "quick"))
         harness.put(replace(harness.control, version=1, workload=-1))
-        harness.session.follow(None, CLOCK)
+        harness.session.follow(None, CLOCK, 0)
 
         assert harness.refusals.counts() == {"seen before": 1}
         assert harness.session.state == "ready"
@@ -602,7 +654,7 @@ def test_forged_records_are_refused(tmp_path, junk):
     with desk(tmp_path, Preparing()) as harness:
         if junk == "stranger":
             junk = Sealer(Keyring.generate()).seal(Control.KIND, {"run": "r"})
-        harness.session.follow(junk, CLOCK)
+        harness.session.follow(junk, CLOCK, 0)
 
         assert harness.refusals.counts() == ({"bad seal": 1} if junk else {})
 

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from helpers.engines import COROUTINES, MS, batch, closed, until
+from helpers.local_redis import LocalStore
 from osbench.common.errors import StoreAway, StoreError
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.protocol import timers
-from osbench.common.protocol.blocks import decode_rows
+from osbench.common.protocol.columns import decode_rows
 from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES, OWN, pack_kept
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Block
-from osbench.common.protocol.store import MemoryStore
 from osbench.worker.session import result_source as module
 from osbench.worker.session.log_book import ENTRY_CHARS, LogBook
 from osbench.worker.session.outbox import Outbox
@@ -34,7 +34,7 @@ from servers.child import PATIENCE_S
 SEALER = Sealer(Keyring.generate())
 
 
-class Wire(MemoryStore):
+class Wire(LocalStore):
     """A store that may refuse an append, or take it and lose the answer."""
 
     def __init__(self) -> None:

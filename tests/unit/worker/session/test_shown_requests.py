@@ -34,24 +34,24 @@ class Handler(QuietHandler):
             self.answer(201, {"token": "planted", "long": "x" * 5000})
 
 
-def by_threads(url: str) -> None:
-    client = SocketClient(())
+def by_threads(url: str, shown: ShownRequests) -> None:
+    client = SocketClient((), observer=shown.note)
     client.request("POST", url, ["X-Own: of the iteration"], SENT, keep_body=False)
     client.close()
 
 
-def by_loop(url: str) -> None:
-    client = LoopClient(())
+def by_loop(url: str, shown: ShownRequests) -> None:
+    client = LoopClient((), observer=shown.note)
     asyncio.run(client.request("POST", url, ["X-Own: of the iteration"], SENT, keep_body=False))
 
 
-def by_requests(url: str) -> None:
+def by_requests(url: str, _: ShownRequests) -> None:
     headers = {"X-Own": "of the iteration", **SENT["headers"]}
     requests.post(url, json=SENT["json"], headers=headers, timeout=9)
 
 
 CLIENTS = pytest.mark.parametrize("post", [by_threads, by_loop, by_requests])
-Post = Callable[[str], None]
+Post = Callable[[str, ShownRequests], None]
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def test_a_request_is_shown_with_the_beginning_of_its_bodies(
 ) -> None:
     shown = ShownRequests(book)
     shown.begin(BRIEF, Shop)
-    post(f"{url}/buy?key=planted")
+    post(f"{url}/buy?key=planted", shown)
     shown.end()
-    post(f"{url}/unseen")
+    post(f"{url}/unseen", shown)
 
     (text,) = texts(book)
     first, sent, got = text.splitlines()
@@ -94,7 +94,7 @@ def test_a_request_is_shown_with_the_beginning_of_its_bodies(
 def test_header_fields_are_shown_where_they_are_wanted(book: LogBook, url: str, post: Post) -> None:
     shown = ShownRequests(book)
     shown.begin(WHOLE, Shop)
-    post(url)
+    post(url, shown)
     shown.end()
 
     (text,) = texts(book)
@@ -108,7 +108,7 @@ def test_a_request_without_an_answer_is_shown_with_its_error(book: LogBook, post
     shown = ShownRequests(book)
     shown.begin(BRIEF, Shop)
     with pytest.raises((ConnectionError, requests.ConnectionError)):
-        post("http://127.0.0.1:9/buy")
+        post("http://127.0.0.1:9/buy", shown)
     shown.end()
 
     (text,) = texts(book)
@@ -119,7 +119,7 @@ def test_a_request_without_an_answer_is_shown_with_its_error(book: LogBook, post
 def test_a_body_that_is_no_text_is_not_shown(book: LogBook, url: str) -> None:
     shown = ShownRequests(book)
     shown.begin(BRIEF, Shop)
-    by_threads(f"{url}/bytes")
+    by_threads(f"{url}/bytes", shown)
     shown.end()
 
     assert texts(book)[0].endswith("< (4 bytes that are no text)")
@@ -128,7 +128,7 @@ def test_a_body_that_is_no_text_is_not_shown(book: LogBook, url: str) -> None:
 def test_the_logger_of_the_scenario_logs_more_for_as_long() -> None:
     logger = logging.getLogger(__name__)
     shown = ShownRequests(LogBook())
-    before = (SocketClient.exchange, LoopClient._exchange, requests.Session.send)
+    before = requests.Session.send
 
     levels = []
     for level in (BRIEF, WHOLE, 0):
@@ -136,4 +136,4 @@ def test_the_logger_of_the_scenario_logs_more_for_as_long() -> None:
         levels.append(logger.level)
 
     assert levels == [logging.INFO, logging.DEBUG, logging.NOTSET]
-    assert (SocketClient.exchange, LoopClient._exchange, requests.Session.send) == before
+    assert requests.Session.send is before

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from helpers.readme import REPOSITORY
+from helpers.import_path import TESTS, import_path
 
 CODE = """
     import sys
@@ -36,7 +36,7 @@ def test_what_requests_need_is_imported_before_the_load_where_a_scenario_makes_s
     # a process of its own: tests have imported all
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CODE.format(scenario=scenario))],
-        env={"PYTHONPATH": str(REPOSITORY / "tests")},
+        env=import_path(TESTS),
         capture_output=True,
         text=True,
         timeout=120,

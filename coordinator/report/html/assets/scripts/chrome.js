@@ -72,11 +72,20 @@ function setUpTheme() {
 
 function followWidth() {
   let wasNarrow = narrow();
+  document.addEventListener("toggle", markWide, true);
   new ResizeObserver(() => {
     resizeAll();
+    markWide();
     if (narrow() !== wasNarrow && !onPaper.matches) redraw();
     wasNarrow = narrow();
   }).observe(byId("main"));
+}
+
+// Tables that are wider than their place say so; what is folded has a width once it is open.
+function markWide() {
+  for (const holder of document.querySelectorAll(".scrollx, .scroll")) {
+    holder.toggleAttribute("data-wide", holder.scrollWidth > holder.clientWidth + 1);
+  }
 }
 
 // --- the bar of sections --------------------------------------------------------

@@ -2,7 +2,9 @@
 
 const PAGE_ROWS = 20;
 const OUTCOMES = ["ok", "failed", "timed out", "lost"];
-const tableView = { rows: [], page: 0, range: null };
+const tableView = { rows: [], page: 0, range: null, order: "latency", falls: true };
+// Columns that begin with the greatest.
+const FALLING = ["latency", "outcome", "reason"];
 const traceBytes = data.table ? Uint8Array.from(atob(data.table.traces), (char) => char.charCodeAt(0)) : new Uint8Array();
 
 // 32 hexadecimal digits; "" where the iteration was not traced.
@@ -39,7 +41,10 @@ function showRange(range) {
   filterRows(range);
 }
 
-// What the field asks for: ">200ms", "failed", the number of an iteration, or the beginning of a trace id.
+const reasonOf = (row) => data.table.reasons[data.table.reason[row]];
+
+// What the field asks for: ">200ms", the number of an iteration, or the beginning of an outcome or of a trace id, or a
+// part of the reason: error, step, status.
 function queryOf(text) {
   const limit = /^([<>])\s*([\d.]+)\s*(ms|s)?$/.exec(text);
   const { table } = data;
@@ -47,10 +52,48 @@ function queryOf(text) {
     const bound = Number(limit[2]) * (limit[3] === "s" ? 1e4 : 10);
     return limit[1] === ">" ? (row) => table.latency[row] > bound : (row) => table.latency[row] < bound;
   }
+  if (OUTCOMES.includes(text)) return (row) => OUTCOMES[table.outcome[row]] === text;
   const digits = text.replace(/-/g, "");
-  const byTrace = (row) => digits.length > 1 && traceOf(row).startsWith(digits);
-  if (/^\d{1,9}$/.test(text)) return (row) => table.iteration[row] === Number(text) || byTrace(row);
-  return (row) => OUTCOMES[table.outcome[row]].startsWith(text) || byTrace(row);
+  const isTrace = digits.length > 1 && /^[0-9a-f]+$/.test(digits);
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : -1;
+  const told = table.reasons.map((reason) => reason.toLowerCase().includes(text));
+  const named = OUTCOMES.map((outcome) => outcome.startsWith(text));
+  return (row) =>
+    table.iteration[row] === number || told[table.reason[row]] || named[table.outcome[row]] ||
+    (isTrace && traceOf(row).startsWith(digits));
+}
+
+// What a column sorts by. Of equal rows the earlier one comes first.
+const ORDERS = {
+  iteration: (row) => data.table.iteration[row],
+  workload: (row) => data.table.workload[row],
+  outcome: (row) => data.table.outcome[row],
+  due: (row) => data.table.due[row],
+  latency: (row) => data.table.latency[row],
+  reason: (row) => reasonOf(row),
+  trace: (row) => traceOf(row),
+};
+
+function sortRows() {
+  const { rows, order, falls } = tableView;
+  const keys = new Map(rows.map((row) => [row, ORDERS[order](row)]));
+  const way = falls ? -1 : 1;
+  rows.sort((a, b) => {
+    const [first, second] = [keys.get(a), keys.get(b)];
+    return first === second ? a - b : first < second ? -way : way;
+  });
+  for (const head of byId("f-table").querySelectorAll("th")) {
+    if (head.dataset.order === order) head.setAttribute("aria-sort", falls ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
+}
+
+function sortBy(order) {
+  tableView.falls = order === tableView.order ? !tableView.falls : FALLING.includes(order);
+  tableView.order = order;
+  sortRows();
+  tableView.page = 0;
+  drawRows();
 }
 
 function filterRows(range = null) {
@@ -65,11 +108,7 @@ function filterRows(range = null) {
     if (range && !isWithin(row, range)) continue;
     if (asked(row)) tableView.rows.push(row);
   }
-  const orders = {
-    latency: (a, b) => table.latency[b] - table.latency[a],
-    due: (a, b) => table.workload[a] - table.workload[b] || table.due[a] - table.due[b],
-  };
-  tableView.rows.sort(orders[byId("f-order").value]);
+  sortRows();
   tableView.page = 0;
   drawRows();
 }
@@ -104,8 +143,10 @@ function drawRows() {
     cell(OUTCOMES[table.outcome[row]], table.outcome[row] ? "l err" : "l");
     cell(table.due[row] < 0 ? "–" : instant(table.due[row] / 1e3));
     cell(duration(table.latency[row] / 10));
+    cell(reasonOf(row), "l wide reason");
     traceCell(line.insertCell(), row);
   }
+  if (!tableView.rows.length) sayNothing(body);
   const pages = Math.max(1, Math.ceil(tableView.rows.length / PAGE_ROWS));
   const where = tableView.range ? " (one part of the heat map)" : "";
   byId("f-count").textContent =
@@ -115,15 +156,23 @@ function drawRows() {
   byId("f-next").disabled = tableView.page >= pages - 1;
 }
 
+function sayNothing(body) {
+  const asked = byId("f-query").value.trim();
+  const cell = body.insertRow().insertCell();
+  cell.colSpan = 7;
+  cell.className = "l dim";
+  cell.textContent = asked ? `Nothing found for “${asked}”.` : "No iterations.";
+}
+
 function rowsAsCsv() {
   const { table } = data;
-  const lines = ["iteration,workload,outcome,due_s,latency_s,trace_id"];
+  const lines = ["iteration,workload,outcome,due_s,latency_s,reason,trace_id"];
   for (const row of tableView.rows) {
     const id = traceOf(row);
     const due = table.due[row] < 0 ? "" : table.due[row] / 1e3;
     lines.push([
       table.iteration[row], csvCell(data.names[table.workload[row]]), OUTCOMES[table.outcome[row]],
-      due, table.latency[row] / 1e4, id && uuidForm(id),
+      due, table.latency[row] / 1e4, csvCell(reasonOf(row)), id && uuidForm(id),
     ].join(","));
   }
   return lines.join("\n");
@@ -135,9 +184,12 @@ function turnPage(by) {
 }
 
 function setUpTable() {
-  for (const id of ["f-query", "f-workload", "f-order"]) byId(id).addEventListener("input", () => filterRows());
+  for (const id of ["f-query", "f-workload"]) byId(id).addEventListener("input", () => filterRows());
   byId("f-previous").addEventListener("click", () => turnPage(-1));
   byId("f-next").addEventListener("click", () => turnPage(1));
   byId("f-csv").addEventListener("click", (event) => copy(event.target, rowsAsCsv()));
+  for (const head of byId("f-table").querySelectorAll("th")) {
+    head.querySelector("button").addEventListener("click", () => sortBy(head.dataset.order));
+  }
   filterRows();
 }

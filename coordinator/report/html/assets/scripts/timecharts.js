@@ -1,4 +1,4 @@
-// The three charts over time: the load, percentiles, every iteration.
+// The charts over time: the load, what ended, percentiles, every iteration.
 
 function steps(values, width, end) {
   const points = values.map((value, number) => [Math.min((number + 0.5) * width, end), value]);
@@ -46,6 +46,35 @@ function loadOption(chart) {
         lineStyle: { color: colour.ink, width: 1.2, type: [5, 4] },
         endLabel: endLabel("asked", colour.ink, { offset: [0, -up] }),
         z: 4,
+      },
+    ],
+  };
+}
+
+// What ended a second: users, arrivals and failures have different sizes, so this has an axis of its own.
+function ratesOption(chart) {
+  const { load } = chart;
+  const ok = steps(load.ok, load.width, chart.end);
+  return {
+    ...timeChart(chart, 12, 8),
+    xAxis: timeAxis(chart, false),
+    yAxis: valueAxis({
+      type: "value",
+      min: 0,
+      splitNumber: 2,
+      axisLabel: { formatter: (value) => `${significant(value)}/s` },
+    }),
+    series: [
+      {
+        type: "line",
+        name: "ok",
+        data: ok,
+        step: "middle",
+        symbol: "none",
+        lineStyle: { color: colour.accent, width: 1.3 },
+        endLabel: endLabel("ok", colour.accent),
+        z: 3,
+        ...marksOf(chart, false),
       },
       {
         type: "bar",

@@ -6,8 +6,8 @@ const stages = [];
 // a finger scrolls the page; it zooms with the buttons
 const fine = matchMedia("(pointer: fine)").matches;
 
-const OPTIONS = { load: loadOption, bands: bandsOption, heat: heatOption, curve: curveOption };
-const OVER_TIME = ["load", "bands", "heat"];
+const OPTIONS = { load: loadOption, rates: ratesOption, bands: bandsOption, heat: heatOption, curve: curveOption };
+const OVER_TIME = ["load", "rates", "bands", "heat"];
 
 function armZoom(plot) {
   if (!fine) return;

@@ -3,7 +3,7 @@
 // `frame.overview` is the first screen as HTML; each of `frame.charts` has the numbers of a workload, and in `html`
 // the parts of its section that are text, by the id of their element.
 function update(frame) {
-  if (frame.overview !== undefined) byId("overview").innerHTML = frame.overview;
+  if (frame.overview !== undefined) replaceText(byId("overview"), frame.overview);
   (frame.charts || []).forEach((chart, number) => {
     for (const [id, html] of Object.entries(chart.html || {})) replaceText(byId(id), html);
     const stage = stages[number];
@@ -15,6 +15,7 @@ function update(frame) {
     for (const name of OVER_TIME) armZoom(stage.plots[name]);
     if (zoomed) zoomTo(stage, zoom.startValue, zoom.endValue);
   });
+  markWide();
 }
 
 // What the reader has opened stays open.

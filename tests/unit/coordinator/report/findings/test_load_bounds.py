@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from helpers.sample_reports import constant_workload, rps_workload
-from osbench.common.protocol.blocks import Failure
+from osbench.common.protocol.columns import Failure
 from osbench.coordinator.report.findings.load_bounds import load_bounds
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Bound, Offered
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 LIMIT_S = 0.1
@@ -28,16 +29,16 @@ def statistics(start_lag_s: float = 0.001, service_s: float = 0.1) -> WorkloadSt
     return found
 
 
-def worker(**facts: Any) -> dict[str, Any]:
-    return {
-        **{"host": "gen1", "lost": False, "cpu_mean": 0.2, "cpu_max": 0.3, "waiting": 0.01},
-        **{"virtual_users": 256, "cores": CORES, "cores_used": 0.5},
-        **facts,
-    }
+def worker(**facts: Any) -> WorkerFigures:
+    return WorkerFigures(
+        **{"host": "gen1", "cpu_mean": 0.2, "cpu_max": 0.3, "waiting": 0.01, "cores_used": 0.5}
+        | {"virtual_users": 256, "cores": CORES}
+        | facts
+    )
 
 
 def outcome(
-    *workers: dict[str, Any],
+    *workers: WorkerFigures,
     seen: WorkloadStatistics | None = None,
     coroutines: bool = True,
     **drops: int,
@@ -141,6 +142,16 @@ def test_lateness_is_compared_with_what_is_measured():
 
 def test_a_rare_lateness_above_the_limit_is_one_too():
     assert bound(outcome(seen=late(0.0001, 0.2))).cause == "late"
+
+
+@pytest.mark.parametrize(
+    ("p99_s", "limit"),
+    [(0.2, "lag_limit_s (0.1 s)"), (0.02, "the limit at p50 (5.00 ms)")],
+)
+def test_lateness_names_the_limit_that_it_is_above(p99_s, limit):
+    found = bound(outcome(seen=late(0.01, p99_s)))
+
+    assert found.sentence.endswith(f", above {limit}: add workers, or take fewer virtual users")
 
 
 def test_a_limit_that_is_high_allows_as_much():

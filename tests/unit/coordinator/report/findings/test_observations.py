@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.result_rows import row_of
 from helpers.sample_reports import constant_workload
-from osbench.common.protocol.blocks import decode_rows, encode_rows
+from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report.findings.observations import observations
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Accounting, Offered
@@ -24,7 +25,7 @@ def outcome(starts_s, lasts_s, offered: Offered = OPEN) -> WorkloadOutcome:
     starts = np.round(np.asarray(starts_s) * 1e9).astype(np.int64)
     ends = starts + np.round(np.broadcast_to(lasts_s, starts.shape) * 1e9).astype(np.int64)
     rows = [
-        (number, 1, begun, begun, ended, 0, 0, (), None)
+        row_of(number, 1, begun, begun, ended, 0, 0, (), None)
         for number, (begun, ended) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True), 1)
     ]
     statistics.add(decode_rows(encode_rows(rows, (), 0)), worker="w1")

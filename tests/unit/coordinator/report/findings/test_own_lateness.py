@@ -9,7 +9,7 @@ import pytest
 
 from helpers.sample_reports import constant_workload, rps_workload, run_report
 from osbench.coordinator.report.findings.own_lateness import lateness_note, own_lateness
-from osbench.coordinator.report.summary_json import to_json
+from osbench.coordinator.report.model.measure import measured
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import Bound, Offered
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
@@ -37,26 +37,26 @@ def outcome(*, loop=0.0, threads=0.0, start=0.0, is_open=True, fault="") -> Work
 def test_eighteen_of_seventy_six_milliseconds_are_told(lag):
     found = own_lateness(outcome(**{lag: 18.0}))
 
-    assert found["p50"] is None
-    assert found["p99"] == pytest.approx(0.018, rel=0.01)
+    assert found.p50 is None
+    assert found.p99 == pytest.approx(0.018, rel=0.01)
 
 
 @pytest.mark.parametrize(
     "late", [{"loop": 1.5}, {"loop": 7.0}, {"start": 18.0, "is_open": False}, {}]
 )
 def test_what_is_not_noticeable_or_in_no_service_time_is_not_told(late):
-    assert own_lateness(outcome(**late))["p99"] is None
+    assert own_lateness(outcome(**late)).p99 is None
 
 
 def test_starts_that_waited_for_the_service_are_the_services():
-    assert own_lateness(outcome(start=18.0, fault="service"))["p99"] is None
-    assert own_lateness(outcome(start=18.0, fault="generator"))["p99"] is not None
+    assert own_lateness(outcome(start=18.0, fault="service")).p99 is None
+    assert own_lateness(outcome(start=18.0, fault="generator")).p99 is not None
 
 
 def test_the_number_in_the_table_says_so():
-    workload = to_json(run_report(outcome(loop=18.0)))["workloads"][0]
+    workload = measured(run_report(outcome(loop=18.0))).workloads[0]
 
     assert lateness_note(workload).startswith(
         "of response time up to 18.0 ms of p99 76.0 ms may be the generator's own"
     )
-    assert lateness_note(to_json(run_report(outcome()))["workloads"][0]) == ""
+    assert lateness_note(measured(run_report(outcome())).workloads[0]) == ""

@@ -10,15 +10,28 @@ from helpers.report_facts import facts_of
 from osbench.coordinator.report.html.criterion_rows import (
     CriterionRow,
     criterion_rows,
+    limit_of,
     succeeded_text,
 )
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts, workloads_of
+from osbench.coordinator.report.page_facts import gather
 
 
-def first(tmp_path: Path, sla: Mapping[str, Any], *verdicts: Mapping[str, Any]) -> WorkloadFacts:
+def first(
+    tmp_path: Path,
+    sla: Mapping[str, Any],
+    *verdicts: Mapping[str, Any],
+    p99: tuple[float | None, ...] = (),
+    **accounting: int,
+) -> WorkloadFacts:
+    """The first workload; `p99` has the bounds of that of response time."""
     facts = facts_of(tmp_path, sla=(sla, {}))
-    facts.summary["workloads"][0]["sla"] = list(verdicts)
-    return workloads_of(facts)[0]
+    workload = facts.summary["workloads"][0]
+    workload["sla"] = list(verdicts)
+    workload["accounting"].update(accounting)
+    if p99:
+        workload["latency"]["response"]["ok"]["ci"]["p99"] = p99
+    return workloads_of(gather(facts))[0]
 
 
 def verdict(criterion: str, detail: str, success: bool = True) -> dict[str, Any]:
@@ -49,8 +62,8 @@ def test_each_limit_of_a_percentile_is_a_row(tmp_path: Path) -> None:
 
 def test_a_limit_above_an_interval_without_upper_bound_is_close(tmp_path: Path) -> None:
     limit = {"p": 99, "max_s": 0.15, "of": "response"}
-    workload = first(tmp_path, {"percentile": limit}, verdict("percentile", ""))
-    workload.summary["latency"]["response"]["ok"]["ci"]["p99"] = [0.12, None]
+    said = verdict("percentile", "")
+    workload = first(tmp_path, {"percentile": limit}, said, p99=(0.12, None))
 
     (row,) = criterion_rows(workload)
 
@@ -60,8 +73,8 @@ def test_a_limit_above_an_interval_without_upper_bound_is_close(tmp_path: Path) 
 
 def test_a_limit_within_the_interval_is_close(tmp_path: Path) -> None:
     limit = {"p": 99, "max_s": 0.15, "of": "response"}
-    workload = first(tmp_path, {"percentile": limit}, verdict("percentile", ""))
-    workload.summary["latency"]["response"]["ok"]["ci"]["p99"] = [0.12, 0.2]
+    said = verdict("percentile", "")
+    workload = first(tmp_path, {"percentile": limit}, said, p99=(0.12, 0.2))
 
     (row,) = criterion_rows(workload)
 
@@ -94,6 +107,17 @@ def test_a_criterion_of_a_plug_in_stands_as_its_sentence(tmp_path: Path) -> None
     assert "hunter2" not in row.found
 
 
+def test_the_limit_of_a_search_is_found_in_its_task(tmp_path: Path) -> None:
+    limits = [
+        {"p": 95, "max_s": 0.02, "of": "response"},
+        {"p": 99, "max_s": 0.03, "of": "response", "action": "buy"},
+    ]
+
+    workload = first(tmp_path, {"percentile": limits})
+
+    assert (limit_of(workload, "p95"), limit_of(workload, "p99")) == (0.02, None)
+
+
 def test_several_clauses_stay_one_sentence(tmp_path: Path) -> None:
     said = "capacity 30.0/s; at 33.5/s percentile: p95 of response time 179ms, allowed 150ms"
 
@@ -103,7 +127,6 @@ def test_several_clauses_stay_one_sentence(tmp_path: Path) -> None:
 
 
 def test_not_all_is_never_rounded_to_all(tmp_path: Path) -> None:
-    workload = first(tmp_path, {})
-    workload.summary["accounting"].update(ok=9_999_999, failed=1, timed_out=0)  # type: ignore[index]
+    workload = first(tmp_path, {}, ok=9_999_999, failed=1, timed_out=0)
 
-    assert succeeded_text(workload) == "99.99"
+    assert succeeded_text(workload.report) == "99.99"

@@ -1,44 +1,39 @@
-"""The table of iterations of a run with more than a page holds."""
+"""The columns of the table of iterations."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
+from helpers.report_facts import facts_of
+from osbench.coordinator.report.html.iteration_table import table_of
+from osbench.coordinator.report.page_facts import TableRow, gather
 
-from helpers.made_runs import made_run
-from osbench.coordinator.report.html import iteration_table
-from osbench.coordinator.report.html.iteration_table import (
-    all_rows,
-    is_complete,
-    some_rows,
-    traced_numbers,
-)
-from osbench.coordinator.report.html.workload_facts import workloads_of
-from osbench.coordinator.report.run_facts import read_facts
+OK = TableRow(workload=0, iteration=1, outcome="ok", due_s=0.0, latency_s=0.1, trace_id="")
+FAILED = replace(OK, iteration=2, outcome="failed", error_type="Refused")
 
 
-def test_exemplars_and_kept_traces_of_a_large_run(tmp_path: Path) -> None:
-    facts = read_facts(made_run(tmp_path, 30_000))
-    workloads = workloads_of(facts)
-    kept = [29_999, 5, 12_345]
-    numbers = traced_numbers(workloads, {0: kept})
-    slow = {one["iteration"] for one in facts.summary["workloads"][0]["exemplars"]}
-    assert not is_complete(workloads)
-    assert set(numbers[0].tolist()) == slow | set(kept)
-
-    rows = list(some_rows(facts, workloads, numbers))
-
-    every = {row.iteration: row for row in all_rows(facts, workloads)}
-    assert len(every) == 30_000
-    assert {row.iteration: row for row in rows} == {one: every[one] for one in slow | set(kept)}
-    assert all(row.trace_id for row in rows)
+def reasons(tmp_path: Path, *rows: TableRow) -> list[str]:
+    table = table_of(replace(gather(facts_of(tmp_path)), rows=rows), {})
+    return [table.columns["reasons"][place] for place in table.columns["reason"]]
 
 
-def test_a_page_holds_no_more_than_its_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(iteration_table, "ROWS", 12)
-    facts = read_facts(made_run(tmp_path, 1000))
-    numbers = traced_numbers(workloads_of(facts), {0: list(range(1, 900))})
-    assert len(numbers[0]) == 12
+def test_the_reason_names_step_and_status_that_the_message_lacks(tmp_path: Path) -> None:
+    said = "order answered 503, expected 201"
+    told = replace(FAILED, error=said, step="order", status=503)
+    bare = replace(FAILED, iteration=3, error="no end", step="order", status=503)
+
+    found = reasons(tmp_path, OK, told, bare)
+
+    assert found == ["", f"Refused: {said}", "order · status 503 · Refused: no end"]
+
+
+def test_a_reason_is_kept_once_without_secrets_and_cut(tmp_path: Path) -> None:
+    secret = replace(FAILED, error="at http://me:hunter2@shop/ " + "x" * 5000)
+    rows = [replace(secret, iteration=number) for number in range(2, 9)]
+
+    table = table_of(replace(gather(facts_of(tmp_path)), rows=(OK, *rows)), {})
+
+    assert len(table.columns["reasons"]) == 2
+    assert "hunter2" not in table.columns["reasons"][1]
+    assert len(table.columns["reasons"][1]) < 400

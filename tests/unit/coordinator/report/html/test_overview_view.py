@@ -9,28 +9,31 @@ from typing import Any
 import pytest
 
 from helpers.report_facts import facts_of
+from helpers.sample_loads import search_workload
 from helpers.sample_reports import constant_workload, run_report
-from osbench.coordinator.report.html.overview_view import Figure, OverviewView, overview_of
+from osbench.coordinator.report.html.key_figures import Figure
+from osbench.coordinator.report.html.overview_view import OverviewView, overview_of
 from osbench.coordinator.report.html.workload_facts import workloads_of
 from osbench.coordinator.report.html.workload_view import view_of
+from osbench.coordinator.report.page_facts import gather
 
 
 def overview(folder: Path, *, changes: Any = None, **workload: Any) -> OverviewView:
     """The first screen of a closed workload; `workload` replaces values of its summary."""
     facts = facts_of(folder, run_report(constant_workload()), sla=(), changes=changes)
     facts.summary["workloads"][0].update(workload)
-    return overview_of(facts, [view_of(one, {}) for one in workloads_of(facts)])
+    return overview_of(facts, [view_of(one, {}) for one in workloads_of(gather(facts))])
 
 
 def shown(view: OverviewView) -> dict[str, str]:
     """Numbers of the key figures by their head."""
-    (figures,) = view.figures
-    return {one.head: re.sub("<[^>]*>|\u202f", "", str(one.number)) for one in figures}
+    (row,) = view.rows
+    return {one.head: re.sub("<[^>]*>|\u202f", "", str(one.number)) for one in row.figures}
 
 
 def figure(view: OverviewView, head: str) -> Figure:
-    (figures,) = view.figures
-    return next(one for one in figures if one.head == head)
+    (row,) = view.rows
+    return next(one for one in row.figures if one.head == head)
 
 
 def times(**values: Any) -> dict[str, Any]:
@@ -61,7 +64,6 @@ def test_each_percentile_stands_below_its_own_name(tmp_path: Path) -> None:
             "\u2013",
             "too few arrivals for a rate",
         ),
-        ({}, "\u2013", ""),
     ],
 )
 def test_the_load_that_was_offered_stands_beside_what_was_asked(
@@ -101,3 +103,44 @@ def test_notes_are_reasons_where_the_load_was_not_the_one_asked_for(
     view = overview(tmp_path, changes={"exit_code": code, "notes": ["Worker b-1 was slow."]})
 
     assert ("Worker b-1 was slow." in [one.rest for one in view.reasons]) is told
+
+
+def searched(folder: Path, *rates: float, held: float | None, broke: float) -> OverviewView:
+    """The first screen of a search whose p95 is a thousandth of the rate, at most 50 ms."""
+    limits = {"percentile": {"p": 95, "max_s": 0.05, "of": "response"}}
+    facts = facts_of(folder, run_report(search_workload()), sla=(limits,))
+    search = facts.summary["workloads"][0]["search"]
+    like = search["trials"][0]
+    search["trials"] = [
+        like
+        | {"rate": rate, "held": held is not None and rate <= held, "p95_s": rate / 1000}
+        | {"cause": "sla", "detail": f"percentile: p95 of response time {rate}ms, allowed 50ms"}
+        for rate in rates
+    ]
+    kind = "found" if held else "below"
+    search.update(kind=kind, held=held, broke=broke, advice="" if held else "lower `low`")
+    workload = facts.summary["workloads"][0]
+    workload["sla"] = [{"criterion": "search", "success": bool(held), "detail": "as stored"}]
+    facts.summary["exit_code"] = 0 if held else 1
+    gathered = gather(facts)
+    return overview_of(gathered, [view_of(one, {}) for one in workloads_of(gathered)])
+
+
+def test_figures_of_a_search_are_those_of_the_rate_that_held(tmp_path: Path) -> None:
+    view = searched(tmp_path, 20.0, 40.0, 60.0, held=40, broke=60)
+
+    assert (shown(view)["Load offered"], shown(view)["p95"]) == ("40/s", "40.0ms")
+    assert figure(view, "p95").note == "✓ at most 50\u202fms, at 40\u202f/s"
+    (held,) = view.reasons
+    assert "40/s held p95 ≤ 50\u202fms; 60/s did not: 60.0\u202fms" in held.rest
+
+
+def test_the_limit_that_no_rate_of_a_search_held_is_a_failed_figure(tmp_path: Path) -> None:
+    view = searched(tmp_path, 87.0, held=None, broke=87)
+
+    failed = figure(view, "p95")
+    assert (failed.look, failed.strong) == ("bad", "✕ at most 50\u202fms")
+    assert figure(view, "Load offered").look == "bad"
+    assert figure(view, "p99").note == "response time at 87\u202f/s, no limit asked"
+    assert "no rate held; at 87/s, the lowest, p95 was 87.0\u202fms" in view.verdict.rest
+    assert "()" not in view.verdict.rest

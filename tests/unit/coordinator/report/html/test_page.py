@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,18 @@ from typing import Any
 import pytest
 
 from helpers.report_facts import facts_of
+from helpers.sample_loads import all_kinds
 from helpers.sample_reports import constant_workload, full_report, run_report
-from osbench.coordinator.report.html import live_parts, render_page, render_report
+from helpers.shown_page import page_of, shown_page
+from osbench.coordinator.report.html import live_parts
 from osbench.coordinator.report.html.page_assets import policy
 from osbench.coordinator.report.html.workload_facts import workloads_of
-from osbench.coordinator.report.run_facts import CRASHED, RUNNING
+from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
+from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
 from osbench.coordinator.results.totals import Offered
+
+Golden = Callable[[str, str], None]
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -31,7 +37,7 @@ def data_of(html: str) -> dict[str, Any]:
 
 
 def test_the_policy_admits_the_page_s_own_blocks_and_no_other(tmp_path: Path) -> None:
-    html = render_report(facts_of(tmp_path))
+    html = page_of(facts_of(tmp_path))
     blocks = re.findall(r"<(script|style)>(.*?)</\1>", html, re.S)
 
     assert len(blocks) == 3
@@ -43,8 +49,33 @@ def test_the_policy_admits_the_page_s_own_blocks_and_no_other(tmp_path: Path) ->
     assert "connect-src 'self'" in policy(live=True)
 
 
+@pytest.mark.parametrize("live", [False, True], ids=["report", "live"])
+def test_a_page_looks_like_its_golden_file(golden: Golden, tmp_path: Path, live: bool) -> None:
+    state = RUNNING if live else FINISHED
+    page = page_of(facts_of(tmp_path, all_kinds(), state=state), live=live)
+
+    golden("page-live.html" if live else "page.html", shown_page(page))
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["report", "live"])
+def test_figures_without_another_place_are_in_a_table(tmp_path: Path, live: bool) -> None:
+    state = RUNNING if live else FINISHED
+
+    html = page_of(facts_of(tmp_path, all_kinds(), state=state), live=live)
+
+    part = html.partition('id="w2"')[2].partition("<h3>Further figures</h3>")[2]
+    rows = re.findall(r"<tr>(.*?)</tr>", part.partition("</table>")[0])
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    texts = {label: text for label, text in cells if label}
+    assert {"load", "warm-up", "planned", "users", "checks", "workers"} <= texts.keys()
+    assert texts["checks"] == "shipped: failed 171 of 1,710 times"
+    assert "1 of 8 could never start" in texts["users"]
+    assert "service time 55.0\u202fms (plan 20.0\u202fms)" in texts["planned"]
+    assert ["", "1 x on_start: Refused: no [b]account[/b] left"] in cells
+
+
 def test_where_the_time_of_requests_goes_is_shown_where_there_were_any(tmp_path: Path) -> None:
-    html = render_report(facts_of(tmp_path))
+    html = page_of(facts_of(tmp_path))
     heading = "Where the time of requests goes</h3>"
 
     # the first workload of two made requests
@@ -62,7 +93,7 @@ def test_requests_of_other_clients_alone_have_no_table(tmp_path: Path) -> None:
     for one in (requests["total"], *requests["actions"].values()):
         one["requests"] = 0
 
-    html = render_report(replace(facts, summary=summary))
+    html = page_of(replace(facts, summary=summary))
 
     part = html.partition("Where the time of requests goes</h3>")[2].partition("<h3>")[0]
     assert "<table" not in part.partition("</p>")[0]
@@ -75,7 +106,7 @@ def test_requests_of_very_many_actions_fold(tmp_path: Path) -> None:
     requests = summary["workloads"][0]["requests"]
     requests["actions"] = {f"<b>{number}": requests["total"] for number in range(23)}
 
-    html = render_report(replace(facts, summary=summary))
+    html = page_of(replace(facts, summary=summary))
 
     part = html.partition("Where the time of requests goes</h3>")[2].partition("<h3>")[0]
     assert part.count("&lt;b&gt;") == 23
@@ -83,7 +114,7 @@ def test_requests_of_very_many_actions_fold(tmp_path: Path) -> None:
 
 
 def test_how_late_event_loops_were_stands_below_the_workers_that_had_some(tmp_path: Path) -> None:
-    html = render_report(facts_of(tmp_path)).replace("\u202f", " ")
+    html = page_of(facts_of(tmp_path)).replace("\u202f", " ")
     said = re.sub(r"<[^>]+>", "", html)
 
     assert said.count("Virtual users share an event loop") == 1
@@ -97,11 +128,11 @@ def test_how_late_event_loops_were_stands_below_the_workers_that_had_some(tmp_pa
 def test_two_calls_give_the_same_bytes(tmp_path: Path) -> None:
     facts = facts_of(tmp_path)
 
-    assert render_report(facts) == render_report(facts)
+    assert page_of(facts) == page_of(facts)
 
 
 def test_the_sum_and_what_failed_are_told(tmp_path: Path) -> None:
-    html = render_report(facts_of(tmp_path))
+    html = page_of(facts_of(tmp_path))
 
     assert "Not met." in html
     assert "1,011 iterations were planned</b>" in html
@@ -115,7 +146,7 @@ def test_data_cannot_end_the_element_it_stands_in(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, changes={"task": hostile})
     facts.summary["workloads"][0]["subtask"] = hostile
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert data_of(html)["names"][0] == hostile.replace("\u2028", "\\u2028")
     # the library of the charts has one in its tooltips
@@ -135,7 +166,7 @@ def test_secrets_of_tasks_are_masked(tmp_path: Path) -> None:
         "url": "http://me:hunter2@shop/x?token=hunter2",
     }
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert "hunter2" not in html
     assert "***" in html
@@ -143,7 +174,7 @@ def test_secrets_of_tasks_are_masked(tmp_path: Path) -> None:
 
 
 def test_outputs_of_every_kind_have_a_table_or_a_text(tmp_path: Path) -> None:
-    html = render_report(facts_of(tmp_path))
+    html = page_of(facts_of(tmp_path))
     figures = {one["figure"] for one in data_of(html)["outputs"]}
 
     assert figures == {"stacked", "pie"}
@@ -153,7 +184,7 @@ def test_outputs_of_every_kind_have_a_table_or_a_text(tmp_path: Path) -> None:
 
 
 def test_all_three_times_with_their_intervals_are_there(tmp_path: Path) -> None:
-    html = render_report(facts_of(tmp_path))
+    html = page_of(facts_of(tmp_path))
 
     for name in ("Response time", "Service time", "Start lag"):
         assert name in html
@@ -169,7 +200,7 @@ def test_why_a_percentile_has_no_upper_bound_stands_once(tmp_path: Path) -> None
         times[kind]["ok"]["ci_note"] = "no upper bound of p99: too few moments"
         times[kind]["ok"].update(blocks=40, block_s=3.0)
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert html.count("No upper bound of p99: too few moments.") == 1
     assert html.count('<div class="ci">at least</div>') == 2
@@ -200,7 +231,7 @@ def test_the_verdict_is_that_of_the_exit_code(
         changes={"exit_code": code},
     )
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert f'<strong class="word">{said}</strong>' in html
     if state == CRASHED:
@@ -215,7 +246,7 @@ def test_a_run_without_workloads_says_why(tmp_path: Path) -> None:
         changes={"workloads": [], "exit_code": 2, "notes": ["the deployment is gone"]},
     )
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert "Not judged." in html
     assert html.count("the deployment is gone") >= 1
@@ -224,11 +255,11 @@ def test_a_run_without_workloads_says_why(tmp_path: Path) -> None:
 
 def test_the_live_page_has_places_for_what_updates_it(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, state=RUNNING)
-    html = render_page(facts, live=True)
-    overview, charts = live_parts(facts)
+    html = page_of(facts, live=True)
+    overview, charts = live_parts(gather(facts, live=True))
 
     assert "globalThis.osbench" in html
-    assert "globalThis.osbench" not in render_report(facts)
+    assert "globalThis.osbench" not in page_of(facts)
     assert len(charts) == len(full_report().workloads)
     for chart in charts:
         assert chart["html"]
@@ -240,7 +271,7 @@ def test_the_live_page_has_places_for_what_updates_it(tmp_path: Path) -> None:
 
 
 def test_the_data_is_json_that_browsers_read(tmp_path: Path) -> None:
-    data = data_of(render_report(facts_of(tmp_path)))
+    data = data_of(page_of(facts_of(tmp_path)))
 
     json.dumps(data, allow_nan=False)
     first = data["workloads"][0]
@@ -252,20 +283,71 @@ def test_the_data_is_json_that_browsers_read(tmp_path: Path) -> None:
 
 
 def test_many_workloads_are_chosen_from_a_list(tmp_path: Path) -> None:
-    few = render_report(facts_of(tmp_path / "few", run_report(*[constant_workload()] * 3)))
-    many = render_report(facts_of(tmp_path / "many", run_report(*[constant_workload()] * 14)))
+    few = page_of(facts_of(tmp_path / "few", run_report(*[constant_workload()] * 3)))
+    many = page_of(facts_of(tmp_path / "many", run_report(*[constant_workload()] * 14)))
 
     assert 'id="jump"' not in few
+    assert "held with no failure" not in few
     assert 'id="jump"' in many
-    assert "And 2 more workloads below" in many
+    assert "14 workloads, and all of them held with no failure</summary>" in many
     assert "Dummy.dummy [13]" in many
+
+
+def test_an_action_that_always_failed_has_the_times_of_its_failures(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    actions = summary["workloads"][0]["actions"]
+    like = actions["keystone_v3.create_token"]
+    none = dict.fromkeys(like["ok"]) | {"count": 0, "ci": {}, "blocks": 0, "block_s": 0.0}
+    failed = like["ok"] | {"count": 7, "p50": 0.123}
+    actions["shop.buy"] = {"ok": none, "failed": failed, "timed_out": none}
+
+    html = page_of(replace(facts, summary=summary))
+
+    rows = html.partition("<h3>Atomic actions</h3>")[2].partition("</table>")[0].split("<tr>")
+    (row,) = [" ".join(re.sub(r"<[^>]+>", " ", one).split()) for one in rows if "shop.buy" in one]
+    assert row.startswith("shop.buy always failed: times of calls that failed 7 7 ")
+    assert "123 ms" in row
+    assert html.count("always failed: times") == 1
+
+
+def test_names_of_very_many_actions_are_not_all_in_the_page(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    summary = json.loads(json.dumps(facts.summary))
+    like = next(iter(summary["workloads"][0]["actions"].values()))
+    some = {f"get-{number:03}": like for number in range(23)}
+    very_many = {f"get-{number:04}": like for number in range(2000)}
+
+    pages = []
+    for actions in (some, very_many):
+        summary["workloads"][0]["actions"] = actions
+        html = page_of(replace(facts, summary=summary))
+        pages.append(html.partition("<h3>Atomic actions</h3>")[2].partition("<h3>")[0])
+
+    assert [page.count(">get-") for page in pages] == [23, 200]
+    assert "Name what is done" not in pages[0]
+    assert "3 others</summary>" in pages[0]
+    assert "has the other 1,800. 2,000 names of actions:" in pages[1]
+    assert "`name` of a step of HttpFlow" in pages[1]
+
+
+def test_sections_without_content_are_left_out(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path, run_report(constant_workload()))
+    facts.summary["workloads"][0].update(sla=[], actions={}, errors=[], workers=[], hooks=[])
+
+    html = page_of(facts)
+
+    heads = re.findall(r"<h3[^>]*>(.*?)</h3>", html)
+    assert "Times" in heads
+    left_out = {"What was asked of it", "Atomic actions", "Errors", "Hooks", "Notes"}
+    assert not left_out & set(heads)
 
 
 def test_one_iteration_is_a_figure_and_no_chart(tmp_path: Path) -> None:
     facts = facts_of(tmp_path, run_report(constant_workload()))
     facts.summary["workloads"][0]["accounting"].update(planned=1, ok=1)
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert "Charts and percentiles need more." in html
     assert 'id="w1-load"' not in html
@@ -275,11 +357,11 @@ def test_an_open_load_with_one_arrival_is_an_open_load(tmp_path: Path) -> None:
     once = replace(constant_workload(), offered=Offered(duration_s=0.013))
     facts = facts_of(tmp_path, run_report(once))
 
-    html = render_report(facts)
+    html = page_of(facts)
 
     assert "Dummy.dummy, open load" in html
     assert "too few arrivals for a rate" in html
-    assert [one.kind for one in workloads_of(facts)] == ["response"]
+    assert [one.report.kind for one in workloads_of(gather(facts))] == ["response"]
 
 
 LOADS = [10, 20, 30, 40, 50, 60]
@@ -305,8 +387,8 @@ def test_a_load_of_several_levels_has_a_staircase_with_its_table(tmp_path: Path)
     assert stairs is not None
     summary["workloads"][0]["staircase"] = asdict(stairs)
 
-    html = render_report(replace(facts, summary=summary))
-    live = render_page(replace(facts, summary=summary, state=RUNNING), live=True)
+    html = page_of(replace(facts, summary=summary))
+    live = page_of(replace(facts, summary=summary, state=RUNNING), live=True)
 
     assert html.count("<h3>Staircase</h3>") == 1
     part = html.partition("<h3>Staircase</h3>")[2].partition('<div id="w1-tables">')[0]
@@ -326,9 +408,11 @@ def test_a_load_of_several_levels_has_a_staircase_with_its_table(tmp_path: Path)
 def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None:
     facts = facts_of(tmp_path)
     summary = json.loads(json.dumps(facts.summary))
-    trial = {"ok_per_s": 9.5, "failed": 0, "timed_out": 0, "dropped": 3, "p50_s": 0.1, "p95_s": 0.2,
-             "p99_s": None}  # fmt: skip
-    refused = "percentile: p95 0.9 s (KeyError: http://buyer:hunter2@shop <b>)"
+    trial = {"from_s": 0.0, "to_s": 9.0, "ok": 90, "failed": 0, "timed_out": 0, "dropped": 3,
+             "ok_per_s": 9.5, "p50_s": 0.1, "p95_s": 0.2, "p99_s": None, "concurrency": 2.0,
+             "actions": {}}  # fmt: skip
+    limit = "percentile: p95 of response time 900ms, allowed 500ms"
+    refused = f"{limit} (KeyError: http://buyer:hunter2@shop <b>)"
     trials = [
         trial | {"rate": 20.0, "held": True, "cause": "", "detail": ""},
         trial | {"rate": 20.5, "held": False, "cause": "disturbed", "detail": "4 were lost"},
@@ -344,15 +428,16 @@ def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None
         "grown_spans": [{"span": "wsgi > db", "before_s": 0.05, "after_s": 0.8}],
     }  # fmt: skip
 
-    html = render_report(replace(facts, summary=summary))
-    live = render_page(replace(facts, summary=summary, state=RUNNING), live=True)
+    html = page_of(replace(facts, summary=summary))
+    live = page_of(replace(facts, summary=summary, state=RUNNING), live=True)
 
     assert html.count("<h3>Search for the capacity</h3>") == 1
     part = html.partition("<h3>Search for the capacity</h3>")[2].partition('<div id="w1-tables">')[
         0
     ]
     told = " ".join(re.sub(r"<[^>]+>", " ", part).replace("\u202f", " ").split())
-    assert "Capacity 30.5/s; at 41/s p95 0.9 s." in told
+    assert "20/s held p95 ≤ 500 ms; 41/s did not: 900 ms." in told
+    assert "Capacity 30.5/s, with 95 % between 29.0 and 32.0/s." in told
     assert re.findall(r"([\d.]+) (held|did not hold|says nothing) ", told) == [
         ("20", "held"), ("20.5", "says nothing"), ("41", "did not hold")
     ]  # fmt: skip

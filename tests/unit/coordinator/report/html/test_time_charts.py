@@ -11,6 +11,7 @@ from helpers.report_facts import facts_of
 from helpers.sample_reports import constant_workload, run_report
 from osbench.coordinator.report.html.time_charts import charts_of
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts, workloads_of
+from osbench.coordinator.report.page_facts import gather
 
 #: Bins of half a second, two of which are shown as one of a second.
 LOAD: dict[str, Any] = {
@@ -31,7 +32,7 @@ def workload(folder: Path, *, is_open: bool = False, **timeline: Any) -> Workloa
         facts.summary["workloads"][0]["offered"]["concurrency"] = None
     assert facts.timeline is not None
     facts.timeline["workloads"][0].update({"elapsed_s": 60.0, **timeline})
-    (found,) = workloads_of(facts)
+    (found,) = workloads_of(gather(facts))
     return found
 
 

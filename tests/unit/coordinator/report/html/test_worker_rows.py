@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from helpers.report_facts import facts_of
-from osbench.coordinator.report.html import render_report
+from helpers.shown_page import page_of
 from osbench.coordinator.report.html.worker_rows import worker_rows
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 
 MS = 1_000_000
@@ -33,21 +35,22 @@ def part(milliseconds: float, count: int = 500) -> dict[str, Any]:
 
 
 def workload(parts: dict[str, Any], lost: str = "") -> WorkloadFacts:
-    described = [
-        {
-            "incarnation": name,
-            "host": name.partition("/")[0],
-            "pid": 7,
-            "label": name.upper(),
-            "lost": name == lost,
-            "cpu_mean": 0.5,
-            "cpu_max": 0.9,
-            "offset_s": 1e-5,
-            "uncertainty_s": 1e-6,
-        }
+    described = tuple(
+        WorkerFigures(
+            incarnation=name,
+            host=name.partition("/")[0],
+            pid=7,
+            label=name.upper(),
+            lost=name == lost,
+            cpu_mean=0.5,
+            cpu_max=0.9,
+            offset_s=1e-5,
+            uncertainty_s=1e-6,
+        )
         for name in [*parts, *([lost] if lost else [])]
-    ]
-    return WorkloadFacts(0, "w", {"workers": described}, {"workers": parts}, {})
+    )
+    report = WorkloadReport(name="w", workers=described)
+    return WorkloadFacts(0, "w", report, {"workers": parts}, {})
 
 
 def test_the_one_that_sees_more_is_marked() -> None:
@@ -119,7 +122,7 @@ def test_the_page_sends_nobody_to_a_network_that_is_the_same(
     facts = facts_of(tmp_path)
     facts.timeline["workloads"][0]["workers"] = {name: part(ms) for name, ms in took.items()}
 
-    text = " ".join(re.sub(r"<[^>]+>", "", render_report(facts)).split())
+    text = " ".join(re.sub(r"<[^>]+>", "", page_of(facts)).split())
 
     assert said in text
     assert not_said not in text

@@ -1,23 +1,14 @@
-"""What a search has found, as its verdict and the text report say it."""
+"""What a search has found, as its verdict says it."""
 
 from __future__ import annotations
-
-import dataclasses
 
 import pytest
 
 from osbench.common.plugin.runner import Capacity
-from osbench.coordinator.report.text_extras import search_lines
 from osbench.coordinator.results.search.capacity_sentence import sentence
 
 ABOVE = Capacity(kind="above", held=40, advice="raise `high`")
 BELOW = Capacity(kind="below", broke=60, advice="lower `low`")
-
-
-def reported(found: Capacity) -> str:
-    """The line of the text report."""
-    search = {**dataclasses.asdict(found), "grown": [], "trials": []}
-    return next(text.plain for _, text in search_lines({"search": search}))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +21,6 @@ def reported(found: Capacity) -> str:
 )
 def test_a_search_without_a_capacity_tells_its_bound_and_what_to_change(found, said):
     assert sentence(found, "") == said
-    assert reported(found) == said
 
 
 def test_a_search_that_was_stopped_tells_the_bound_so_far():
@@ -39,7 +29,6 @@ def test_a_search_that_was_stopped_tells_the_bound_so_far():
 
     assert sentence(held, "").startswith("the search did not end; so far at least 40.0/s")
     assert sentence(broke, "1 of 2 failed").endswith("tried; at 60.0/s 1 of 2 failed")
-    assert reported(held).endswith("tried; the search was stopped before its end")
 
 
 def test_a_capacity_has_its_interval():

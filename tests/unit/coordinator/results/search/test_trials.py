@@ -10,10 +10,10 @@ from helpers.result_rows import block, row
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Trial
-from osbench.common.protocol.blocks import Columns
+from osbench.common.protocol.columns import Columns
 from osbench.common.task import Named
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.results.search.trials import TrialFigures, Trials
-from osbench.coordinator.results.stages.load_change import LoadChange
 from osbench.coordinator.runners.search import Search
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 

@@ -40,7 +40,7 @@ class Searched:
             dispatcher=SimpleNamespace(cut=lambda at_s: (at_s, self.planned)),
             under_load=True,
             wants_workers=True,
-            timeout_s=timeout_s,
+            specification=SimpleNamespace(timeout_s=timeout_s),
             elapsed=lambda: self.at_s,
         )
         services: Any = SimpleNamespace(port=SimpleNamespace(decide=self._decide))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.plugin.runner import Totals
-from osbench.coordinator.results.stages.load_change import LoadChange
+from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.run.steering.steered_runner import SteeredRunner, level_at
 from osbench.coordinator.runners.constant import Constant
 from osbench.coordinator.runners.constant_for_duration import ConstantForDuration

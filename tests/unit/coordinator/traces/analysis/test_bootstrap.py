@@ -39,10 +39,10 @@ def test_many_columns_of_chance_are_not_taken_for_causes():
     chance = np.random.default_rng(4)
     alarms = [
         (difference(chance.normal(size=(50, 60)), chance.normal(size=(200, 60)), n).p < 0.05).sum()
-        for n in range(10)
+        for n in range(4)
     ]
 
-    assert sum(alarms) <= 2
+    assert sum(alarms) <= 1
 
 
 def test_columns_left_out_count_as_tests_that_found_nothing():
@@ -51,9 +51,9 @@ def test_columns_left_out_count_as_tests_that_found_nothing():
 
 @pytest.mark.dear
 def test_columns_chosen_for_their_differences_are_not_taken_for_causes():
-    """Of 1,000 columns of chance the 20 greatest differences are all "significant"."""
+    """Of 1,000 columns of chance the 20 greatest differences are all "significant" each time."""
     chance, alarms = np.random.default_rng(8), 0
-    for seed in range(5):
+    for seed in range(2):
         slow, base = chance.normal(size=(50, 1000)), chance.normal(size=(200, 1000))
         most = np.argsort(base.mean(axis=0) - slow.mean(axis=0))[:20]
         found = difference(slow[:, most], base[:, most], seed, tests=1000)

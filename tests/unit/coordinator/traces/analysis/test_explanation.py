@@ -184,10 +184,10 @@ def test_of_more_traces_than_are_drawn_from_the_parts_sum_to_the_whole():
 
 @pytest.mark.dear
 def test_p_values_of_causes_are_corrected_for_all_keys():
-    """Of 1,900 parts that vary by chance the 60 greatest differences are all "significant"."""
+    """Of 950 parts that vary by chance the 60 greatest differences are all "significant"."""
     chance = np.random.default_rng(2)
 
-    (answer,) = explain(table_of(chance.integers(0, 1000, (600, 1900)))).answers
+    (answer,) = explain(table_of(chance.integers(0, 1000, (600, 950)))).answers
 
     assert answer.bands[0].enough
     assert min(cause.p for cause in answer.bands[0].causes) > 0.05
@@ -202,7 +202,7 @@ def longer(name: str, detail: str = ""):
     return harm
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_two_equal_causes_are_both_in_the_first_sentence(seed):
     sentence, answer, _ = explained(
         Fault(share=0.015, harm=longer("db", "SELECT prices")),
@@ -246,7 +246,7 @@ def test_a_second_cause_is_named_beside_one_that_is_most_of_it():
 
 
 @pytest.mark.dear
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_nothing_is_clear_where_nothing_is_wrong(seed):
     def noise(work, chance):
         """Pauses of the machine, and a heavy tail of one part."""

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from helpers.result_rows import row_of
 from helpers.synthetic_traces import traces
 from osbench.common.errors import StoreError
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.collection import collector
 from osbench.coordinator.traces.collection.archive import Archive
@@ -64,7 +65,7 @@ def collect(monkeypatch, tmp_path):
         # one trace is kept: the last one, of an iteration that failed
         outcomes = [Outcome.OK] * (len(found) - 1) + [Outcome.FAILED]
         rows = [
-            (
+            row_of(
                 number,
                 outcomes[number - 1],
                 0,

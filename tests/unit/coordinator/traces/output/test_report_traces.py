@@ -5,9 +5,10 @@ from dataclasses import asdict
 
 import pytest
 
+from helpers.result_rows import row_of
 from helpers.synthetic_traces import Fault, slow_query, traces
 from osbench.common.outcomes import Outcome
-from osbench.common.protocol.blocks import encode_rows
+from osbench.common.protocol.columns import encode_rows
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
 from osbench.coordinator.traces.collection.archive import Archive
@@ -55,7 +56,7 @@ def archived(directory, *groups, kept=lambda number: True, failed=None):
             code = failed.get(number, 0)
             begun = number * 10**7
             extra = (bytes.fromhex(trace.trace_id), None, b"")
-            rows.append((number, outcome, begun, begun, begun + length, 0, code, (), extra))
+            rows.append(row_of(number, outcome, begun, begun, begun + length, 0, code, (), extra))
             if kept(number):
                 archive.keep(trace)
             digest.add_iteration(

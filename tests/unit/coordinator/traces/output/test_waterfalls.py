@@ -3,28 +3,12 @@ import io
 import pytest
 from rich.console import Console
 
+from helpers.drawn_traces import set_of
 from helpers.synthetic_traces import Work, events_of, spans_of, traces
 from osbench.common.plugin.atomic import PAUSE
-from osbench.coordinator.traces.analysis.digest import digest_of
-from osbench.coordinator.traces.collection.trace_set import TraceSet
 from osbench.coordinator.traces.output import trace_text
 from osbench.coordinator.traces.output.waterfalls import waterfall
 from osbench.coordinator.traces.sources.pairing import event_of, pair
-
-
-def set_of(*found):
-    digest = digest_of(found)
-    return TraceSet(
-        name="a",
-        features=digest.table.close(),
-        clocks=digest.clocks,
-        usual=digest.usual,
-        coverage=digest.coverage,
-        ranking=(),
-        traces=lambda: iter(found),
-        traced=len(found),
-        skipped=0,
-    )
 
 
 def shown(root, **options):
@@ -155,3 +139,30 @@ def test_a_ranking_tells_of_pauses():
     assert out.getvalue().splitlines()[-1] == (
         "pauses of the scenario: 3 pauses, 114 s in all, in none of the times above"
     )
+
+
+def test_repeated_siblings_are_a_fold_with_the_sum_of_all_of_them():
+    root = Work(name="osbench.iteration", start=0, length=5000).add(
+        *(Work(name="step 8", start=at, length=0.5) for at in range(4900)),
+        Work(name="commit", start=4950, length=20),
+    )
+
+    found = shown(root)
+
+    (fold,) = found.folds
+    assert (fold.name, fold.count, fold.depth) == ("step 8", 4900, 1)
+    assert fold.duration_s == pytest.approx(2.45)
+    assert fold.hidden == 4900 - sum(row.fold == 0 for row in found.rows)
+    assert "commit" in {row.name for row in found.rows}
+    assert len(fold.segments) <= 201
+
+
+def test_two_siblings_are_not_folded():
+    root = Work(name="osbench.iteration", start=0, length=50).add(
+        *(Work(name="step 8", start=at, length=1) for at in (1, 5))
+    )
+
+    found = shown(root)
+
+    assert found.folds == ()
+    assert {row.fold for row in found.rows} == {-1}

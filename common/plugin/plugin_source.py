@@ -1,0 +1,120 @@
+"""Sources of plug-ins: frameworks whose plug-ins run behind the interfaces of osbench.
+
+A source is a class without arguments and an entry point `osbench.source`. It is loaded when a task
+names a plug-in of it, or one that nobody has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from osbench.common.errors import PluginError, Problem
+from osbench.common.plugin.entry_points import definitions
+from osbench.common.task import Workload
+
+if TYPE_CHECKING:
+    from osbench.common.deployment.record import Deployment
+    from osbench.common.plugin.scenario_plugin import ScenarioPlugin
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceUse:
+    """A plug-in of a source with its configuration, as a task uses it."""
+
+    kind: str
+    #: The name that the source knows.
+    name: str
+    config: Any
+    #: Its place in the file.
+    place: str
+    #: Set for a scenario, which is validated with its workload instead of a configuration.
+    workload: Workload | None = None
+
+
+class PluginSource(Protocol):
+    """Plug-ins of a framework. Every method raises PluginError if the framework is broken."""
+
+    #: Name of the framework in messages.
+    TITLE: ClassVar[str]
+
+    def divide(self, path: str, imported: Mapping[Path, frozenset[str]]) -> list[Path]:
+        """Keep the files under a plug-in path that are for the framework; return the others.
+
+        `imported` has the top-level names that each file imports.
+        """
+
+    def missing(self) -> str:
+        """Why the framework cannot be used, with the remedy, as in "not installed: ..."; or ""."""
+
+    def names(self, kind: str) -> frozenset[str]:
+        """Names of all plug-ins of a kind, installed or not; all but scenarios with platform."""
+
+    def why_absent(self, kind: str, name: str) -> str | None:
+        """Why a plug-in of the framework is missing; None if it never had one of this name."""
+
+    def scenario(self, name: str) -> ScenarioPlugin | None:
+        """The scenario that the framework calls `name`, or None."""
+
+    def get(self, kind: str, name: str) -> type | None:
+        """The plug-in that the framework calls `name`, as a class of osbench's interface."""
+
+    def full_name(self, kind: str, name: str) -> str:
+        """`name@platform` of an existing plug-in."""
+
+    def titles(self, kind: str) -> dict[str, str]:
+        """Full names and titles of all plug-ins of a kind; none if the framework is missing."""
+
+    def faults(self) -> list[str]:
+        """Why files of the plug-in paths cannot be used, once they are imported."""
+
+    def remedies(self, kind: str) -> list[str]:
+        """Advice on classes without a name, of a kind or of all ("")."""
+
+    def held(self) -> dict[str, list[str]]:
+        """Contents of each file of the plug-in paths, as in "scenario Queue.work"."""
+
+    def problems(
+        self, kind: str, name: str, config: Any = None, workload: Workload | None = None
+    ) -> list[str]:
+        """What is wrong with a configuration, or with the arguments of a scenario's workload."""
+
+    def cloud_problems(
+        self, uses: Sequence[SourceUse], deployment: Deployment | None
+    ) -> list[Problem]:
+        """What the deployment lacks for plug-ins; may ask the cloud."""
+
+    def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
+        """Names of the checks that `cloud_problems` would make."""
+
+
+class Sources:
+    """Sources by name, each loaded when it is first asked for."""
+
+    def __init__(self, points: Iterable[EntryPoint]) -> None:
+        self._definitions = definitions("source", points)
+        self._loaded: dict[str, PluginSource] = {}
+
+    def get(self, name: str) -> PluginSource:
+        """The source `name`. Raises PluginError if there is none, or it cannot be loaded."""
+        if name not in self._loaded:
+            definition = self._definitions.get(name)
+            if definition is None:
+                raise PluginError(
+                    f"no installed package has the source of plug-ins {name!r}: install osbench"
+                    " again"
+                )
+            made: Any = definition.load()[0]
+            self._loaded[name] = made()
+        return self._loaded[name]
+
+    def names(self) -> list[str]:
+        """Names of all sources; loads none."""
+        return list(self._definitions)
+
+    def loaded(self) -> list[PluginSource]:
+        """Sources that were asked for."""
+        return list(self._loaded.values())

@@ -1,0 +1,74 @@
+"""A scenario as task files name it, whoever has written it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common import errors
+from osbench.common.plugin import signature
+from osbench.common.plugin.context import ContextEnvironment, texts_of
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.scenario import Scenario
+
+#: Values by name.
+Args = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioPlugin:
+    """A scenario as task files name it: the method of a class that one iteration calls."""
+
+    name: str
+    cls: type[Scenario]
+    #: Name of the method.
+    method: str
+    #: Contexts that the scenario always needs, by name.
+    context: Mapping[str, Any]
+    #: First line of the docstring, or "".
+    title: str
+    #: SHA-256, in hex, of the file that defines the scenario, and of what that imports from its
+    #: folder.
+    source_hash: str
+    #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str = NATIVE
+    #: Called once per workload, after its contexts are set up. Takes the task's arguments and the
+    #: environment, and returns the arguments and the context for workers. Raises ContextError.
+    prepare: Callable[[Mapping[str, Any], ContextEnvironment], tuple[Args, Args]] | None = None
+
+    @property
+    def is_coroutine(self) -> bool:
+        """Its method is `async def`: virtual users are coroutines, not threads."""
+        return inspect.iscoroutinefunction(getattr(self.cls, self.method))
+
+    @property
+    def address(self) -> str:
+        """The name that unambiguously denotes this plug-in."""
+        return self.name if "@" in self.name else f"{self.name}@{self.source}"
+
+    def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
+        """What is wrong with the keyword arguments `args`, one message per problem.
+
+        A data file gives those of `columns` in addition.
+        """
+        method = getattr(self.cls, self.method)
+        mistyped = signature.mistyped(self.name, method, args)
+        fitting = {name: value for name, value in args.items() if name not in mistyped}
+        found = [
+            *signature.misnamed(self.name, method, [*args, *columns]),
+            *mistyped.values(),
+            *self.cls.check_arguments(self.method, fitting),
+        ]
+        try:
+            texts = texts_of(self.cls.FILES, args)
+        except errors.ContextError as error:
+            return [*found, str(error)]
+        return [*found, *self.cls.check_files(texts, args)]
+
+    def check_row(self, row: Mapping[str, Any]) -> list[str]:
+        """What is wrong with those arguments that a row of a data file gives."""
+        mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
+        fitting = {name: value for name, value in row.items() if name not in mistyped}
+        return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]

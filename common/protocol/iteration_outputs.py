@@ -1,0 +1,39 @@
+"""Charts of iterations, unpacked from the bytes of result rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from osbench.common.protocol.unpacking import unpack
+
+
+def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
+    """The charts of one iteration under "additive" and "complete".
+
+    Under "malformed" what a worker that is not ours may have sent: anything else.
+    """
+    found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
+    for one in packed:
+        try:
+            output = unpack(one)
+        except ValueError:
+            output = None
+        match output:
+            case {"kind": "additive" | "complete" as kind, "item": {"data": _} as item}:
+                whole = "title" in item and "chart_plugin" in item
+                found[kind if whole else "malformed"].append(_without_secrets(item))
+            case {"kind": "checks", "item": dict()}:
+                # soft checks are no charts
+                pass
+            case _:
+                found["malformed"].append(output)
+    return found
+
+
+def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
+    """A chart without the connection string, and its password, that Rally adds to trace ids."""
+    data = item["data"]
+    if isinstance(data, dict) and "conn_str" in data:
+        return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}
+    return item

@@ -1,0 +1,142 @@
+"""Heartbeats, offers and queues: how workers and coordinators find each other in Redis.
+
+What a run keeps there is in `store.py`; no other module gives Redis commands for a run. All that
+stands in Redis is bytes of an unknown sender until its seal was verified. It may be of another type
+than it should be: that is removed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import redis
+
+from osbench.common.protocol import redis_keys
+from osbench.common.protocol.redis_client import Client, reached
+
+#: Most bytes that are read of a heartbeat, an offer or a control record.
+RECORD_BYTES = 1 << 20
+#: Names of workers that are read, at most: who can write to Redis could add any number.
+NAMES_MOST = 10_000
+_WRONG_TYPE = "WRONGTYPE"
+
+
+def wrong_type(error: object) -> bool:
+    """Whether an answer of Redis says that a key holds a value of another type."""
+    return isinstance(error, redis.ResponseError) and str(error).startswith(_WRONG_TYPE)
+
+
+class Wire:
+    """The keys of worker processes. Methods raise StoreAway and StoreError."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def records(self, keys: Sequence[str]) -> list[bytes | None]:
+        """The first `RECORD_BYTES` of some string keys; None where one is missing or no string."""
+        if not keys:
+            return []
+        with reached(self._client):
+            pipe = self._client.pipeline(transaction=False)
+            for key in keys:
+                pipe.getrange(key, 0, RECORD_BYTES)
+            found = pipe.execute(raise_on_error=False)
+            for answer in found:
+                if isinstance(answer, Exception) and not wrong_type(answer):
+                    raise answer
+        return [answer if isinstance(answer, bytes) and answer else None for answer in found]
+
+    def ping(self) -> None:
+        """See that Redis is there."""
+        with reached(self._client):
+            self._client.ping()
+
+    def time_us(self) -> int:
+        """The time of Redis, microseconds since 1970."""
+        with reached(self._client):
+            seconds, micros = self._client.time()
+        return seconds * 1_000_000 + micros
+
+    # what a worker process writes
+
+    def beat(self, incarnation: str, heartbeat: bytes, *, listed: bool) -> bool:
+        """Write a heartbeat, and `listed` the name into the set of all workers.
+
+        False where another value stood in the place of the set: it is gone.
+        """
+        unspoilt = True
+        with reached(self._client):
+            pipe = self._client.pipeline(transaction=False)
+            pipe.set(redis_keys.worker(incarnation), heartbeat, ex=redis_keys.WORKER_TTL_S)
+            if listed:
+                pipe.sadd(redis_keys.WORKERS, incarnation)
+            for answer in pipe.execute(raise_on_error=False):
+                if wrong_type(answer):
+                    self._client.delete(redis_keys.WORKERS)
+                    unspoilt = False
+                elif isinstance(answer, Exception):
+                    raise answer
+        return unspoilt
+
+    def repair_queue(self, incarnation: str) -> None:
+        """Delete what stands in the place of a queue on a Redis broker and is of another type."""
+        key = _queue(incarnation)
+        with reached(self._client):
+            if self._client.type(key) not in (b"list", b"none"):
+                self._client.delete(key)
+
+    # what a coordinator reads and writes
+
+    def names(self) -> list[bytes]:
+        """The names of all workers that are listed, at most `NAMES_MOST`."""
+        with reached(self._client):
+            try:
+                return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
+            except redis.ResponseError as error:
+                if not wrong_type(error):
+                    raise
+                # somebody put another value there; the workers add themselves again
+                self._client.delete(redis_keys.WORKERS)
+                return []
+
+    def unlist(self, names: Sequence[bytes]) -> None:
+        """Take names out of the set of all workers."""
+        if names:
+            with reached(self._client):
+                self._client.srem(redis_keys.WORKERS, *names)
+
+    def heartbeats(self, incarnations: Iterable[str]) -> list[bytes | None]:
+        """The heartbeat of each worker."""
+        return self.records([redis_keys.worker(name) for name in incarnations])
+
+    def offer(self, offers: Mapping[str, bytes]) -> None:
+        """Write offers by worker; each expires soon."""
+        with reached(self._client):
+            pipe = self._client.pipeline(transaction=False)
+            for incarnation, data in offers.items():
+                pipe.set(redis_keys.offer(incarnation), data, ex=redis_keys.OFFER_TTL_S)
+            pipe.execute()
+
+    def withdraw(self, incarnations: Iterable[str]) -> None:
+        """Remove the offers to some workers."""
+        keys = [redis_keys.offer(incarnation) for incarnation in incarnations]
+        if keys:
+            with reached(self._client):
+                self._client.delete(*keys)
+
+    def forget(self, incarnation: str) -> None:
+        """Remove all keys of a worker process that has ended, its queue included.
+
+        There is a queue in Redis only where Redis is the broker.
+        """
+        with reached(self._client):
+            pipe = self._client.pipeline(transaction=False)
+            pipe.delete(
+                redis_keys.worker(incarnation), redis_keys.offer(incarnation), _queue(incarnation)
+            )
+            pipe.srem(redis_keys.WORKERS, incarnation)
+            pipe.execute()
+
+
+def _queue(incarnation: str) -> str:
+    return redis_keys.PREFIX + redis_keys.queue(incarnation)

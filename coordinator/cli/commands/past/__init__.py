@@ -1,1 +1,0 @@
-"""Commands on runs that are over, and on results of Rally."""

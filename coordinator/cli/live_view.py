@@ -1,0 +1,70 @@
+"""The web server beside a run: it shows the run, and then its report for a while."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from osbench.coordinator.web.address import Address
+
+if TYPE_CHECKING:
+    from osbench.coordinator.web.web_server import WebServer
+
+
+class LiveView:
+    """Serves one run; does nothing without an address."""
+
+    def __init__(self, address: Address | None, *, linger: bool | None = None) -> None:
+        """`linger`: whether it stays after the run; None: on a terminal, if somebody looked."""
+        self._address = address
+        self._asked = linger
+        self._server: WebServer | None = None
+
+    @property
+    def _stays(self) -> bool:
+        if self._asked is None:
+            return sys.stdin.isatty() and sys.stderr.isatty()
+        return self._asked
+
+    def begin(self, data_dir: str, run_id: str) -> None:
+        """Start to serve a run, and say where. Raises UsageError."""
+        if self._address is None:
+            return
+        # takes 0.15 s and 20 MB, which runs without it do not need
+        from osbench.coordinator.web.access_tokens import AccessTokens  # noqa: PLC0415
+        from osbench.coordinator.web.runs_shown import RunsShown  # noqa: PLC0415
+        from osbench.coordinator.web.web_server import WebServer  # noqa: PLC0415
+
+        shown = RunsShown(data_dir, only=run_id, stays=self._stays)
+        self._server = WebServer(shown, AccessTokens.from_environment(), self._address)
+        announce(self._server.token_url, self._address)
+        self._server.start()
+
+    def linger(self) -> None:
+        """Show the report of the run until Ctrl-C, where that is wanted."""
+        server = self._server
+        if server is None or not self._stays or not (server.was_seen or self._asked):
+            return
+        click.echo(f"the report stays at {server.url} until Ctrl-C", err=True)
+        try:
+            server.wait()
+        except KeyboardInterrupt:
+            return
+
+    def end(self) -> None:
+        """Tell those who watch, and end."""
+        if self._server is not None:
+            self._server.stop()
+
+
+def announce(url: str, address: Address) -> None:
+    """Print where a server is, with its token: nowhere else does that appear."""
+    click.echo(f"live view: {url}", err=True)
+    if not address.loopback:
+        click.echo(
+            "Warning: the live view is not encrypted and can be reached from other hosts; put a "
+            "proxy with TLS before it, or use the default address and `ssh -L`",
+            err=True,
+        )

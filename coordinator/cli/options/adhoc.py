@@ -1,0 +1,151 @@
+"""A task from options, for runs without a file: `run --url http://host/ --rps 50 --duration 30`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import yaml
+
+from osbench.common.errors import UsageError
+from osbench.common.secrets.url_masking import mask_url
+from osbench.common.yaml_documents import load_yaml
+from osbench.coordinator.cli.base import DurationType, FiniteRange
+from osbench.coordinator.cli.options.limits import sla_of
+from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
+from osbench.coordinator.cli.options.option_table import option, repeated
+from osbench.coordinator.cli.options.url_options import SCENARIO, URL_RULES, UrlOptions
+from osbench.coordinator.runners.runner_schema import FASTEST
+
+#: How long, and by how many users, a scenario is run.
+LOAD = ("--rps", "--duration", "--times", "--users")
+
+#: Rules of a command that takes a task file or a scenario.
+ADHOC_RULES = (
+    Alternatives(
+        of=("TASK", "--url", "--scenario"),
+        missing="there is nothing to run",
+        single="each says what is run",
+        remedy="`osbench-coord init` writes a task",
+    ),
+    Rule(
+        option="TASK",
+        why="is a task file and says this itself",
+        excludes=("--arg", *LOAD, "--timeout", "--limit"),
+        remedy="--set SUBTASK.WORKLOAD.KEY=VALUE changes it, as in --set 0.0.runner.times=5",
+    ),
+    Rule(
+        option="--scenario",
+        why="has no template to fill in",
+        excludes=("--task-args", "--task-args-file"),
+        remedy="give it --arg NAME=VALUE",
+    ),
+    Rule(
+        option="--url",
+        why="has no template to fill in",
+        excludes=("--task-args", "--task-args-file", "--arg"),
+        remedy="--method, --header and --body describe the request",
+    ),
+    *URL_RULES,
+    Rule(option="--rps", why="does not wait for virtual users", excludes=("--users",)),
+    Rule(option="--rps", why="does not say when the load ends", needs=("--duration", "--times")),
+    Rule(
+        option="--times", why="ends the load after that many iterations", excludes=("--duration",)
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adhoc(UrlOptions):
+    """A request or a scenario, and its load; neither is given if there is a task file."""
+
+    SECTION = "Load without a task file"
+
+    scenario: str | None = option(
+        "--scenario", metavar="NAME", help="Run one scenario, without a task file."
+    )
+    #: Texts `name=value`, the value in YAML.
+    arg: tuple[str, ...] = repeated(
+        "--arg", metavar="NAME=VALUE", help="Argument of the scenario; may be repeated."
+    )
+    rps: float | None = option(
+        "--rps",
+        type=FiniteRange(0, FASTEST, min_open=True),
+        metavar="N",
+        help="Arrivals per second.",
+    )
+    #: Seconds.
+    duration: float | None = option(
+        "--duration", type=DurationType(), metavar="DURATION", help="For how long it runs."
+    )
+    times: int | None = option(
+        "--times", type=click.IntRange(1), metavar="N", help="How often it runs."
+    )
+    concurrency: int | None = option(
+        "--users",
+        "--concurrency",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Virtual users, without --rps; default: 1.",
+    )
+    #: Seconds.
+    timeout: float | None = option(
+        "--timeout", type=DurationType(), metavar="DURATION", help="Timeout of an iteration."
+    )
+    #: Texts `name=value`, as `sla_of` reads them.
+    limit: tuple[str, ...] = repeated(
+        "--limit",
+        metavar="NAME=VALUE",
+        help="Exit code 1 above it: p95=250ms, any other percentile, mean=80ms, max=2s or"
+        " failures=1%; may be repeated.",
+    )
+
+    def document(self) -> dict[str, Any]:
+        """The task document, of options that `ADHOC_RULES` allow. Raises UsageError."""
+        workload: dict[str, Any]
+        if self.url is None:
+            scenario = str(self.scenario)
+            title, subtitle = f"{scenario} from the command line", scenario
+            workload = {"scenario": {scenario: self._arguments()}}
+        else:
+            args = self.request()
+            parts = urlsplit(mask_url(self.url))
+            title = subtitle = f"{args['method']} {parts.scheme}://{parts.netloc}{parts.path}"
+            name = f"{args['method']} {parts.path or '/'}"
+            workload = {"name": name, "scenario": {SCENARIO: args}}
+        workload["runner"] = self._runner()
+        # a response time counts from when an arrival was due
+        sla = sla_of(self.limit, "service" if self.rps is None else "response")
+        if sla:
+            workload["sla"] = sla
+        return {
+            "version": 2,
+            "title": title,
+            "subtasks": [{"title": subtitle, "workloads": [workload]}],
+        }
+
+    def _arguments(self) -> dict[str, Any]:
+        found = {}
+        for text in self.arg:
+            name, equals, value = text.partition("=")
+            if not equals or not name:
+                raise UsageError(f"--arg {text}: write name=value")
+            try:
+                found[name] = load_yaml(value)
+            except yaml.YAMLError:
+                found[name] = value
+        return found
+
+    def _runner(self) -> dict[str, Any]:
+        limit = {} if self.timeout is None else {"timeout": self.timeout}
+        if self.rps is not None:
+            times = self.times or max(1, math.floor(self.rps * float(self.duration or 0)))
+            return {"rps": {"rps": self.rps, "times": times, **limit}}
+        users = self.concurrency or 1
+        if self.duration is not None:
+            config = {"duration": self.duration, "concurrency": users, **limit}
+            return {"constant_for_duration": config}
+        return {"constant": {"times": self.times or users, "concurrency": users, **limit}}

@@ -1,0 +1,78 @@
+"""SLA criteria from the option `--limit`: `p95=250ms`, `failures=1%`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from osbench.common.config.durations import seconds
+from osbench.common.errors import UsageError
+
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)", re.ASCII)
+_FORMS = "p95=250ms (any percentile), mean=80ms, max=2s or failures=1%"
+
+
+def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
+    """The `sla` of a workload, `{}` without limits.
+
+    `of` is the duration that percentiles are of: service or response. Raises UsageError.
+    """
+    percentiles: list[dict[str, Any]] = []
+    found: dict[str, Any] = {}
+    for text in limits:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--limit {text}: write {_FORMS}")
+        if (p := _percentile(name)) is not None:
+            percentiles.append({"p": p, "max_s": _duration(text, value), "of": of})
+            continue
+        config: Any
+        if name == "mean":
+            criterion, config = "max_avg_duration", _duration(text, value)
+        elif name == "failures":
+            criterion, config = "failure_rate", {"max": _percent(text, value)}
+        else:
+            raise UsageError(
+                f"--limit {text}: there is no {name or 'limit without a name'}; write {_FORMS}"
+            )
+        if criterion in found:
+            raise UsageError(f"--limit {text}: {name} has a limit already")
+        found[criterion] = config
+    return {"percentile": percentiles, **found} if percentiles else found
+
+
+def _percentile(name: str) -> float | None:
+    """The percentile that a name stands for: 0 to 100; None if it is another limit."""
+    if name == "max":
+        return 100
+    match = _PERCENTILE.fullmatch(name)
+    if match is None or not 0 < float(match[1]) <= 100:
+        return None
+    return _plain(float(match[1]))
+
+
+def _plain(number: float) -> float:
+    """A number as a person writes it into a task."""
+    return int(number) if number.is_integer() else number
+
+
+def _duration(text: str, value: str) -> float:
+    try:
+        found = seconds(value)
+    except ValueError as error:
+        raise UsageError(f"--limit {text}: {value!r} {error}") from None
+    if not 0 < found < math.inf:
+        raise UsageError(f"--limit {text}: it must be longer than 0")
+    return found
+
+
+def _percent(text: str, value: str) -> float:
+    try:
+        found = float(value.removesuffix("%"))
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= 100:
+        raise UsageError(f"--limit {text}: {value!r} is no percentage such as 1%")
+    return _plain(found)

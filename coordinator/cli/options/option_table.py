@@ -1,0 +1,98 @@
+"""Options as fields of a frozen dataclass: name, type and help of each stand in one place."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar, overload
+
+import click
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Key of a field's metadata: its names on the command line, and the other arguments of click.
+_OPTION = "osbench.option"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionSet:
+    """Options that a command gets as one value; a subclass adds to those of its base."""
+
+    #: Heading of these options in `--help`; those without one come last.
+    SECTION: ClassVar[str] = ""
+
+
+class SectionedOption(click.Option):
+    """An option that knows its section of `--help`."""
+
+    def __init__(self, *args: Any, section: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.section = section
+
+
+def flag(*names: str, help: str) -> bool:
+    """A field that an option without a value sets to true."""
+    return _field(names, False, help=help, is_flag=True)
+
+
+def repeated(*names: str, help: str, metavar: str | None = None) -> tuple[str, ...]:
+    """A field with the values of an option that may be given several times."""
+    return _field(names, (), help=help, metavar=metavar, multiple=True)
+
+
+@overload
+def option(*names: str, type: click.ParamType[T], default: T, **settings: Any) -> T: ...
+@overload
+def option(*names: str, type: click.ParamType[T], **settings: Any) -> T | None: ...
+@overload
+def option(*names: str, default: str, **settings: Any) -> str: ...
+@overload
+def option(*names: str, **settings: Any) -> str | None: ...
+def option(*names: str, default: Any = None, **settings: Any) -> Any:
+    """A field with the value of an option; `settings` are those of `click.option`."""
+    return _field(names, default, **settings)
+
+
+def _field(names: tuple[str, ...], default: T, **settings: Any) -> T:
+    return field(default=default, metadata={_OPTION: (names, settings)})
+
+
+def option_set(kind: type[OptionSet], name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Decorate a command: it gets the options of a set as one argument called `name`."""
+    # sets of one command may have fields of the same name
+    declared = {f"{name}_{one.name}": one for one in fields(kind)}
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        @functools.wraps(command)
+        def collected(*args: Any, **given: Any) -> R:
+            values = {one.name: given.pop(parameter) for parameter, one in declared.items()}
+            return command(*args, **{name: kind(**values)}, **given)
+
+        return _with_options(collected, declared, kind.SECTION)
+
+    return decorate
+
+
+def options(
+    section: str = "", /, **declared: Any
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Decorate a command that has few options: it gets the value of each by its name."""
+    return lambda command: _with_options(command, declared, section)
+
+
+def _with_options(
+    command: Callable[..., R], declared: dict[str, Field[Any]], section: str
+) -> Callable[..., R]:
+    for parameter, one in reversed(declared.items()):
+        names, settings = one.metadata[_OPTION]
+        command = click.option(
+            *names,
+            parameter,
+            cls=SectionedOption,
+            section=section,
+            default=one.default,
+            **settings,
+        )(command)
+    return command

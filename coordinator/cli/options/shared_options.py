@@ -1,0 +1,118 @@
+"""Options that several commands have: the field of each, and sets of those that go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from osbench.common.plugin.plugin_names import NATIVE, SOURCES
+from osbench.coordinator.cli.base import DurationType
+from osbench.coordinator.cli.options.option_table import OptionSet, flag, option, repeated
+
+
+def json_flag(what: str = "one object") -> bool:
+    """`--json`; `what` says what is printed."""
+    return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
+
+
+def quiet_flag(result: str = "the report") -> bool:
+    """`--quiet`; `result` is what is printed nevertheless."""
+    return flag("--quiet", "-q", help=f"No progress, only {result}.")
+
+
+def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
+    """`--plugin-path`; `what` is loaded from there."""
+    return repeated(
+        "--plugin-path",
+        metavar="PATH",
+        help=f"Python file, or directory of them, with {what}; may be repeated.",
+    )
+
+
+def deployment_name() -> str | None:
+    """`--deployment`."""
+    return option(
+        "--deployment", metavar="NAME", help="Deployment record; default: the one in use."
+    )
+
+
+def workers_wait(default: str = "[coordinator] wait_for_workers_s") -> float | None:
+    """`--wait-for-workers`, in seconds; `default` says where the default comes from."""
+    return option(
+        "--wait-for-workers",
+        type=DurationType(),
+        metavar="DURATION",
+        help=f"How long to wait for workers; default: {default}.",
+    )
+
+
+def workload_name() -> str | None:
+    """`--workload` of commands that look at one workload."""
+    return option(
+        "--workload",
+        metavar="NAME|N",
+        help="Workload, by name or position from 0; needed if there are several.",
+    )
+
+
+def wanted_tags() -> tuple[str, ...]:
+    """`--tag` of commands that select runs."""
+    return repeated("--tag", help="Only runs with this tag; may be repeated.")
+
+
+def page_file() -> Path | None:
+    """`--html` of comparisons."""
+    return option(
+        "--html",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write a page that opens without a server.",
+    )
+
+
+def damaged_flag() -> bool:
+    """`--damaged`."""
+    return flag(
+        "--damaged",
+        help="Read a run whose files are cut or changed, as far as possible; marked as PARTIAL.",
+    )
+
+
+def preferred_plugins() -> str:
+    """`--prefer`."""
+    return option(
+        "--prefer",
+        type=click.Choice(SOURCES),
+        default=NATIVE,
+        show_default=True,
+        help="Which plug-in to use for a name that both osbench and Rally have.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions(OptionSet):
+    """Deployment and workers of a run."""
+
+    SECTION = "Deployment and workers"
+
+    deployment: str | None = deployment_name()
+    workers: int | None = option(
+        "--workers",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Worker processes to use; default: all free ones.",
+    )
+    #: Longest wait for workers, seconds.
+    wait_for_workers: float | None = workers_wait()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(OptionSet):
+    """Output of a run."""
+
+    SECTION = "Output"
+
+    quiet: bool = quiet_flag()
+    as_json: bool = json_flag()

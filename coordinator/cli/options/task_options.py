@@ -1,0 +1,95 @@
+"""Options that select task and plug-ins, for every command that reads a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from osbench.common.escaping import escaped
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.cli.base import echo, warn_of_plugins
+from osbench.coordinator.cli.options.option_table import OptionSet, repeated
+from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
+from osbench.coordinator.taskfile import checked, read_args
+from osbench.coordinator.taskfile.args import TaskArguments
+from osbench.coordinator.taskfile.loading import TaskTemplate
+from osbench.coordinator.taskfile.selection import Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions(OptionSet):
+    """How a task is read, which part of it, and where its plug-ins come from."""
+
+    SECTION = "Task and plug-ins"
+
+    task_args: tuple[str, ...] = repeated(
+        "--task-args",
+        metavar="ARGS",
+        help="Arguments of the task's template: a YAML or JSON object, or k=v,k2=v2.",
+    )
+    task_args_file: tuple[str, ...] = repeated(
+        "--task-args-file",
+        metavar="FILE",
+        help="YAML or JSON file of template arguments; overridden by later files and --task-args.",
+    )
+    overrides: tuple[str, ...] = repeated(
+        "--set",
+        metavar="SUBTASK.WORKLOAD.KEY=VALUE",
+        help="Set a value of the task, in YAML, as in 0.0.runner.times=5; may be repeated.",
+    )
+    subtask: tuple[str, ...] = repeated(
+        "--subtask",
+        metavar="TITLE|N",
+        help="Run only this subtask, by title or position from 0; may be repeated.",
+    )
+    workload: tuple[str, ...] = repeated(
+        "--workload",
+        metavar="NAME|SCENARIO|N",
+        help="Run only this workload, by name, scenario or position from 0; may be repeated.",
+    )
+    #: In addition to the configured paths.
+    plugin_path: tuple[str, ...] = plugin_paths()
+    prefer: str = preferred_plugins()
+
+    @property
+    def selection(self) -> Selection:
+        """The part of the task that is wanted."""
+        return Selection(subtasks=self.subtask, workloads=self.workload)
+
+
+def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
+    """Plug-ins of the configured paths and of the command line. Raises PluginError."""
+    paths = (*conf.coordinator.plugin_path, *options.plugin_path)
+    return warn_of_plugins(Plugins(paths, options.prefer), faults=False)
+
+
+def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:
+    """The checked task of a path, or of standard input (`-`), and the plug-ins it runs with.
+
+    Raises UsageError for bad arguments, PluginError for bad plug-ins, TaskError for the rest.
+    """
+    plugins = read_plugins(conf, options)
+    args = read_args(options.task_args, options.task_args_file)
+    template = TaskTemplate(source)
+    warn_of_unused(args, [template.names()])
+    return read_with(template, plugins, args, options), plugins
+
+
+def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | None]) -> None:
+    """Warn of arguments of files that no template has. Raises UsageError for those of options."""
+    for note in args.refuse_unused(templates):
+        echo(escaped(f"Warning: {note}"), err=True)
+
+
+def read_with(
+    template: TaskTemplate, plugins: Plugins, args: TaskArguments, options: TaskOptions
+) -> Task:
+    """The checked task of a template, with arguments that have been read.
+
+    Raises UsageError if the options select what the task does not have, and TaskError.
+    """
+    value = template.filled(args.values)
+    return checked(value, template.source, plugins, options.overrides, options.selection)

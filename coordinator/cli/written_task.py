@@ -1,0 +1,41 @@
+"""Writes task files that commands make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.cli.base import echo
+
+
+def write_task(target: str, document: Mapping[str, Any]) -> None:
+    """Write a task document to a new file, or to standard output (`-`). Raises UsageError."""
+    # tasks are written by few commands
+    from osbench.coordinator.taskfile.task_yaml import task_yaml  # noqa: PLC0415 - see above
+
+    text = task_yaml(document)
+    if target == "-":
+        echo(text.removesuffix("\n"))
+        return
+    write_new(Path(target), text)
+    click.echo(f"wrote {target}; run it with: osbench-coord run {target}", err=True)
+
+
+def write_new(target: Path, text: str) -> None:
+    """Write a file that does not exist yet. Raises UsageError."""
+    refuse_existing(target)
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{target}: {error.strerror or error}") from None
+
+
+def refuse_existing(target: Path) -> None:
+    """Raise UsageError where a file is there already."""
+    if target.exists():
+        raise UsageError(f"{target} exists; give another name")

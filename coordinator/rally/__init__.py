@@ -1,0 +1,1 @@
+"""Results of Rally: runs written in its JSON form, and runs made of it."""

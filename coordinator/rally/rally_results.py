@@ -1,0 +1,28 @@
+"""Rally's form of results: what `rally task report --json` writes and `rally task import` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TextIO
+
+from osbench.coordinator.rally import rally_json
+from osbench.coordinator.rally.rally_import import import_file
+from osbench.coordinator.report.foreign_results import ForeignResults
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+class RallyResults(ForeignResults):
+    """Reads and writes results of Rally."""
+
+    def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
+        """Make a run of each task in a file; returns their ids. Raises UsageError."""
+        return import_file(path, data_dir, lag_limit_s)
+
+    def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
+        """Write iteration by iteration."""
+        rally_json.write(directory, report, file)
+
+    def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
+        """The results that Rally makes of its own JSON before it exports them."""
+        return rally_json.task_results(directory, report)

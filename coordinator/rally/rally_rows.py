@@ -1,0 +1,76 @@
+"""The iterations of a run directory in the order in which they started."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+from osbench.common.intervals import Intervals
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import Columns, decode_rows, select
+from osbench.common.rally.adapters.records import records
+from osbench.coordinator.report.iterations import settling
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: An instant after all others, nanoseconds.
+_NEVER = 1 << 62
+
+#: A record of `common/rally/adapters/records.py` and the trace id of its iteration, if any.
+Traced = tuple[dict[str, Any], str | None]
+
+
+def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator[Traced]:
+    """Each iteration that ran, once; holds only those that a later block may come before."""
+    waiting: list[tuple[int, int, Traced]] = []
+    for columns, earliest in zip(
+        _blocks(directory, workload), _earliest_after(directory, workload), strict=True
+    ):
+        traces = {
+            number: str(UUID(bytes=trace.tobytes()))
+            for number, trace in zip(columns.traced.tolist(), columns.traces, strict=True)
+        }
+        started = dict(zip(columns.iteration.tolist(), columns.started.tolist(), strict=True))
+        for number, record in records(columns, columns.failures, t0_at):
+            heapq.heappush(waiting, (started[number], number, (record, traces.get(number))))
+        while waiting and waiting[0][0] <= earliest:
+            yield heapq.heappop(waiting)[2]
+
+
+def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
+    """For each block of a workload the earliest start in those that follow it."""
+    starts = []
+    for _, columns in directory.columns(workload):
+        ran = columns.started[columns.outcome <= Outcome.TIMED_OUT]
+        starts.append(int(ran.min()) if len(ran) else _NEVER)
+    later = itertools.accumulate(reversed(starts[1:]), min, initial=_NEVER)
+    return list(later)[::-1] if starts else []
+
+
+def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
+    """The rows of a workload, block by block, without those of iterations that were settled."""
+    written = Intervals()
+    texts: dict[str, dict[int, tuple[str, str, str]]] = {}
+    for body in settling(directory):
+        if body["workload"] != workload:
+            continue
+        if "do" in body:
+            written.update(Intervals(map(tuple, body["numbers"])))
+            continue
+        known = texts.setdefault(body["incarnation"], {})
+        for number, etype, message, traceback in body["failures"]:
+            known[number] = (etype, message, traceback)
+        if not body["columns"]:
+            continue
+        columns = replace(decode_rows(body["columns"]), failures=known)
+        numbers = Intervals.of(columns.iteration)
+        repeated = written.intersection(numbers).members()
+        if len(repeated):
+            columns = select(columns, ~np.isin(columns.iteration, repeated))
+        written.update(numbers)
+        yield columns

@@ -1,0 +1,174 @@
+"""Values that answers gave and later requests use: what a flow saves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from osbench.common.plugin.request_values import is_token
+from osbench.common.secrets.masking import holds_secret
+from osbench.common.secrets.secret_names import is_secret
+from osbench.coordinator.recordings.secret_arguments import (
+    UnusedNames,
+    argument_name,
+)
+
+#: Values of an answer that are looked at, and how deep they may be.
+_MOST, _DEPTH = 5000, 40
+#: Shorter values are saved only where their names say that they are the same.
+_LONG = 6
+#: Shorter names, such as `id`, say too little without what they are of.
+_SAYING = 5
+#: Names of lists that do not say what is in them.
+_GENERAL = frozenset(
+    {"data", "results", "result", "content", "rows", "list", "values", "response", "body", "edges"}
+    | {"node", "nodes", "entries", "payload"}
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ID_NAME = re.compile(
+    r"(?i)(^|[_-])(id|uuid|guid|slug|key|ref|number)$|(?<=[a-z])(?-i:Id|ID|Uuid|UUID|Key)$"
+)
+#: Headers of answers that requests send back, beside those of secrets.
+_HEADERS = re.compile(r"(?i)(request-?key|nonce)$|^location$|^etag$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerValue:
+    """A value of an answer."""
+
+    #: Number of the request, from 0.
+    step: int
+    #: Where it is: a JSONPath, or header NAME.
+    path: str
+    #: The name it stands under.
+    name: str
+    #: What it is an id of, in the singular; "" where nothing says it.
+    of: str
+    value: Any
+
+
+@dataclass
+class AnswerValues:
+    """The values of the answers so far, and those that are saved."""
+
+    #: What each step saves: paths by name.
+    saves: dict[int, dict[str, str]] = field(default_factory=dict)
+    _found: dict[str, list[AnswerValue]] = field(default_factory=dict)
+    _sent: set[str] = field(default_factory=set)
+    _names: dict[tuple[int, str], str] = field(default_factory=dict)
+    _unused: UnusedNames = field(default_factory=UnusedNames)
+
+    def sent(self, value: Any) -> None:
+        """A request had this value: answers that repeat it do not give it."""
+        self._sent.add(str(value))
+
+    def add(self, step: int, path: str, document: Any, headers: Mapping[str, str]) -> None:
+        """Take in the answer to a request to `path`."""
+        for name, value in headers.items():
+            # cookies go back by themselves
+            wanted = is_secret(name) and name.lower() != "set-cookie"
+            if (wanted or _HEADERS.search(name)) and is_token(name):
+                self._take(
+                    AnswerValue(step=step, path=f"header {name}", name=name, of="", value=value)
+                )
+        pieces = [piece for piece in path.split("/") if piece and not is_id(piece)]
+        resource = singular(pieces[-1]) if pieces else ""
+        for number, (where, name, owner, value) in enumerate(_leaves(document, "$", "", resource)):
+            if number >= _MOST:
+                break
+            self._take(AnswerValue(step=step, path=where, name=name, of=owner, value=value))
+
+    def source(self, value: Any, name: str, *, typed: bool) -> str | None:
+        """The name under which a value is saved that a request has under `name`; None if none is.
+
+        `typed` asks for a value of the same type, and not only of the same text. From then on the
+        step that got it saves it.
+        """
+        for one in self._found.get(str(value), ()):
+            if (not typed or type(value) is type(one.value)) and _same(one, value, name):
+                return self._saved(one)
+        return None
+
+    def _take(self, one: AnswerValue) -> None:
+        text = str(one.value)
+        if text and text not in self._sent:
+            self._found.setdefault(text, []).append(one)
+
+    def _saved(self, one: AnswerValue) -> str:
+        key = (one.step, one.path)
+        if key not in self._names:
+            whole = f"{one.of}_{one.name}" if one.of and len(one.name) < _SAYING else one.name
+            wanted = argument_name(whole)
+            self._names[key] = self._unused.of(wanted)
+            self.saves.setdefault(one.step, {})[self._names[key]] = one.path
+        return self._names[key]
+
+
+def is_id(piece: str) -> bool:
+    """Whether a part of a path looks like the id of a single object."""
+    return bool(
+        re.fullmatch(
+            r"\d+|[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", piece
+        )
+        or (re.fullmatch(r"[\w.~=-]{20,}", piece) and re.search(r"\d", piece))
+    )
+
+
+def singular(word: str) -> str:
+    """What a list of this name has, as `item` of `items`."""
+    word = argument_name(word)
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _same(one: AnswerValue, value: Any, name: str) -> bool:
+    """Whether a value of a request is likely the one of an answer, and not one like it."""
+    here, there = argument_name(name), argument_name(one.name)
+    of = singular(here.removesuffix("_id"))
+    if is_id_name(one.name) and one.of and one.of == of:
+        return True
+    if here == there and (is_id_name(name) or is_secret(name)) and one.name not in ("id", "key"):
+        return True
+    text = str(value)
+    if len(text) < _LONG or not re.fullmatch(r"[^\s]+", text):
+        return False
+    tells = any(is_id_name(part) or holds_secret(part, text) for part in (name, one.name))
+    return tells or (is_id(text) and len(text) >= 2 * _LONG) or one.path.startswith("header ")
+
+
+def is_id_name(name: str) -> bool:
+    """Whether a name says that its value is an id."""
+    return bool(_ID_NAME.search(name))
+
+
+def _leaves(
+    value: Any, path: str, name: str, owner: str, depth: int = 0
+) -> Iterator[tuple[str, str, str, Any]]:
+    """JSONPath, name, owner and value of the texts and numbers of a document."""
+    if depth > _DEPTH:
+        return
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not key.isprintable():
+                # no JSONPath to it can be written down
+                continue
+            below = singular(key) if key.lower() not in _GENERAL else owner
+            nested = isinstance(inner, Mapping | list)
+            yield from _leaves(
+                inner, _member(path, key), key, below if nested else owner, depth + 1
+            )
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}[{at}]", name, owner, depth + 1)
+    elif isinstance(value, str | int) and not isinstance(value, bool):
+        yield path, name, owner, value
+
+
+def _member(path: str, key: str) -> str:
+    if _PLAIN_NAME.fullmatch(key):
+        return f"{path}.{key}"
+    quoted = key.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{path}['{quoted}']"

@@ -1,0 +1,165 @@
+"""Which requests of a recording a task makes: those of the page's host, without assets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urldefrag, urljoin, urlunsplit
+
+from osbench.common.errors import UsageError
+from osbench.common.plugin.request_values import address_fault
+from osbench.coordinator.recordings.har_file import RecordedRequest
+
+_ASSET_TYPES = (
+    *("image/", "font/", "audio/", "video/", "text/css", "text/javascript"),
+    *("application/javascript", "application/x-javascript", "application/ecmascript"),
+    *("application/font", "application/x-font", "application/vnd.ms-fontobject"),
+    *("application/wasm", "application/manifest+json", "application/vnd.apple.mpegurl"),
+)
+_ASSET_ENDS = (
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".ico", ".bmp", ".css", ".js"),
+    *(".mjs", ".map", ".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp3", ".mp4", ".m4a", ".m4s"),
+    *(".ogg", ".wav", ".webm", ".mov", ".m3u8", ".ts", ".wasm", ".webmanifest"),
+)
+_ASSET_KINDS = frozenset({"image", "font", "stylesheet", "script", "media", "manifest"})
+#: A redirect is followed within so many requests.
+_SOON = 200
+#: Hosts that a message names.
+_NAMED_HOSTS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """The requests that a task is to make."""
+
+    #: With redirects followed: each has the answer at their end.
+    requests: Sequence[RecordedRequest]
+    #: Scheme, host and port of the page.
+    base: str
+    #: How many others were left out, by the reason.
+    left_out: Counter[str]
+    #: All of the file, for the times at which they ended.
+    everything: Sequence[RecordedRequest]
+
+
+def origin(request: RecordedRequest) -> str:
+    """Scheme, host and port, without user and password."""
+    return f"{request.url.scheme}://{request.url.netloc.rpartition('@')[2]}"
+
+
+def select(
+    found: Sequence[RecordedRequest], hosts: Collection[str], *, assets: bool, file: str
+) -> Recording:
+    """The requests to `hosts` (that of the page where there are none).
+
+    `assets` keeps images, fonts, styles, scripts and media. Raises UsageError where none is left.
+    """
+    left_out: Counter[str] = Counter()
+    web = [
+        one
+        for one in found
+        if one.url.scheme in ("http", "https") and not address_fault(origin(one))
+    ]
+    left_out["not HTTP"] = len(found) - len(web)
+    if not web:
+        raise UsageError(f"{file} has no HTTP request")
+    page = _page(web, hosts)
+    wanted = {host.lower() for host in hosts} or {page.url.hostname or ""}
+    kept: list[RecordedRequest] = []
+    for one in _followed(web, wanted):
+        why = _unwanted(one, wanted, assets=assets)
+        if why:
+            left_out[why] += 1
+        else:
+            kept.append(one)
+    if not kept:
+        names = Counter(one.url.hostname or "" for one in web).most_common(_NAMED_HOSTS)
+        said = ", ".join(f"{name} ({count})" for name, count in names)
+        raise UsageError(f"{file} has no request to make; requests by host: {said}; see --host")
+    base = origin(page) if origin(page) in {origin(one) for one in kept} else origin(kept[0])
+    return Recording(requests=kept, base=base, left_out=+left_out, everything=found)
+
+
+def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedRequest:
+    """The first document that is no redirect, else the first request; of `hosts` if given."""
+    wanted = {host.lower() for host in hosts}
+    here = [one for one in web if not wanted or _is_of(one, wanted)] or list(web)
+    documents = [one for one in here if not 300 <= one.status < 400]
+    for one in documents:
+        if one.resource == "document" or one.answer_type == "text/html":
+            return one
+    return (documents or here)[0]
+
+
+def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
+    return one.url.hostname in hosts or one.url.netloc.rpartition("@")[2].lower() in hosts
+
+
+def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
+    """Why a request is left out; "" where it is not."""
+    preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
+    reasons = (
+        (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
+        (not one.status, "without an answer"),
+        (one.cached, "answered by the browser's cache"),
+        (one.status == 101 or one.resource == "websocket", "WebSockets"),
+        (one.answer_type == "text/event-stream", "streams of events"),
+        (preflight, "the browser's own OPTIONS"),
+        (not assets and _is_asset(one), "assets"),
+    )
+    return next((why for holds, why in reasons if holds), "")
+
+
+def _is_asset(one: RecordedRequest) -> bool:
+    if one.method not in ("GET", "HEAD"):
+        return False
+    return (
+        one.resource in _ASSET_KINDS
+        or one.answer_type.startswith(_ASSET_TYPES)
+        or one.url.path.lower().endswith(_ASSET_ENDS)
+    )
+
+
+def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[RecordedRequest]:
+    """The requests without those that follow a redirect: `self.http` makes them by itself.
+
+    Where another host redirects to one of `hosts`, the request that it redirects to stays.
+    """
+    followers: set[int] = set()
+    made = []
+    for at, one in enumerate(web):
+        if at in followers:
+            continue
+        end = at
+        while (after := _target(web, end)) is not None and after not in followers:
+            end = after
+            followers.add(end)
+        last = web[end]
+        if not _is_of(one, hosts) and _is_of(last, hosts):
+            made.append(last)
+        else:
+            made.append(
+                replace(
+                    one,
+                    status=last.status,
+                    answer_type=last.answer_type,
+                    answer_headers=last.answer_headers,
+                    document=last.document,
+                    redirect=last.redirect,
+                )
+            )
+    return made
+
+
+def _target(web: Sequence[RecordedRequest], at: int) -> int | None:
+    """Where the request is that follows a redirect; None where there is none."""
+    one = web[at]
+    if not 300 <= one.status < 400 or not one.redirect:
+        return None
+    try:
+        target = urldefrag(urljoin(urlunsplit(one.url), one.redirect)).url
+    except ValueError:
+        return None
+    after = range(at + 1, min(len(web), at + _SOON))
+    return next((n for n in after if urldefrag(urlunsplit(web[n].url)).url == target), None)

@@ -1,0 +1,404 @@
+"""Steps of `HttpFlow.run`, one for each request of a recording."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote
+
+from osbench.common.errors import UsageError
+from osbench.common.plugin.request_values import header_faults
+from osbench.common.secrets.masking import holds_secret
+from osbench.common.secrets.secret_names import (
+    Place,
+    is_secret,
+    names_beside,
+    secret_segments,
+)
+from osbench.coordinator.recordings.answer_values import AnswerValues, is_id
+from osbench.coordinator.recordings.har_file import Pairs, RecordedRequest, is_json, read_har
+from osbench.coordinator.recordings.har_selection import Recording, origin, select
+from osbench.coordinator.recordings.secret_arguments import (
+    KnownSecrets,
+    Parts,
+    SecretArguments,
+    joined,
+    literal,
+)
+from osbench.coordinator.taskfile.flow_task import (
+    Computed,
+    FlowTask,
+    RecordingOptions,
+    WrittenStep,
+    step_name,
+)
+
+_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_FORM = "application/x-www-form-urlencoded"
+#: Headers that the browser, or our own client, makes by itself.
+_OWN_HEADERS = re.compile(
+    r"^(:.*|host|connection|keep-alive|content-length|user-agent|cookie|origin|referer|accept-.*"
+    r"|sec-.*|if-.*|cache-control|pragma|dnt|te|trailer|transfer-encoding|upgrade.*|priority"
+    r"|proxy-.*|x-client-data|range|expect|x-osbench-.*)$"
+)
+#: Seconds: shorter waits are not the user's, longer ones are cut.
+_LEAST_THINK_S, _MOST_THINK_S = 0.3, 60.0
+_SCHEME = re.compile(r"(?i)(bearer|basic|token|digest|negotiate|apikey)\s+(\S.*)")
+#: Cookies without a digit are secrets where they have twice as many characters.
+_SEARCHED = KnownSecrets.LEAST
+#: Shorter ones are known by their names only, and so are words, such as `admin`: a user, a role
+#: and a part of a path have them, too, and do not say that they are a password elsewhere.
+_LEAST_SECRET = 4
+_WORD = re.compile(r"[A-Za-z]?[a-z]{0,11}")
+
+
+class _NotSent(ValueError):
+    """A request that `HttpFlow.run` cannot make; the message says why."""
+
+
+def read(file: str, options: RecordingOptions) -> FlowTask:
+    """The task that makes requests of a HAR file. Raises UsageError."""
+    recording = select(read_har(file), options.hosts, assets=options.assets, file=file)
+    return task_of(recording, file)
+
+
+def task_of(recording: Recording, file: str) -> FlowTask:
+    """The task that makes the requests of a recording; `file` is what it was read from.
+
+    Raises UsageError where it could make none of them.
+    """
+    return _Steps(recording).task(file)
+
+
+class _Steps:
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._arguments = SecretArguments()
+        self._values = AnswerValues()
+        #: Names of secrets by value, for values that are secrets wherever they stand.
+        self._secrets = {
+            value: name
+            for one in recording.everything
+            for name, value in _secrets_of(one)
+            if len(value) >= _LEAST_SECRET and not _WORD.fullmatch(value)
+        }
+        self._known = KnownSecrets(self._secrets)
+
+    def task(self, file: str) -> FlowTask:
+        """All steps, and what is to be said of them."""
+        made: list[WrittenStep] = []
+        left_out = Counter(self._recording.left_out)
+        thinks = _thinks(self._recording)
+        for at, (one, think_s) in enumerate(zip(self._recording.requests, thinks, strict=True)):
+            try:
+                step = self._step(one)
+            except _NotSent as error:
+                left_out[str(error)] += 1
+                step = WrittenStep(keys=None, notes=[f"left out: {_shown_request(one)}: {error}"])
+            else:
+                document = None if one.method == "HEAD" else one.document
+                self._values.add(at, one.url.path, document, dict(one.answer_headers))
+            if think_s and step.keys is not None:
+                step.keys["think"] = min(think_s, _MOST_THINK_S)
+                if think_s > _MOST_THINK_S:
+                    step.notes.append(f"recorded think time: {think_s:g} s")
+            made.append(step)
+        for at, saved in self._values.saves.items():
+            keys = made[at].keys
+            assert keys is not None
+            think = keys.pop("think", None)
+            keys["save"] = saved
+            if think is not None:
+                keys["think"] = think
+        task = FlowTask(
+            title=f"Recorded requests to {self._recording.base}",
+            origin=file,
+            base=self._recording.base,
+            steps=made,
+            arguments=self._arguments.hints,
+            left_out=left_out,
+        )
+        if not task.made():
+            raise UsageError(f"{file} has no request that a flow can make: {task.omissions()}")
+        return task
+
+    def _step(self, one: RecordedRequest) -> WrittenStep:
+        if one.method not in _METHODS:
+            raise _NotSent(f"the method {one.method}")
+        notes = []
+        path, shown = self._path(one)
+        keys: dict[str, Any] = {"name": _name(one, shown)}
+        if one.method != "GET":
+            keys["method"] = one.method
+        keys["path"] = path
+        if query := self._pairs(one, parse_qsl(one.url.query, keep_blank_values=True)):
+            keys["query"] = query
+        keys |= self._body(one)
+        if headers := self._headers(one):
+            keys["headers"] = headers
+        if 300 <= one.status < 400 and one.status != 304:
+            notes.append(f"was redirected ({one.status}); what it leads to is requested, too")
+        else:
+            keys["expect"] = 200 if one.status == 304 else one.status
+        return WrittenStep(keys=keys, notes=notes)
+
+    def _path(self, one: RecordedRequest) -> tuple[str | Computed, str]:
+        """The path, and how the step's name shows it."""
+        here = origin(one)
+        parts: Parts = [] if here == self._recording.base else [here]
+        before, shown = "", []
+        pieces = one.url.path.split("/")
+        for number, (piece, secret) in enumerate(zip(pieces, _secret_pieces(pieces), strict=True)):
+            parts.append("/" if number else "")
+            plain = unquote(piece)
+            name = f"{before}_token" if secret else before
+            found = self._parts(plain, name, secret=secret, named=False)
+            # what is recorded keeps its own escapes
+            same = found == [literal(plain)]
+            parts += [quote(piece, safe="%!$&'()*+,;=:@~")] if same else found
+            before = plain if not is_id(plain) else before
+            shown.append(plain if same and not is_id(plain) else "[id]")
+        return joined(parts) or "/", "/".join(shown)
+
+    def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
+        """Names with values; a list for one that occurs several times."""
+        found: dict[str, Any] = {}
+        for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
+            _check_name(name)
+            made = joined(self._parts(value, name, secret=secret))
+            if name in found:
+                before = found[name] if isinstance(found[name], list) else [found[name]]
+                found[name] = [*before, made]
+            else:
+                found[name] = made
+        return found
+
+    def _body(self, one: RecordedRequest) -> dict[str, Any]:
+        if not one.body_type and not one.body:
+            return {}
+        if is_json(one.body_type):
+            try:
+                document = json.loads(one.body)
+                # numbers that are not finite are none of JSON
+                json.dumps(document, allow_nan=False)
+            except (ValueError, RecursionError):
+                raise _NotSent("its body is not the JSON it is said to be") from None
+            return {"json": self._document(document, "", depth=0)}
+        if one.body_type == _FORM:
+            pairs = parse_qsl(one.body, keep_blank_values=True) if one.body else one.fields
+            if form := self._pairs(one, pairs):
+                return {"form": form}
+        kind = re.sub(r"[^\w./+-]", "", one.body_type) or "unknown type"
+        raise _NotSent(f"its body is {kind}, a flow sends JSON and forms")
+
+    def _document(self, value: Any, name: str, *, depth: int, secret: bool = False) -> Any:
+        if depth > 50:
+            raise _NotSent("its body is nested too deeply")
+        secret = secret or is_secret(name, value)
+        if isinstance(value, dict):
+            for key in value:
+                _check_name(key)
+            return {
+                key: self._document(inner, key, depth=depth + 1, secret=secret)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self._document(one, name, depth=depth + 1, secret=secret) for one in value]
+        if isinstance(value, str):
+            return joined(self._parts(value, name, secret=secret, typed=True))
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            saved = self._values.source(value, name, typed=True)
+            if saved:
+                return f"{{saved.{saved}}}"
+            if secret:
+                argument = self._arguments.of(str(value), name, f"{name}, a number")
+                return Computed(f"{argument.name} | tojson")
+            self._values.sent(value)
+        return value
+
+    def _headers(self, one: RecordedRequest) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in one.headers:
+            known = value.isprintable() and not any(header_faults({name: value}))
+            if not known or _OWN_HEADERS.match(name):
+                continue
+            if name == "content-type" and (
+                not one.body_type or one.body_type in ("application/json", _FORM)
+            ):
+                continue
+            if name == "accept" and ("," in value or value == "*/*"):
+                continue
+            _check_name(name)
+            found[name.title()] = joined(self._parts(value, name))
+        return found
+
+    def _parts(
+        self,
+        value: str,
+        name: str,
+        *,
+        secret: bool = False,
+        typed: bool = False,
+        named: bool = True,
+    ) -> Parts:
+        """A text with saved values and arguments in place of what it has of them.
+
+        `secret` says that it is one, and `named` that `name` may say so.
+        """
+        scheme = _SCHEME.fullmatch(value)
+        head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)
+        saved = self._values.source(rest, name, typed=typed)
+        if saved:
+            return [head, f"{{saved.{saved}}}"] if head else [f"{{saved.{saved}}}"]
+        if rest in self._secrets or secret or holds_secret(name if named else "", rest):
+            wanted = self._secrets.get(rest, name)
+            wanted = f"{scheme[1]}_token" if scheme and wanted == "authorization" else wanted
+            hint = f"{wanted}, as in the request {_shown(name)!r}"
+            self._values.sent(rest)
+            found: Parts = [self._arguments.of(rest, wanted, hint)]
+            return [head, *found] if head else found
+        pieces = list(self._known.split(value))
+        if value and len(pieces) == 1:
+            self._values.sent(value)
+        parts: Parts = []
+        for before, known in pieces:
+            parts.append(literal(before))
+            if known:
+                hint = self._secrets[known]
+                parts.append(self._arguments.of(known, hint, hint))
+        return parts
+
+
+def _check_name(name: str) -> None:
+    """Raise _NotSent for a name in which a flow would look for a placeholder."""
+    if re.search(r"\{[A-Za-z_]", name):
+        raise _NotSent("a name in it has braces, which a flow fills in")
+
+
+def _shown_request(one: RecordedRequest) -> str:
+    """Method and path without what may be secret."""
+    pieces = one.url.path.split("/")
+    path = "/".join(
+        "[id]" if secret or is_id(part) or holds_secret("", part) else part
+        for part, secret in zip(pieces, _secret_pieces(pieces), strict=True)
+    )
+    return f"{_shown(one.method)} {_shown(path)}"
+
+
+def _shown(text: str) -> str:
+    return re.sub(r"[^\w ./:+-]", "_", text)[:60]
+
+
+def _name(one: RecordedRequest, path: str) -> str:
+    """Method and path; the operation of a GraphQL request behind them."""
+    shown = step_name(one.method, path)
+    operation = re.search(r'"operationName"\s*:\s*"(\w{1,60})"', one.body)
+    return f"{shown} {operation[1]}" if operation else shown
+
+
+def _thinks(recording: Recording) -> Iterator[float]:
+    """Seconds between the end of all that had begun before the next request, and that request."""
+    kept = recording.requests
+    spans = [
+        (one.started_at, one.started_at + one.took_s)
+        for one in recording.everything
+        if one.started_at is not None
+    ]
+    at, latest = 0, 0.0
+    for after in kept[1:]:
+        begin = after.started_at
+        if begin is None:
+            yield 0.0
+            continue
+        while at < len(spans) and spans[at][0] < begin:
+            latest = max(latest, spans[at][1])
+            at += 1
+        gap = begin - latest if latest else 0.0
+        yield round(gap, 1) if gap > _LEAST_THINK_S else 0.0
+    yield 0.0
+
+
+def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
+    """Names and values of the secrets of a request and its answer."""
+    for name, value in one.headers:
+        if name == "cookie":
+            yield from _cookies(value.split(";"))
+        elif is_secret(name, value):
+            scheme = _SCHEME.fullmatch(value)
+            yield name, scheme[2] if scheme else value
+            if scheme and scheme[1].lower() == "basic":
+                yield from _basic(scheme[2])
+    for name, value in one.answer_headers:
+        if name == "set-cookie":
+            yield from _cookies(line.partition(";")[0] for line in value.splitlines())
+        elif is_secret(name, value):
+            yield name, value
+    user = one.url.username, one.url.password
+    yield from (("password", unquote(part)) for part in user[1:] if part)
+    form = parse_qsl(one.body) if one.body_type == _FORM else []
+    for pairs in (parse_qsl(one.url.query), one.fields, form):
+        secret = _secret_pairs(one, pairs)
+        yield from (pair for pair, is_one in zip(pairs, secret, strict=True) if is_one)
+    if is_json(one.body_type):
+        with contextlib.suppress(ValueError, RecursionError):
+            yield from _secret_texts(json.loads(one.body), "", depth=0)
+    yield from (pair for pair in _secret_texts(one.document, "", depth=0) if pair[0] != "key")
+    before, pieces = "", one.url.path.split("/")
+    for piece, is_one in zip(pieces, _secret_pieces(pieces), strict=True):
+        if is_one:
+            yield f"{before}_token", unquote(piece)
+        elif not is_id(piece):
+            before = piece
+
+
+def _secret_pieces(pieces: list[str]) -> list[bool]:
+    """Which parts of a path are secrets."""
+    return secret_segments([unquote(piece) for piece in pieces])
+
+
+def _secret_pairs(one: RecordedRequest, pairs: Pairs) -> list[bool]:
+    """Which parameters of a query or a form are secrets."""
+    beside = names_beside((name for name, _ in pairs), one.url.path)
+    return [bool(value) and is_secret(name, value, Place.QUERY, beside) for name, value in pairs]
+
+
+def _cookies(cookies: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Cookies that are long enough for a secret, or named as one."""
+    for cookie in cookies:
+        name, _, value = cookie.strip().partition("=")
+        if len(value) >= 2 * _SEARCHED or (len(value) >= _SEARCHED and re.search(r"\d", value)):
+            yield name, value
+            yield name, unquote(value)
+
+
+def _basic(credentials: str) -> Iterator[tuple[str, str]]:
+    try:
+        user, _, password = base64.b64decode(credentials).decode().partition(":")
+    except (ValueError, binascii.Error):
+        return
+    if user and password:
+        yield "password", password
+
+
+def _secret_texts(
+    value: Any, name: str, *, depth: int, secret: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Secret texts of a document by their names; the name of a secret is that of all below it."""
+    if depth > 50:
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            below = name if secret else key
+            hidden = secret or is_secret(key, inner)
+            yield from _secret_texts(inner, below, depth=depth + 1, secret=hidden)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _secret_texts(inner, name, depth=depth + 1, secret=secret)
+    elif isinstance(value, str) and value and secret:
+        yield name, value

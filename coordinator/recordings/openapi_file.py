@@ -1,0 +1,183 @@
+"""Reads descriptions of services: OpenAPI 3, and Swagger 2 as far as it says the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import yaml
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.recordings.har_file import read_bounded
+
+METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
+#: References that lead to references.
+_DEPTH = 20
+#: Where a service is that does not say it.
+_NOWHERE = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceOperation:
+    """An operation of a service."""
+
+    method: str
+    path: str
+    tag: str
+    #: Its parameters, with those of its path; references are resolved.
+    parameters: tuple[Mapping[str, Any], ...]
+    #: Bodies by media type.
+    bodies: Mapping[str, Mapping[str, Any]]
+    #: Status codes and what else the answers are listed by.
+    answers: tuple[str, ...]
+    #: The security schemes that it needs.
+    security: tuple[Mapping[str, Any], ...]
+
+
+class ServiceDescription:
+    """A description, whose references are resolved."""
+
+    def __init__(self, file: str) -> None:
+        """Read a file, JSON or YAML. Raises UsageError."""
+        self._file = file
+        text = read_bounded(file)
+        try:
+            # YAML holds JSON, except for tabs before a line's text
+            document = yaml.load(text.replace("\t", " "), Loader=_loader())  # noqa: S506 - safe
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            line = getattr(getattr(error, "problem_mark", None), "line", None)
+            where = f" (line {line + 1})" if line is not None else ""
+            raise UsageError(f"{file} is neither JSON nor YAML{where}") from None
+        if not isinstance(document, Mapping) or not ({"openapi", "swagger"} & set(document)):
+            raise UsageError(f"{file} has no key openapi or swagger: it describes no service")
+        version = str(document.get("openapi", document.get("swagger")))
+        if not version.startswith(("3.", "2.")):
+            raise UsageError(f"{file} is OpenAPI {version[:20]}: 3 and 2.0 can be read")
+        if not isinstance(document.get("paths"), Mapping):
+            raise UsageError(f"{file} has no mapping paths: it describes no operation")
+        self._document: Mapping[str, Any] = document
+        #: References to other files, which are not read.
+        self.elsewhere: set[str] = set()
+
+    @property
+    def title(self) -> str:
+        """What the service is called."""
+        return str(self.mapping(self._document.get("info")).get("title", "a service"))[:100]
+
+    @property
+    def base(self) -> str:
+        """Where the service is; an address of this host where the file does not say it."""
+        servers = self._document.get("servers")
+        first = self.mapping(servers[0]) if isinstance(servers, list) and servers else {}
+        url = first.get("url", "")
+        url = url if isinstance(url, str) else ""
+        for name, variable in self.mapping(first.get("variables")).items():
+            url = url.replace(f"{{{name}}}", str(self.mapping(variable).get("default", "")))
+        if "swagger" in self._document:
+            schemes = self._document.get("schemes")
+            scheme = schemes[0] if isinstance(schemes, list) and schemes else "http"
+            host, path = (str(self._document.get(key, "")) for key in ("host", "basePath"))
+            url = f"{scheme}://{host}{path}" if host else path
+        try:
+            whole = urlsplit(urljoin(_NOWHERE, url))
+        except ValueError:
+            return _NOWHERE
+        host = whole.netloc.rpartition("@")[2]
+        if whole.scheme not in ("http", "https") or not re.fullmatch(r"[\w.:\[\]-]+", host):
+            return _NOWHERE
+        return f"{whole.scheme}://{host}{whole.path.rstrip('/')}"
+
+    def operations(self) -> Iterator[ServiceOperation]:
+        """The operations in the order of the file. Raises UsageError for what is none."""
+        for path, item in self._document["paths"].items():
+            resolved = self.mapping(item)
+            if not resolved and item not in ({}, None):
+                raise UsageError(
+                    f"{self._file}: paths.{path} is no mapping of operations of this file"
+                )
+            for method in METHODS:
+                if method in resolved:
+                    yield self._operation(method, str(path), resolved)
+
+    def mapping(self, value: Any) -> Mapping[str, Any]:
+        """What a value or the reference in it is; empty where that is no mapping."""
+        for _ in range(_DEPTH):
+            if not isinstance(value, Mapping):
+                break
+            reference = value.get("$ref")
+            if not isinstance(reference, str):
+                return value
+            value = self._referred(reference)
+        return {}
+
+    def _referred(self, reference: str) -> Any:
+        found: Any = self._document
+        if not reference.startswith("#/"):
+            self.elsewhere.add(reference)
+            return None
+        for piece in reference[2:].split("/"):
+            key = piece.replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def _operation(self, method: str, path: str, item: Mapping[str, Any]) -> ServiceOperation:
+        operation = item[method]
+        if not isinstance(operation, Mapping):
+            raise UsageError(f"{self._file}: paths.{path}.{method} is no mapping")
+        given = [*_list(item.get("parameters")), *_list(operation.get("parameters"))]
+        # those of the operation replace those of its path
+        parameters = {
+            (str(one.get("in")), str(one.get("name"))): one
+            for one in map(self.mapping, given)
+            if isinstance(one.get("name"), str) or one.get("in") == "body"
+        }
+        tags = _list(operation.get("tags"))
+        return ServiceOperation(
+            method=method.upper(),
+            path=path,
+            tag=str(tags[0]) if tags else "other",
+            parameters=tuple(
+                p for p in parameters.values() if p.get("in") not in ("body", "formData")
+            ),
+            bodies=self._bodies(operation, list(parameters.values())),
+            answers=tuple(str(code) for code in self.mapping(operation.get("responses"))),
+            security=tuple(self._security(operation)),
+        )
+
+    def _bodies(
+        self, operation: Mapping[str, Any], parameters: list[Mapping[str, Any]]
+    ) -> Mapping[str, Mapping[str, Any]]:
+        content = self.mapping(self.mapping(operation.get("requestBody")).get("content"))
+        found = {str(kind).lower(): self.mapping(body) for kind, body in content.items()}
+        fields = {str(one["name"]): one for one in parameters if one.get("in") == "formData"}
+        if fields:
+            takes = _list(operation.get("consumes", self._document.get("consumes")))
+            file = any(one.get("type") == "file" for one in fields.values())
+            multipart = file or takes == ["multipart/form-data"]
+            kind = "multipart/form-data" if multipart else "application/x-www-form-urlencoded"
+            found[kind] = {"schema": {"type": "object", "properties": fields}}
+        for one in parameters:
+            if one.get("in") == "body":
+                found["application/json"] = {"schema": one.get("schema", {})}
+        return found
+
+    def _security(self, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """The schemes of the first way to be let in."""
+        ways = _list(operation.get("security", self._document.get("security")))
+        components = self.mapping(self._document.get("components"))
+        known = self.mapping(components.get("securitySchemes"))
+        known = known or self.mapping(self._document.get("securityDefinitions"))
+        for name in self.mapping(ways[0]) if ways else ():
+            if scheme := self.mapping(known.get(name)):
+                yield scheme
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _loader() -> type[yaml.SafeLoader]:
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)

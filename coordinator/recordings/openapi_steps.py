@@ -1,0 +1,201 @@
+"""Steps of `HttpFlow.run`, one for each operation of a service."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from osbench.common.errors import UsageError
+from osbench.common.secrets.masking import holds_secret
+from osbench.common.secrets.secret_names import Place, is_secret
+from osbench.coordinator.recordings.har_file import is_json
+from osbench.coordinator.recordings.openapi_examples import SchemaExamples
+from osbench.coordinator.recordings.openapi_file import ServiceDescription, ServiceOperation
+from osbench.coordinator.recordings.secret_arguments import (
+    SecretArguments,
+    joined,
+    literal,
+)
+from osbench.coordinator.taskfile.flow_task import (
+    Computed,
+    FlowTask,
+    RecordingOptions,
+    WrittenBranch,
+    WrittenStep,
+    step_name,
+)
+
+_FORM = "application/x-www-form-urlencoded"
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Headers that are made by `self.http`, or by the security schemes.
+_OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
+
+
+def read(file: str, _options: RecordingOptions) -> FlowTask:
+    """The task that makes the operations which a file describes. Raises UsageError."""
+    return task_of(ServiceDescription(file), file)
+
+
+def task_of(description: ServiceDescription, file: str) -> FlowTask:
+    """The task that makes the operations of a service. Raises UsageError where there are none."""
+    steps = _OperationSteps(description)
+    branches: dict[tuple[bool, str], list[WrittenStep]] = {}
+    left_out: Counter[str] = Counter()
+    for operation in description.operations():
+        step, why = steps.step(operation)
+        if why:
+            left_out[why] += 1
+        branches.setdefault((operation.method not in _READS, operation.tag), []).append(step)
+    made = {key: found for key, found in branches.items() if any(s.keys for s in found)}
+    if not made:
+        raise UsageError(f"{file} describes no operation that a flow can make")
+    # without any that only reads there would be no load at all
+    off = any(not changes for changes, _ in made)
+    return FlowTask(
+        title=f"Operations of {description.title}",
+        origin=file,
+        base=description.base,
+        branches=[
+            WrittenBranch(
+                name=re.sub(r"[^\w ./:-]", "_", tag)[:80] + (", changes" if changes else ""),
+                weight=1,
+                steps=found,
+                notes=_notes(off=off) if changes else (),
+                off=changes and off,
+            )
+            for (changes, tag), found in sorted(made.items(), key=lambda item: item[0][0])
+        ],
+        arguments=steps.arguments.hints,
+        left_out=left_out,
+        notes=_of_all(description),
+    )
+
+
+def _of_all(description: ServiceDescription) -> list[str]:
+    said = ["Values are examples and defaults of the description, or made up: look at the ids."]
+    if description.elsewhere:
+        count = len(description.elsewhere)
+        said.append(f"References to other files are not followed ({count}): bundle them first.")
+    return said
+
+
+def _notes(*, off: bool) -> list[str]:
+    how = "; take away the lines with a brace and # around them to make them"
+    more = how if off else ": do you want them made?"
+    return [f"These operations change data{more}"]
+
+
+class _OperationSteps:
+    def __init__(self, description: ServiceDescription) -> None:
+        self.arguments = SecretArguments()
+        self._examples = SchemaExamples(description)
+
+    def step(self, operation: ServiceOperation) -> tuple[WrittenStep, str]:
+        """The step of an operation, or why there is none."""
+        shown = re.sub(r"\{([^{}]*)\}", r"[\1]", operation.path)
+        name = step_name(operation.method, shown)
+        keys: dict[str, Any] = {"name": name}
+        if operation.method != "GET":
+            keys["method"] = operation.method
+        keys["path"] = self._path(operation)
+        for key, place in (("query", "query"), ("headers", "header")):
+            if found := self._parameters(operation, place):
+                keys[key] = found
+        body, why = self._body(operation)
+        if why:
+            return WrittenStep(keys=None, notes=[f"left out: {name}: {why}"]), why
+        keys |= body
+        self._let_in(operation, keys)
+        if codes := [int(c) for c in operation.answers if re.fullmatch(r"2\d\d", c)]:
+            keys["expect"] = codes[0] if len(codes) == 1 else codes
+        return WrittenStep(keys=keys), ""
+
+    def _path(self, operation: ServiceOperation) -> str:
+        values = {
+            str(one["name"]): self._examples.value(one)
+            for one in operation.parameters
+            if one.get("in") == "path"
+        }
+        pieces = re.split(r"\{([^{}]*)\}", operation.path)
+        return "".join(
+            quote(_words(values.get(piece, 1)), safe="")
+            if at % 2
+            else quote(piece, safe="/%:@,;=~+")
+            for at, piece in enumerate(pieces)
+        )
+
+    def _parameters(self, operation: ServiceOperation, place: str) -> dict[str, Any]:
+        """Those that are required or have a value of their own."""
+        found: dict[str, Any] = {}
+        for one in operation.parameters:
+            name = str(one.get("name"))
+            own = place == "header" and name.lower() in _OWN
+            if one.get("in") != place or own or re.search(r"\{[A-Za-z_]", name):
+                continue
+            value = self._examples.told(one)
+            if value is None and one.get("required") is True:
+                value = self._examples.value(one)
+            if value is None:
+                continue
+            secret = is_secret(name, value, Place.QUERY if place == "query" else Place.FIELD)
+            made = self._written(value, name, secret=secret)
+            several = place == "query" and isinstance(made, list)
+            found[name] = made if several or isinstance(made, Computed | str) else _words(made)
+        return found
+
+    def _body(self, operation: ServiceOperation) -> tuple[dict[str, Any], str]:
+        """The body, or why there is none."""
+        if not operation.bodies:
+            return {}, ""
+        for kind, body in operation.bodies.items():
+            if is_json(kind) or kind == "*/*":
+                return {"json": self._written(self._examples.value(body), "")}, ""
+        for kind, body in operation.bodies.items():
+            value = self._examples.value(body)
+            if kind == _FORM and isinstance(value, dict):
+                return {"form": self._written(value, "")}, ""
+        return {}, "bodies that are neither JSON nor forms"
+
+    def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
+        """A value whose secrets are arguments, and whose braces are no placeholders."""
+        secret = secret or is_secret(name, value)
+        if isinstance(value, Mapping):
+            return {
+                key: self._written(inner, key, secret=secret)
+                for key, inner in value.items()
+                if not re.search(r"\{[A-Za-z_]", key)
+            }
+        if isinstance(value, list):
+            return [self._written(inner, name, secret=secret) for inner in value]
+        if isinstance(value, str):
+            if secret or holds_secret("", value):
+                return joined([self.arguments.of(f"named:{name}", name, f"{name} of requests")])
+            return literal(value)
+        return value
+
+    def _let_in(self, operation: ServiceOperation, keys: dict[str, Any]) -> None:
+        """Add what the security schemes of an operation ask for."""
+        for scheme in operation.security:
+            kind, way = scheme.get("type"), str(scheme.get("scheme", "")).lower()
+            if kind == "apiKey" and scheme.get("in") in ("query", "header"):
+                place = "headers" if scheme["in"] == "header" else "query"
+                name = str(scheme.get("name", "key"))
+                argument = self.arguments.of(f"apiKey:{name}", name, f"the API key {name}")
+                keys.setdefault(place, {})[name] = joined([argument])
+            elif kind == "basic" or (kind == "http" and way == "basic"):
+                hint = "base64 of NAME:PASSWORD"
+                argument = self.arguments.of("basic:", "basic_credentials", hint)
+                keys.setdefault("headers", {})["Authorization"] = joined(["Basic ", argument])
+            elif kind in ("http", "oauth2", "openIdConnect"):
+                argument = self.arguments.of("bearer:", "token", "the bearer token")
+                keys.setdefault("headers", {})["Authorization"] = joined(["Bearer ", argument])
+
+
+def _words(value: Any) -> str:
+    """A value as a text in a URL or a header."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

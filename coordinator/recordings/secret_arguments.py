@@ -1,0 +1,121 @@
+"""Task arguments in place of secrets, and texts that hold them."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from osbench.coordinator.taskfile.flow_task import Computed
+
+#: Names that mean something else in a task file.
+_TAKEN = frozenset(
+    {"base", "env", "min", "max", "ceil", "round", "range", "dict", "lipsum", "cycler", "joiner"}
+    | {"namespace", "true", "false", "none", "self", "loop", "caller", "varargs", "kwargs"}
+    | {"block", "extends", "filter", "include", "macro", "set", "call", "recursive", "ignore"}
+    | {"missing", "without", "context", "scoped", "required"}
+    | {word.lower() for word in keyword.kwlist}
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A task argument as a part of a text."""
+
+    name: str
+
+
+Parts = list[str | Argument]
+
+
+class SecretArguments:
+    """The arguments of a task, each in place of one secret value."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._unused = UnusedNames()
+        #: What to give, by name.
+        self.hints: dict[str, str] = {}
+
+    def of(self, value: str, name: str, hint: str) -> Argument:
+        """The argument in place of `value`; `name` is what it should be called."""
+        if value not in self._names:
+            self._names[value] = self._unused.of(argument_name(name))
+            self.hints[self._names[value]] = hint
+        return Argument(self._names[value])
+
+
+def argument_name(text: str) -> str:
+    """A name of an argument or a saved value that resembles a text: lower case, words by _."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
+    name = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40]
+    if not name or name[0].isdigit() or name in _TAKEN:
+        name = f"value_{name}".rstrip("_")
+    return name
+
+
+class UnusedNames:
+    """Gives names, each once; one that is used already with a number behind it."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        #: The last number that was tried behind a name: a recording may have thousands of one name.
+        self._last: dict[str, int] = {}
+
+    def of(self, name: str) -> str:
+        """The name, or one that begins with it."""
+        found, number = name, self._last.get(name, 1)
+        while found in self._used:
+            number += 1
+            found = f"{name}_{number}"
+        self._last[name] = number
+        self._used.add(found)
+        return found
+
+
+class KnownSecrets:
+    """Finds secrets within other texts, in time that does not grow with their number."""
+
+    #: Shorter ones are not looked for.
+    LEAST = 8
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._long = {one for one in secrets if len(one) >= self.LEAST}
+        #: Their lengths, longest first, by their first characters: tokens of a kind begin alike.
+        self._lengths: dict[str, list[int]] = {}
+        for start, length in sorted({(one[: self.LEAST], len(one)) for one in self._long}):
+            self._lengths.setdefault(start, []).insert(0, length)
+
+    def split(self, text: str) -> Iterator[tuple[str, str]]:
+        """What comes before each secret, and that secret; what is behind the last, and ""."""
+        begin = at = 0
+        while at <= len(text) - self.LEAST:
+            lengths = self._lengths.get(text[at : at + self.LEAST], ())
+            candidates = (text[at : at + length] for length in lengths)
+            found = next((one for one in candidates if one in self._long), "")
+            if found:
+                yield text[begin:at], found
+                begin = at = at + len(found)
+            else:
+                at += 1
+        yield text[begin:], ""
+
+
+def literal(text: str) -> str:
+    """A text of which `HttpFlow.run` fills in nothing: braces before a letter as {brace}."""
+    return re.sub(r"\{(?=[A-Za-z_])", "{brace}", text)
+
+
+def joined(parts: Parts) -> str | Computed:
+    """A text of its parts; computed where an argument is among them."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(map(str, parts))
+    said = [
+        part.name if isinstance(part, Argument) else json.dumps(part, ensure_ascii=False)
+        for part in parts
+        if part
+    ]
+    whole = f"({' ~ '.join(said)})" if len(said) > 1 else f"{said[0]} | string"
+    return Computed(f"{whole} | tojson")

@@ -1,0 +1,43 @@
+"""Atomic actions by the time that they took, and what to do if they have too many names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from osbench.coordinator.formatting import count
+from osbench.coordinator.report.model.time_figures import ByState
+from osbench.coordinator.statistics.action_paths import NESTED
+
+#: Actions that a table shows at once.
+SHOWN = 20
+#: Names above which something else than what is done seems to be in them, such as ids.
+MANY_NAMES = 200
+
+
+def spent_s(timings: ByState) -> float:
+    """Seconds that the calls of an action took, whatever came of them."""
+    states = (timings.ok, timings.failed, timings.timed_out)
+    return sum(times.sum_s for times in states)
+
+
+def by_time(actions: Mapping[str, ByState]) -> list[str]:
+    """The paths of actions: the longest in total first, those within another below it."""
+    spent = {path: spent_s(timings) for path, timings in actions.items()}
+
+    def order(path: str) -> list[tuple[float, str]]:
+        parts = path.split(NESTED)
+        outer = [NESTED.join(parts[: end + 1]) for end in range(len(parts))]
+        return [(-spent.get(name, 0.0), name) for name in outer]
+
+    return sorted(actions, key=order)
+
+
+def naming_advice(actions: Mapping[str, ByState]) -> str:
+    """How to give requests names that repeat; "" if there are not very many."""
+    if len(actions) <= MANY_NAMES:
+        return ""
+    return (
+        f"{count(len(actions))} names of actions: what differs from request to request, such as an"
+        " id, is in them. Name what is done: with `name` of a step of HttpFlow, or with"
+        " `atomic.ActionTimer(self, name)` around the request in a scenario."
+    )

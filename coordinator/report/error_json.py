@@ -1,0 +1,23 @@
+"""A command that failed, as JSON; docs/results.schema.json."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from osbench.common.errors import OsbenchError, TaskError
+
+
+def to_error_json(error: OsbenchError) -> dict[str, Any]:
+    """The JSON object of a command that could not do its work."""
+    problems = error.problems if isinstance(error, TaskError) else []
+    # the message of a task error goes on with its problems, a line each
+    message = str(error).partition("\n")[0] if problems else str(error)
+    return {
+        "error": {
+            "message": message,
+            "problems": [
+                {"place": problem.place, "message": problem.message} for problem in problems
+            ],
+        },
+        "exit_code": error.exit_code,
+    }

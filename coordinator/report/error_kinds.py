@@ -1,0 +1,85 @@
+"""Kinds of errors for display: errors that differ only in numbers and ids are one kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.errors import kind_of
+from osbench.coordinator.report.iterations import Errors, Reported
+from osbench.coordinator.report.model.workload_parts import ErrorReport
+
+#: Type of an error, and its message as `shown_kind` has it.
+Kind = tuple[str, str]
+_UNIT = r"(?:ns|us|ms|s|m|h|[kMG]?i?B)\b"
+#: What `kind_of` leaves: a fraction, a number with its unit, an address in memory.
+_MEASURED = re.compile(
+    rf"\b0x[0-9a-f]+\b|(?<![\w.])(?:[\d*]+(?:\.[\d*]+)+|[\d*]+(?={_UNIT}))(?:{_UNIT})?",
+    re.IGNORECASE,
+)
+
+
+def shown_kind(message: str) -> str:
+    """The message with `*` in place of numbers and ids; status codes and errno stay."""
+    return _MEASURED.sub("*", kind_of(message))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorKind:
+    """Errors of a kind, with the most frequent of them as the example."""
+
+    error: ErrorReport
+    kind: Kind
+
+
+def kinds_of(errors: Iterable[ErrorReport]) -> list[ErrorKind]:
+    """The kinds of some errors, the most frequent first.
+
+    A kind of several messages has the message without what differs.
+    """
+    found: dict[Kind, list[ErrorReport]] = {}
+    for error in errors:
+        found.setdefault((error.type, shown_kind(error.message)), []).append(error)
+    kinds = [ErrorKind(error=_joined(kind, several), kind=kind) for kind, several in found.items()]
+    return sorted(kinds, key=lambda one: -one.error.count)
+
+
+def _joined(kind: Kind, errors: Sequence[ErrorReport]) -> ErrorReport:
+    most = max(errors, key=lambda one: one.count)
+    firsts = [one.first_iteration for one in errors if one.first_iteration is not None]
+    differ = len({one.message for one in errors}) > 1
+    return replace(
+        most,
+        message=kind[1] if differ else most.message,
+        count=sum(one.count for one in errors),
+        first_iteration=min(firsts, default=None),
+    )
+
+
+@dataclass
+class FailureTimes:
+    """When iterations failed, by workload and kind: seconds after t0."""
+
+    _dues: dict[tuple[int, str, int], list[NDArray[np.int64]]] = field(default_factory=dict)
+    _errors: dict[tuple[int, str], Errors] = field(default_factory=dict)
+
+    def add(self, block: Reported) -> None:
+        """Count the failed iterations of a result block."""
+        # filled as blocks are read: an error may be described in a later block than its row
+        self._errors[block.workload, block.worker] = block.errors
+        failures = block.columns.failure
+        for number in set(failures[failures > 0].tolist()):
+            key = (block.workload, block.worker, number)
+            self._dues.setdefault(key, []).append(block.columns.due[failures == number])
+
+    def by_kind(self) -> Mapping[tuple[int, Kind], NDArray[np.float64]]:
+        """The instants of each kind of a workload, in order."""
+        found: dict[tuple[int, Kind], list[NDArray[np.int64]]] = {}
+        for (workload, worker, number), dues in self._dues.items():
+            etype, message, _ = self._errors[workload, worker].get(number, ("", "", ""))
+            found.setdefault((workload, (etype, shown_kind(message))), []).extend(dues)
+        return {key: np.sort(np.concatenate(dues)) / 1e9 for key, dues in found.items()}

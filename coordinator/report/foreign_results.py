@@ -1,0 +1,29 @@
+"""Results in the form of another tool, read as runs and written: an edge, found by entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from osbench.common.plugin import entry_points
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+class ForeignResults(Protocol):
+    """A form of results: a class without arguments, an entry point `osbench.foreign_results`."""
+
+    def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
+        """Make a run of each task in a file; returns their ids. Raises UsageError."""
+
+    def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
+        """Write a finished run."""
+
+    def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
+        """A finished run as the tool gives it to its own exporters."""
+
+
+def foreign_results(name: str) -> ForeignResults:
+    """The form `name`, such as "rally". Raises PluginError if there is none."""
+    made: ForeignResults = entry_points.loaded("foreign_results", name)()
+    return made

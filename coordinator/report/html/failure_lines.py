@@ -1,0 +1,66 @@
+"""Why iterations failed: the most frequent kinds of all workloads, for the first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from osbench.coordinator.report.html.error_rows import ErrorRow
+from osbench.coordinator.report.html.page_numbers import percent_text
+from osbench.coordinator.report.html.workload_view import WorkloadView
+
+#: Kinds that are shown, and letters of a message.
+_KINDS = 5
+_LETTERS = 240
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureLine:
+    """A kind of failure."""
+
+    #: The workload; "" where there is one only.
+    title: str
+    type: str
+    message: str
+    count: int
+    #: Of the iterations of the workload that ended.
+    share: str
+    #: Where the errors of the workload are listed.
+    anchor: str
+    #: The waterfall of one such iteration; "" for none.
+    trace: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureView:
+    """Failures on the first screen: the most frequent kinds."""
+
+    lines: Sequence[FailureLine]
+    #: Kinds that are not shown.
+    more: int
+
+
+def failures_of(views: Sequence[WorkloadView], shown: Mapping[str, str]) -> FailureView:
+    """The most frequent kinds of failure; `shown` has the waterfalls of the page by trace id."""
+    found = [(view, row) for view in views for row in view.errors]
+    found.sort(key=lambda one: -one[1].count)
+    several = len(views) > 1
+    return FailureView(
+        lines=[_line(view, row, shown, several=several) for view, row in found[:_KINDS]],
+        more=len(found[_KINDS:]),
+    )
+
+
+def _line(
+    view: WorkloadView, row: ErrorRow, shown: Mapping[str, str], *, several: bool
+) -> FailureLine:
+    message = " ".join(row.message.split())
+    return FailureLine(
+        title=view.facts.title if several else "",
+        type=row.type,
+        message=message if len(message) <= _LETTERS else f"{message[: _LETTERS - 1]}…",
+        count=row.count,
+        share=percent_text(row.count / view.report.ran if view.report.ran else None),
+        anchor=f"{view.facts.anchor}-errors",
+        trace=shown.get(row.trace_id, ""),
+    )

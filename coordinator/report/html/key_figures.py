@@ -1,0 +1,160 @@
+"""The key figures of a workload on the first screen, each beside what was asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from osbench.coordinator.report.html.criterion_rows import limit_of, succeeded_text
+from osbench.coordinator.report.html.page_numbers import (
+    DASH,
+    NARROW,
+    limit_text,
+    short,
+    time_markup,
+    whole,
+    with_unit,
+)
+from osbench.coordinator.report.html.workload_view import WorkloadView
+from osbench.coordinator.report.model.workload_parts import SearchReport
+from osbench.coordinator.results.search.trials import DISTURBED, TrialFigures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A key figure: a number, and what was asked of it."""
+
+    head: str
+    number: Markup
+    note: str
+    #: Said before the note in bold, with the colour of the figure.
+    strong: str = ""
+    #: bad, care or "".
+    look: str = ""
+
+
+def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
+    """The figures of a workload; those of a search are of one of its rates."""
+    if search := view.report.search:
+        return search_figures(view, search, running=running)
+    report = view.report
+    return [
+        _load_figure(view),
+        _succeeded(view, running=running),
+        _time_figure("Median", report.main_times.p50, f"{report.kind} time"),
+        _limited(view, "p95"),
+        _limited(view, "p99"),
+        _lag_figure(view),
+    ]
+
+
+def search_figures(view: WorkloadView, search: SearchReport, *, running: bool) -> list[Figure]:
+    """The figures of the highest rate that held; without one, of the lowest that was tried."""
+    trial = _told_trial(search)
+    percentiles = [_trial_figure(view, trial, key) for key in ("p50", "p95", "p99")]
+    return [_rate_figure(trial), _succeeded(view, running=running), *percentiles, _lag_figure(view)]
+
+
+def _told_trial(search: SearchReport) -> TrialFigures | None:
+    rate = search.broke if search.held is None else search.held
+    known = [one for one in search.trials if one.rate == rate and one.cause != DISTURBED]
+    # a rate may have been tried several times
+    return next((one for one in known if one.held == (search.held is not None)), None)
+
+
+def _rate_figure(trial: TrialFigures | None) -> Figure:
+    head = "Load offered"
+    if trial is None:
+        return Figure(head=head, number=escape(DASH), note="no rate was judged")
+    number = with_unit(short(trial.rate), "/s")
+    if trial.held:
+        return Figure(head=head, number=number, note="✓ the highest rate that held")
+    strong = "✕ the lowest rate did not hold"
+    return Figure(head=head, number=number, note="", strong=strong, look="bad")
+
+
+def _trial_figure(view: WorkloadView, trial: TrialFigures | None, key: str) -> Figure:
+    head = "Median" if key == "p50" else key
+    if trial is None:
+        return Figure(head=head, number=escape(DASH), note="")
+    seconds = {"p50": trial.p50_s, "p95": trial.p95_s, "p99": trial.p99_s}[key]
+    number, at = time_markup(seconds), f"at {short(trial.rate)}{NARROW}/s"
+    limit_s = limit_of(view.facts, key)
+    if limit_s is None:
+        no_limit = "" if key == "p50" else ", no limit asked"
+        return Figure(head=head, number=number, note=f"response time {at}{no_limit}")
+    asked = f"at most {limit_text(limit_s)}"
+    if seconds is None or seconds > limit_s:
+        return Figure(head=head, number=number, note=at, strong=f"✕ {asked}", look="bad")
+    return Figure(head=head, number=number, note=f"✓ {asked}, {at}")
+
+
+def _time_figure(head: str, seconds: float | None, note: str) -> Figure:
+    return Figure(head=head, number=time_markup(seconds), note=note)
+
+
+def _load_figure(view: WorkloadView) -> Figure:
+    offered = view.report.offered
+    if offered.is_open:
+        started = offered.rate_offered
+        number = with_unit(short(started), "/s") if started is not None else escape(DASH)
+        planned = offered.rate_planned
+        asked = "too few arrivals for a rate"
+        if planned is not None:
+            asked = f"of {short(planned)}{NARROW}/s asked"
+        return Figure(head="Load offered", number=number, note=asked)
+    users, held = offered.concurrency, offered.concurrency_held
+    if users is None:
+        return Figure(head="Load offered", number=escape(DASH), note="")
+    busy = users * held if held is not None else None
+    number = with_unit(short(busy), "users") if busy is not None else escape(DASH)
+    return Figure(head="Load offered", number=number, note=f"of {whole(users)} asked")
+
+
+def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
+    report = view.report
+    text = succeeded_text(report, running=running)
+    number = with_unit(text, "%") if text != DASH else escape(DASH)
+    said = f"{whole(report.bad)} of {whole(report.ran)} failed"
+    row = view.criterion("failure_rate")
+    if report.missing and not running:
+        planned, ok = whole(report.accounting.planned), row is None or row.ok
+        strong = f"{'!' if ok else '✕'} {whole(report.missing)} of {planned} did not run"
+        look = "care" if ok else "bad"
+        return Figure(head="Succeeded", number=number, note=said, strong=strong, look=look)
+    if row is not None and not row.ok:
+        return Figure(head="Succeeded", number=number, note="", strong=f"✕ {said}", look="bad")
+    return Figure(head="Succeeded", number=number, note=f"✓ {said}" if row else said)
+
+
+def _limited(view: WorkloadView, key: str) -> Figure:
+    times = view.report.main_times
+    number = time_markup(times.percentile(key))
+    row = view.criterion(key)
+    if row is None:
+        return Figure(head=key, number=number, note="no limit asked")
+    if not row.ok:
+        return Figure(head=key, number=number, note="", strong=f"✕ {row.asked}", look="bad")
+    if row.close:
+        note = row.asked.replace("at most ", "its ")
+        return Figure(head=key, number=number, note=note, strong="! close to", look="care")
+    return Figure(head=key, number=number, note=f"✓ {row.asked}")
+
+
+def _lag_figure(view: WorkloadView) -> Figure:
+    facts = view.facts
+    report = view.report
+    lag, is_generators = report.start_lag.p99, report.is_generators
+    number = time_markup(lag, 2)
+    row = view.criterion("start_lag")
+    head = "p99 start lag"
+    if row is not None and not row.ok:
+        return Figure(head=head, number=number, note="", strong="✕ generator was late", look="bad")
+    if lag is None:
+        return Figure(head=head, number=number, note="")
+    if lag > facts.lag_limit_s and not is_generators:
+        return Figure(head=head, number=number, note="", strong="! all users busy", look="care")
+    if lag > facts.lag_limit_s:
+        return Figure(head=head, number=number, note="", strong="! generator was late", look="care")
+    return Figure(head=head, number=number, note="✓ generator kept up")

@@ -1,0 +1,125 @@
+"""Frozen dataclasses as JSON values and back, by the names and types of their fields.
+
+A field that a document lacks gets its default; so does one that is null and may not be. Other keys
+of a document are dropped. Values of plain types are taken as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Read = Callable[[Any], Any]
+
+#: Metadata of a field that is left out of the JSON object if it is None.
+OMITTED: Mapping[str, bool] = {"omitted": True}
+
+
+def to_json(value: Any) -> Any:
+    """The JSON value of a dataclass, with keys in the order of its fields, or of what one holds."""
+    if dataclasses.is_dataclass(value):
+        kind: Any = type(value)
+        found = ((name, getattr(value, name), omitted) for name, omitted in _names(kind))
+        return {
+            name: to_json(one) for name, one, omitted in found if one is not None or not omitted
+        }
+    if isinstance(value, Mapping):
+        return {key: to_json(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(one) for one in value]
+    return value
+
+
+def from_json(kind: Callable[..., T], document: Any) -> T:
+    """The dataclass `kind` of a JSON object. Raises ValueError if parts have another shape."""
+    if not isinstance(document, Mapping):
+        raise ValueError(f"expected an object ({_name(kind)}), found {_shown(document)}")
+    fields = _fields(kind)
+    found = {}
+    for name, value in document.items():
+        field = fields.get(name)
+        if field is None or (value is None and not field.nullable):
+            continue
+        try:
+            found[name] = field.read(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    try:
+        return kind(**found)
+    except TypeError:
+        missing = [name for name, one in fields.items() if one.required and name not in found]
+        raise ValueError(f"{', '.join(missing)}: missing in {_name(kind)}") from None
+
+
+class _Field(typing.NamedTuple):
+    read: Read
+    nullable: bool
+    required: bool
+
+
+@functools.cache
+def _names(kind: Any) -> tuple[tuple[str, bool], ...]:
+    return tuple((one.name, "omitted" in one.metadata) for one in dataclasses.fields(kind))
+
+
+@functools.cache
+def _fields(kind: Any) -> dict[str, _Field]:
+    hints = typing.get_type_hints(kind)
+    return {
+        one.name: _Field(
+            read=_reader(hints[one.name]),
+            nullable=_is_nullable(hints[one.name]),
+            required=one.default is one.default_factory is dataclasses.MISSING,
+        )
+        for one in dataclasses.fields(kind)
+    }
+
+
+def _is_nullable(kind: Any) -> bool:
+    return kind is Any or type(None) in typing.get_args(kind)
+
+
+def _reader(kind: Any) -> Read:
+    """The function that makes a value of a type from JSON."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        made: Any = kind
+        return functools.partial(from_json, made)
+    if origin in {typing.Union, types.UnionType}:
+        read = _reader(next(one for one in inner if one is not type(None)))
+        return read if read is _as_is else lambda value: None if value is None else read(value)
+    if origin is tuple:
+        return functools.partial(_tuple, _reader(inner[0]))
+    if origin is Mapping:
+        return functools.partial(_mapping, _reader(inner[1]))
+    return _as_is
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _tuple(read: Read, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"expected an array, found {_shown(value)}")
+    return tuple(value) if read is _as_is else tuple(map(read, value))
+
+
+def _mapping(read: Read, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected an object, found {_shown(value)}")
+    return value if read is _as_is else {key: read(one) for key, one in value.items()}
+
+
+def _name(kind: Any) -> str:
+    return str(kind.__name__)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}..."

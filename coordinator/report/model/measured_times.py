@@ -1,0 +1,65 @@
+"""Times of a workload from its histograms, with intervals from its latency over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from osbench.common.histogram import Histogram, rank
+from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
+from osbench.coordinator.results.workload_statistics import Timings
+from osbench.coordinator.statistics.block_intervals import BlockIntervals, block_intervals
+from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
+from osbench.coordinator.statistics.percentiles import REPORTED, percentile_key
+
+_NAMES = tuple(percentile_key(percent) for percent in REPORTED)
+
+
+def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
+    """Times by state; `ok` has those of the state ok over time, from which intervals are."""
+    return ByState(
+        ok=time_figures(timings.ok, ok),
+        failed=time_figures(timings.failed, None),
+        timed_out=time_figures(timings.timed_out, None),
+    )
+
+
+def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeFigures:
+    """Times of a histogram; without intervals if they are not kept over time."""
+    if not histogram.count:
+        return TimeFigures(ci=dict.fromkeys(_NAMES))
+    found = block_intervals(over_time) if over_time is not None else None
+    bounds = [one.interval_ranks for one in found.estimates] if found else [None] * len(_NAMES)
+    ranks = [rank(histogram.count, percent) for percent in REPORTED]
+    # one pass over the counts for all of them
+    wanted = [place for pair in bounds if pair for place in _whole(pair)]
+    values = iter(histogram.at_ranks(ranks + wanted))
+    at: dict[str, Any] = {name: next(values) / 1e9 for name in _NAMES}
+    intervals = [_interval([next(values) / 1e9 for _ in _whole(pair)]) for pair in bounds]
+    return TimeFigures(
+        count=histogram.count,
+        min=histogram.min / 1e9,
+        mean=histogram.mean / 1e9,
+        max=histogram.max / 1e9,
+        **at,
+        ci=dict(zip(_NAMES, intervals, strict=True)),
+        **(_blocks(found) if found else {}),
+    )
+
+
+def _whole(ranks: tuple[float, float] | None) -> list[int]:
+    """Ranks of samples that bound an interval; none above if it has no upper bound."""
+    if ranks is None:
+        return []
+    low, high = ranks
+    return [int(low)] if math.isinf(high) else [int(low), math.ceil(high)]
+
+
+def _interval(bounds: list[float]) -> tuple[float | None, ...] | None:
+    return (bounds[0], bounds[1] if len(bounds) > 1 else None) if bounds else None
+
+
+def _blocks(found: BlockIntervals) -> Mapping[str, Any]:
+    note = found.doubt.note if found.doubt else None
+    return {"ci_note": note, "blocks": found.blocks, "block_s": found.block_s}

@@ -1,0 +1,194 @@
+"""The report of a run: frozen and typed, the same whether it was just measured or read from disk.
+
+Fields are the keys of `summary.json`, in its order; docs/results.schema.json describes them. Runs
+of older releases lack some of them: what they then are is the default here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from osbench.common.errors import DamagedRun
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.report.model.plan_figures import PlanComparison
+from osbench.coordinator.report.model.time_figures import ByState, Latency, TimeFigures
+from osbench.coordinator.report.model.workload_parts import (
+    CheckCounts,
+    ContextReport,
+    ErrorReport,
+    HookRun,
+    LoadProfileBins,
+    Loops,
+    Outputs,
+    OwnLateness,
+    RequestsReport,
+    RunnerChoice,
+    SearchReport,
+    SlaVerdict,
+    SlowIteration,
+    StallTimes,
+    Threads,
+    ThroughputFigures,
+    UserFigures,
+)
+from osbench.coordinator.report.staircase.staircase import Staircase
+from osbench.coordinator.results.stage_statistics import StageFigures
+from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
+from osbench.coordinator.results.worker_figures import WorkerFigures
+from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT
+
+#: States of a run: a coordinator holds it; it has its summary; it ended without one.
+RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadReport:
+    """A workload of a run that has ended, or of one that goes on, so far."""
+
+    #: What outputs call it; the scenario's name if the task does not say.
+    name: str
+    scenario: str = ""
+    #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
+    source: str = NATIVE
+    #: Title of the subtask, and what the task says of it.
+    subtask: str = ""
+    subtask_description: str = ""
+    subtask_tags: tuple[str, ...] = ()
+    #: Position in the subtask, from 0.
+    position: int = 0
+    description: str = ""
+    #: Why it could not begin, and why the run ended before it; None if it did begin.
+    error: str | None = None
+    not_begun: str | None = None
+    runner: RunnerChoice = field(default_factory=RunnerChoice)
+    #: Addresses that the arguments name, as scheme, host and port.
+    targets: tuple[str, ...] = ()
+    accounting: Accounting = field(default_factory=Accounting)
+    warmup: Warmup = field(default_factory=Warmup)
+    latency: Latency = field(default_factory=Latency)
+    #: Times of atomic actions by path, those within another after it.
+    actions: Mapping[str, ByState] = field(default_factory=dict)
+    #: Empty if the load has one stage.
+    stages: tuple[StageFigures, ...] = ()
+    #: None for loads that do not search.
+    search: SearchReport | None = None
+    #: None for loads of one level.
+    staircase: Staircase | None = None
+    #: None if the workload made no HTTP requests.
+    requests: RequestsReport | None = None
+    start_lag: TimeFigures = field(default_factory=TimeFigures)
+    #: None if virtual users are threads; and if they are coroutines.
+    loops: Loops | None = None
+    threads: Threads | None = None
+    stalls: StallTimes = field(default_factory=StallTimes)
+    #: None if virtual users do nothing but iterations.
+    users: UserFigures | None = None
+    #: Soft checks by name.
+    checks: Mapping[str, CheckCounts] = field(default_factory=dict)
+    offered: Offered = field(default_factory=Offered)
+    own_lateness: OwnLateness | None = None
+    #: Causes that bound the load.
+    bounds: tuple[Bound, ...] = ()
+    throughput: ThroughputFigures = field(default_factory=ThroughputFigures)
+    tracing: Tracing = field(default_factory=Tracing)
+    exemplars: tuple[SlowIteration, ...] = ()
+    #: The most frequent kinds; and iterations that ended with another error.
+    errors: tuple[ErrorReport, ...] = ()
+    other_errors: int = 0
+    sla: tuple[SlaVerdict, ...] = ()
+    hooks: tuple[HookRun, ...] = ()
+    contexts: tuple[ContextReport, ...] = ()
+    outputs: Outputs = field(default_factory=Outputs)
+    load_profile: LoadProfileBins = field(default_factory=LoadProfileBins)
+    workers: tuple[WorkerFigures, ...] = ()
+    #: What `plan` said, beside what happened; None if it said nothing.
+    plan: PlanComparison | None = None
+
+    @property
+    def unbegun(self) -> str:
+        """Why there was no load; "" if there was."""
+        return self.error or self.not_begun or ""
+
+    @property
+    def is_open(self) -> bool:
+        """Iterations start at planned instants, whatever the service does."""
+        return self.offered.is_open
+
+    @property
+    def kind(self) -> str:
+        """The time that counts: response time of an open load, service time of a closed one."""
+        return "response" if self.is_open else "service"
+
+    @property
+    def main_times(self) -> TimeFigures:
+        """The time that counts, of iterations that ended well."""
+        return self.times(self.kind)
+
+    @property
+    def bad(self) -> int:
+        """Iterations that failed or took too long."""
+        return self.accounting.failed + self.accounting.timed_out
+
+    @property
+    def ran(self) -> int:
+        """Iterations that ended by themselves."""
+        return self.accounting.ok + self.bad
+
+    @property
+    def missing(self) -> int:
+        """Planned iterations that did not run to an end."""
+        return max(0, self.accounting.planned - self.ran)
+
+    @property
+    def is_generators(self) -> bool:
+        """Late starts are the load generator's own."""
+        faults = [bound.fault for bound in self.bounds]
+        return not faults or "generator" in faults
+
+    def times(self, kind: str, state: str = "ok") -> TimeFigures:
+        """Times of a kind (service or response) and a state."""
+        return self.latency.kind(kind).state(state)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A run that has ended, or one that goes on, so far."""
+
+    format: int = SUMMARY_FORMAT
+    run_id: str = ""
+    task: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    #: ISO 8601, UTC; None if that is not known.
+    started_at: str | None = None
+    finished_at: str | None = None
+    #: None of a run that goes on.
+    exit_code: int | None = None
+    exit_meaning: str = ""
+    #: Sentences that the reader must know.
+    notes: tuple[str, ...] = ()
+    workloads: tuple[WorkloadReport, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object, as `--json` prints and the run directory keeps it."""
+        document: dict[str, Any] = json_codec.to_json(self)
+        return document
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """The report of a summary. Raises DamagedRun if parts of it have another shape."""
+        workloads = [_with_scenario(one) for one in document["workloads"]]
+        try:
+            return json_codec.from_json(cls, {**document, "workloads": workloads})
+        except ValueError as error:
+            raise DamagedRun(
+                f"the summary of run {document.get('run_id')} is damaged: {error}"
+            ) from None
+
+
+def _with_scenario(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A workload of a release whose workloads were named after their scenarios."""
+    return {"scenario": workload.get("name"), **workload}

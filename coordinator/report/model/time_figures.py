@@ -1,0 +1,80 @@
+"""Durations of a workload in a report, in seconds: percentiles with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+#: Bounds of an interval; an upper bound that is not known is None.
+Bounds = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeFigures:
+    """Durations in seconds; None where there are no samples."""
+
+    count: int = 0
+    min: float | None = None
+    mean: float | None = None
+    max: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    p999: float | None = None
+    #: The 95 % interval by percentile; None where there is none.
+    ci: Mapping[str, Bounds | None] = field(default_factory=dict)
+    #: Why percentiles have no interval or no upper bound.
+    ci_note: str | None = None
+    #: Blocks of time that the intervals are from, and seconds of one.
+    blocks: int = 0
+    block_s: float = 0.0
+
+    def percentile(self, key: str) -> float | None:
+        """The time of a key such as p50 or p999, or of min, mean or max."""
+        found: float | None = getattr(self, key)
+        return found
+
+    @property
+    def sum_s(self) -> float:
+        """The sum of all of them."""
+        return (self.mean or 0.0) * self.count
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByState:
+    """Times of iterations by how they ended."""
+
+    ok: TimeFigures = field(default_factory=TimeFigures)
+    failed: TimeFigures = field(default_factory=TimeFigures)
+    timed_out: TimeFigures = field(default_factory=TimeFigures)
+
+    def state(self, name: str) -> TimeFigures:
+        """The times of a state."""
+        found: TimeFigures = getattr(self, name)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Latency:
+    """Both times of iterations."""
+
+    service: ByState = field(default_factory=ByState)
+    response: ByState = field(default_factory=ByState)
+
+    def kind(self, name: str) -> ByState:
+        """`service` or `response`."""
+        found: ByState = getattr(self, name)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class BriefTimes:
+    """Durations in seconds that are not kept over time; None for what has too few samples."""
+
+    count: int = 0
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    max: float | None = None

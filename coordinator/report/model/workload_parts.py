@@ -1,0 +1,303 @@
+"""Parts of a workload in a report: search, requests, users, errors, verdicts, hooks, contexts.
+
+Names and order of the fields are those of the JSON object (docs/results.schema.json). Parts that a
+run computes as they are reported, such as its accounting, are classes of the packages that do so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.runner import Capacity
+from osbench.coordinator.contexts.history import Fault
+from osbench.coordinator.hooks.executor import Error
+from osbench.coordinator.report.model.json_codec import OMITTED
+from osbench.coordinator.report.model.time_figures import BriefTimes
+from osbench.coordinator.results.search.trials import TrialFigures
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerChoice:
+    """The runner as the task configures it; secrets are masked."""
+
+    type: str = ""
+    config: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrownAction:
+    """An action that grew at the end of a search: seconds at the last two rates."""
+
+    action: str = ""
+    before_s: float = 0.0
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrownSpan:
+    """The same of a part of traces."""
+
+    span: str = ""
+    before_s: float = 0.0
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchReport(Capacity):
+    """What a search has found, and its trials."""
+
+    #: Why the load generator was the limit; None if it was not.
+    limit: str | None = None
+    grown: tuple[GrownAction, ...] = ()
+    grown_spans: tuple[GrownSpan, ...] = ()
+    #: What the traces of the last two rates say.
+    traces: str | None = None
+    trials: tuple[TrialFigures, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestCounts:
+    """HTTP requests of a workload or an action."""
+
+    requests: int = 0
+    unanswered: int = 0
+    sent_twice: int = 0
+    false_bodies: int = 0
+    new_connections: int = 0
+    reused_connections: int = 0
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    #: Answers by status code.
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    by_other_clients: int = 0
+    phases: Mapping[str, BriefTimes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientRequests:
+    """Requests that another client than osbench's made, and why."""
+
+    client: str = ""
+    why: str = ""
+    requests: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestsReport:
+    """HTTP requests."""
+
+    total: RequestCounts = field(default_factory=RequestCounts)
+    actions: Mapping[str, RequestCounts] = field(default_factory=dict)
+    clients: tuple[ClientRequests, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocked:
+    """A place that blocked event loops, and for how long."""
+
+    place: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loops:
+    """How late event loops were, and what blocked them."""
+
+    lag: BriefTimes = field(default_factory=BriefTimes)
+    blocked_s: float = 0.0
+    #: The longest first.
+    blocked: tuple[Blocked, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threads:
+    """How late threads woke."""
+
+    lag: BriefTimes = field(default_factory=BriefTimes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StallTimes:
+    """Seconds for which worker processes stood still, over all of them."""
+
+    lock_s: float = 0.0
+    stopped_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserTimes:
+    """How long virtual users took to begin, or to end; seconds."""
+
+    p50: float = 0.0
+    p95: float = 0.0
+    max: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserError:
+    """Why users could not begin or end; `what` is on_start or on_stop."""
+
+    what: str = ""
+    type: str = ""
+    message: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserFigures:
+    """How virtual users began and ended, beside the iterations that they ran."""
+
+    tried: int = 0
+    never_started: int = 0
+    started: int = 0
+    start_failures: int = 0
+    stopped: int = 0
+    stop_failures: int = 0
+    replaced: int = 0
+    start_s: UserTimes | None = None
+    stop_s: UserTimes | None = None
+    #: The most frequent first.
+    errors: tuple[UserError, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckCounts:
+    """How often a soft check held, and how often it did not."""
+
+    held: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnLateness:
+    """The generator's own lateness by percentile, seconds; None if it is not noticeable."""
+
+    #: The time that counts: service or response.
+    of: str = "service"
+    p50: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+
+    def percentile(self, key: str) -> float | None:
+        """The lateness at a percentile; None at one that is not looked at."""
+        found: float | None = getattr(self, key, None)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThroughputFigures:
+    """Iterations per second."""
+
+    #: Seconds that were counted.
+    span_s: float = 0.0
+    ok_per_s: float | None = None
+    ran_per_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowIteration:
+    """A traced iteration that stands for the slowest ones."""
+
+    iteration: int = 0
+    trace_id: str = ""
+    service_s: float = 0.0
+    outcome: str = "ok"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorReport:
+    """A kind of error with an example."""
+
+    type: str = ""
+    message: str = ""
+    resource: str | None = None
+    traceback: str = ""
+    count: int = 0
+    first_iteration: int | None = None
+    example_iteration: int | None = None
+    trace_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlaVerdict:
+    """The verdict of an SLA criterion, and whose criterion it is."""
+
+    criterion: str = ""
+    success: bool = False
+    detail: str = ""
+    source: str = NATIVE
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggeredBy:
+    """The event that fired a hook."""
+
+    event_type: str = ""
+    value: float = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookResult:
+    """A firing of a hook. Instants are ISO 8601, UTC."""
+
+    status: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+    triggered_by: TriggeredBy = field(default_factory=TriggeredBy)
+    error: Error | None = field(default=None, metadata=OMITTED)
+    output: Mapping[str, Any] | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookRun:
+    """A hook and its firings. Action and trigger are configurations by name."""
+
+    action: Mapping[str, Any] = field(default_factory=dict)
+    trigger: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+    results: tuple[HookResult, ...] = ()
+    #: Firings by status.
+    summary: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextStepReport:
+    """How a context was set up or undone. Instants are ISO 8601, UTC."""
+
+    started_at: str = ""
+    finished_at: str = ""
+    error: Fault | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextReport:
+    """A context of a workload."""
+
+    name: str = ""
+    source: str = NATIVE
+    config: Any = None
+    setup: ContextStepReport | None = None
+    cleanup: ContextStepReport | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """Charts of iterations, in Rally's form, and how many parts of them were left out."""
+
+    additive: tuple[Mapping[str, Any], ...] = ()
+    complete: tuple[Mapping[str, Any], ...] = ()
+    cut: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadProfileBins:
+    """The load in bins of time: iterations started, ended, failed, and running on average."""
+
+    bin_s: float = 0.0
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    failures: tuple[int, ...] = ()
+    running: tuple[float, ...] = ()

@@ -1,0 +1,235 @@
+"""What the page of a run is drawn from: all reading is before all drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import Columns, select
+from osbench.common.protocol.exchanges import FALSE_BODY
+from osbench.common.protocol.iteration_outputs import outputs
+from osbench.coordinator.report.error_kinds import FailureTimes, Kind
+from osbench.coordinator.report.iterations import Reported, counted
+from osbench.coordinator.report.model.model import Report, WorkloadReport
+from osbench.coordinator.report.model.workload_parts import Outputs
+from osbench.coordinator.report.run_facts import RunFacts
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.output.report_traces import WorkloadTraces, report_traces
+
+Ints = NDArray[np.int64]
+
+#: Iterations up to which all are in the page.
+ROWS = 20_000
+#: Status codes of errors begin here.
+_ERROR_STATUS = 400
+_NO_ERROR = ("", "", "")
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRow:
+    """One iteration. `due_s` is negative where it is not known."""
+
+    workload: int
+    iteration: int
+    outcome: str
+    due_s: float
+    latency_s: float
+    trace_id: str
+    #: Type and message of the error; "" if it ended well.
+    error_type: str = ""
+    error: str = ""
+    #: Of those that failed: the innermost action that did not end well, and the status code of
+    #: the last answer if it is one of an error; "" and 0 without one.
+    step: str = ""
+    status: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFacts:
+    """A run as its page shows it; a live page has no traces, rows and outputs."""
+
+    live: bool
+    run_id: str
+    #: As in `RunFacts`.
+    state: str
+    reason: str
+    #: run.json: what was asked.
+    manifest: Mapping[str, Any]
+    report: Report
+    #: See `report.timeline`; None where the run has none.
+    timeline: Mapping[str, Any] | None
+    #: By workload; empty of a run without workloads.
+    traces: tuple[WorkloadTraces, ...] = ()
+    #: Iterations: all that ran, or those that traces tell of.
+    rows: tuple[TableRow, ...] = ()
+    rows_are_all: bool = True
+    #: Data of complete charts by number of the workload and title: those of the first iteration
+    #: that has the title.
+    first_outputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    #: When iterations failed, by number of the workload and kind of error; seconds after t0.
+    failed_s: Mapping[tuple[int, Kind], NDArray[np.float64]] = field(default_factory=dict)
+
+
+def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
+    """Read what the page of a run shows. Raises DamagedRun."""
+    report, directory = facts.report, facts.directory
+    found = PageFacts(
+        live=live,
+        run_id=facts.run_id,
+        state=facts.state,
+        reason=facts.reason,
+        manifest=facts.manifest,
+        report=report,
+        timeline=facts.timeline,
+    )
+    if live:
+        return found
+    workloads = report.workloads
+    traces = tuple(report_traces(directory, facts.summary)) if workloads else ()
+    are_all = sum(one.ran for one in workloads) <= ROWS
+    failures = FailureTimes()
+    blocks = _noted(counted(directory), failures)
+    rows = (
+        all_rows(blocks, workloads)
+        if are_all
+        else some_rows(blocks, workloads, traced_numbers(workloads, kept_of(traces)))
+    )
+    return replace(
+        found,
+        traces=traces,
+        rows=tuple(rows),
+        rows_are_all=are_all,
+        first_outputs=_first_outputs(directory, workloads),
+        # after the rows: all blocks have been read for them
+        failed_s=failures.by_kind(),
+    )
+
+
+def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Reported]:
+    for one in blocks:
+        failures.add(one)
+        yield one
+
+
+def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
+    """Iterations with kept traces by workload, those that are examples first."""
+    return {
+        one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
+        for one in traces
+    }
+
+
+def traced_numbers(
+    workloads: Sequence[WorkloadReport], kept: Mapping[int, Iterable[int]]
+) -> dict[int, Ints]:
+    """Iterations whose traces tell something, by workload, at most `ROWS` in all.
+
+    The slowest ones that the report names, then those whose traces are `kept`, in that order.
+    """
+    found, left = {}, ROWS
+    for number, workload in enumerate(workloads):
+        slow = [one.iteration for one in workload.exemplars]
+        wanted = list(dict.fromkeys([*slow, *kept.get(number, ())]))[:left]
+        left -= len(wanted)
+        found[number] = np.array(sorted(wanted), np.int64)
+    return found
+
+
+def some_rows(
+    blocks: Iterable[Reported], workloads: Sequence[WorkloadReport], numbers: Mapping[int, Ints]
+) -> Iterator[TableRow]:
+    """Some of the iterations, from the result blocks."""
+    for one in blocks:
+        wanted = np.isin(one.columns.iteration, numbers.get(one.workload, _NONE))
+        if wanted.any() and one.workload < len(workloads):
+            some = one._replace(columns=select(one.columns, wanted))
+            yield from rows_of(some, is_open=workloads[one.workload].is_open)
+
+
+def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) -> Iterator[TableRow]:
+    """Every iteration that ran, from the result blocks."""
+    for one in blocks:
+        ran = one.columns.outcome <= Outcome.TIMED_OUT
+        if ran.any() and one.workload < len(workloads):
+            those = one._replace(columns=select(one.columns, ran))
+            yield from rows_of(those, is_open=workloads[one.workload].is_open)
+
+
+def rows_of(reported: Reported, *, is_open: bool) -> Iterator[TableRow]:
+    """The iterations of a result block, all of which ran."""
+    columns = reported.columns
+    begun = columns.due if is_open else columns.started
+    taken = columns.ended - (begun + columns.idle)
+    traces = dict(zip(columns.traced.tolist(), columns.traces, strict=True))
+    steps, statuses = _failed_steps(columns), _error_statuses(columns)
+    names = (columns.iteration, columns.outcome, columns.due, taken, columns.failure)
+    for at, values in enumerate(zip(*(name.tolist() for name in names), strict=True)):
+        iteration, outcome, due_ns, taken_ns, failure = values
+        trace = traces.get(iteration)
+        error_type, error, _ = reported.errors.get(failure, _NO_ERROR)
+        is_bad = outcome != Outcome.OK
+        yield TableRow(
+            workload=reported.workload,
+            iteration=iteration,
+            outcome=Outcome(outcome).name.lower(),
+            due_s=max(due_ns, 0) / 1e9,
+            latency_s=taken_ns / 1e9,
+            trace_id="" if trace is None else str(UUID(bytes=trace.tobytes())),
+            error_type=error_type,
+            error=error,
+            step=steps.get(at, "") if is_bad else "",
+            status=statuses.get(at, 0) if is_bad else 0,
+        )
+
+
+def _failed_steps(columns: Columns) -> dict[int, str]:
+    """The last action that failed or did not end, by row: actions are in order of their start."""
+    found = columns.actions
+    bad = found[(found[:, 5] != 0) | (found[:, 4] < found[:, 3])]
+    return {row: columns.names[name] for row, name in bad[:, :2].tolist()}
+
+
+def _error_statuses(columns: Columns) -> dict[int, int]:
+    """The status code of the last answer by row, if it is one of an error."""
+    statuses = columns.exchanges["status"] & ~FALSE_BODY
+    pairs = zip(columns.exchanged.tolist(), statuses.tolist(), strict=True)
+    return {row: status for row, status in pairs if status >= _ERROR_STATUS}
+
+
+def _first_outputs(
+    directory: RunDirectory, workloads: Sequence[WorkloadReport]
+) -> dict[int, dict[str, Any]]:
+    """The data of complete charts; reads blocks only if there are any."""
+    firsts = (
+        (number, set(_first_iterations(workload.outputs)))
+        for number, workload in enumerate(workloads)
+    )
+    wanted = {number: iterations for number, iterations in firsts if iterations}
+    found: dict[int, dict[str, Any]] = {}
+    if not wanted:
+        return found
+    for number, columns in directory.rows():
+        left = wanted.get(number)
+        if not left:
+            continue
+        for iteration, packed in columns.outputs:
+            if iteration not in left:
+                continue
+            left.discard(iteration)
+            titles = found.setdefault(number, {})
+            for chart in outputs(packed)["complete"]:
+                titles.setdefault(str(chart.get("title")), chart.get("data"))
+        if not any(wanted.values()):
+            break
+    return found
+
+
+def _first_iterations(found: Outputs) -> Iterator[int]:
+    return (int(one["first_iteration"]) for one in found.complete if "first_iteration" in one)

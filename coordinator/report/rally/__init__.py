@@ -1,1 +1,0 @@
-"""Reports in Rally's JSON form."""

@@ -1,0 +1,167 @@
+"""Statements on iterations: their requests, traces, errors, criteria, checks and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from osbench.coordinator.formatting import count, duration, plain, size
+from osbench.coordinator.report.error_kinds import kinds_of
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.workload_parts import Outputs, RequestCounts
+from osbench.coordinator.report.statements.statement import Look, Phrase, Statement, each, said
+from osbench.coordinator.results.totals import Cost, Shift, Tracing
+
+#: Charts that are described; the JSON object has all.
+CHARTS = 10
+#: Soft checks that did not always hold which are listed.
+CHECKS = 10
+_SLOWEST = 3
+_ERRORS = 5
+#: Of outputs that are in no chart: key, and what one of them is.
+_CUT = (
+    ("charts", "item of too many charts", "items of too many charts"),
+    ("values", "value of too many names", "values of too many names"),
+    ("malformed", "value that is no number", "values that are no number"),
+    ("not_additive", "item that cannot be added up", "items that cannot be added up"),
+    ("too_large", "output or error too large", "outputs or errors too large"),
+)
+
+
+def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """The phases, connections and bytes of HTTP requests."""
+    total = workload.requests.total if workload.requests else None
+    if total is not None and total.requests:
+        yield said("requests", _requests(total))
+
+
+def _requests(total: RequestCounts) -> str:
+    phases = {name: duration(times.mean) for name, times in total.phases.items()}
+    opened = ""
+    if total.new_connections:
+        tls = f", TLS {phases['tls']}" if total.phases["tls"].count else ""
+        opened = f" (lookup {phases['lookup']}, connect {phases['connect']}{tls})"
+    text = f"{count(total.requests)}: "
+    if total.phases["wait"].count:
+        text += f"first bytes after {phases['wait']}, the rest {phases['rest']} on average; "
+    text += (
+        f"{count(total.new_connections, 'new connection')}{opened}, "
+        f"{count(total.reused_connections)} reused"
+    )
+    if total.statuses:
+        statuses = (f"{code} x {count(n)}" for code, n in total.statuses.items())
+        text += f"; status {', '.join(statuses)}"
+    rare = (
+        (total.unanswered, "without an answer"),
+        (total.sent_twice, "sent twice"),
+        (total.false_bodies, "with a false body"),
+    )
+    text += "".join(f"; {count(number)} {words}" for number, words in rare if number)
+    return f"{text}; {size(total.sent_bytes)} sent, {size(total.received_bytes)} received"
+
+
+def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """What was traced, what that cost, why slow iterations are slow, and the slowest."""
+    tracing = workload.tracing
+    yield said("tracing", _tracing(tracing))
+    if tracing.cost:
+        yield said("tracing", _tracing_cost(tracing.cost))
+    elif tracing.traced:
+        why = ": all iterations were traced" if tracing.sample_rate == 1 else ""
+        yield said("tracing", f"what it costs is not known{why}")
+    if tracing.explanation:
+        yield said("why slow", plain(tracing.explanation, 1000))
+    for one in workload.exemplars[:_SLOWEST]:
+        ended = "" if one.outcome == "ok" else f", {one.outcome.replace('_', ' ')}"
+        yield said(
+            "slowest",
+            f"{duration(one.service_s)}  {one.trace_id}  iteration {one.iteration}{ended}",
+        )
+
+
+def _tracing(tracing: Tracing) -> str:
+    text = plain(tracing.state)
+    if not tracing.traced:
+        return text
+    text += f", {count(tracing.traced, 'iteration')} traced"
+    if tracing.rate_reason:
+        text += f" (sample rate {tracing.sample_rate:.3g}: {plain(tracing.rate_reason)})"
+    elif tracing.sample_rate < 1:
+        text += f" (sample rate {tracing.sample_rate:g})"
+    written, dropped = count(tracing.spans_written, "span"), count(tracing.spans_dropped)
+    return f"{text}; {written} written, {dropped} dropped"
+
+
+def _tracing_cost(cost: Cost) -> str:
+    parts = f"{_shift(cost.p50, 'the median')}, {_shift(cost.p99, 'p99')}"
+    return f"traced iterations took {parts}, against {count(cost.untraced)} others"
+
+
+def _shift(shift: Shift, word: str) -> str:
+    text = f"{_signed(shift.added_s)} at {word}"
+    if shift.low_s is None or shift.high_s is None:
+        return f"{text} (so few give no interval)"
+    return f"{text} (95 %: {_signed(shift.low_s)} to {_signed(shift.high_s)})"
+
+
+def _signed(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
+
+
+def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """The most frequent kinds of errors."""
+    errors = [one.error for one in kinds_of(workload.errors)]
+    texts = [
+        f"{count(error.count)} x {plain(error.type)}: {plain(error.message)}"
+        f" (first in iteration {error.first_iteration})"
+        for error in errors[:_ERRORS]
+    ]
+    rest = sum(error.count for error in errors[_ERRORS:]) + workload.other_errors
+    texts += [f"{count(rest)} x other errors"] if rest else []
+    yield from each("errors", texts)
+
+
+def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """The verdicts of the SLA criteria."""
+    for verdict in workload.sla:
+        detail = f"  {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
+        if verdict.success:
+            yield Statement("SLA", (Phrase("passed", Look.GOOD), Phrase(detail)))
+        else:
+            yield Statement("SLA", (Phrase("FAILED", Look.BAD), Phrase(detail, Look.STRONG)))
+
+
+def output_statements(outputs: Outputs) -> Iterator[Statement]:
+    """Charts that were not added up, and what was left out."""
+    texts = [
+        f"{plain(chart['title'])} ({plain(chart['chart_plugin'])}) of "
+        f"{count(chart['iterations'], 'iteration')}, the first {count(chart['first_iteration'])}"
+        for chart in outputs.complete
+    ]
+    more = max(0, len(texts) - CHARTS) + max(0, len(outputs.additive) - CHARTS)
+    texts = [*texts[:CHARTS], *([f"{count(more, 'more chart')}"] if more else [])]
+    left_out = [(outputs.cut.get(key, 0), one, many) for key, one, many in _CUT]
+    cut = [count(*found) for found in left_out if found[0]]
+    texts += [f"left out: {', '.join(cut)}"] if cut else []
+    return each("outputs", texts)
+
+
+def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """Soft checks that did not always hold, and how many others there are."""
+    broken = [(name, one) for name, one in workload.checks.items() if one.failed]
+    texts = [
+        f"{plain(name)}: failed {count(one.failed)} of {count(one.held + one.failed)} times"
+        for name, one in sorted(broken, key=lambda item: -item[1].failed)
+    ]
+    held = len(workload.checks) - len(broken)
+    return each("checks", [*_shortened(texts), *_always(held)], on_page=True)
+
+
+def _shortened(texts: Sequence[str]) -> Sequence[str]:
+    if len(texts) <= CHECKS:
+        return texts
+    left = len(texts) - CHECKS + 1
+    return [*texts[: CHECKS - 1], f"and {left} others that did not always hold"]
+
+
+def _always(held: int) -> list[str]:
+    return [f"{count(held)} always held"] if held > 0 else []

@@ -1,0 +1,65 @@
+"""The end of a report in text: what decided the exit code, and where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.report.model.model import Report, WorkloadReport
+from osbench.coordinator.report.statements.search_statements import search_headline
+from osbench.coordinator.results.totals import NOT_MADE
+
+#: Causes that are named.
+_CAUSES = 4
+
+
+def causes(report: Report) -> Sequence[str]:
+    """Causes of the exit code: failed criteria, lost iterations, bounds of the load.
+
+    What a note says stands above already.
+    """
+    found = [
+        text
+        for workload in report.workloads
+        for text in _of_workload(workload, report.exit_code or 0)
+        if not any(text in plain(note, 10_000) for note in report.notes)
+    ]
+    left = len(found) - _CAUSES
+    return [*found[:_CAUSES], *([f"and {left} more"] if left > 0 else [])]
+
+
+def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
+    name = plain(workload.name)
+    if code == 1:
+        for verdict in workload.sla:
+            if not verdict.success and verdict.criterion == "search" and workload.search:
+                yield f"{name}: {search_headline(workload.search)}"
+            elif not verdict.success:
+                yield f"{name}: {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
+    elif code == 2 and workload.unbegun:
+        yield f"{name}: {plain(workload.unbegun, 500)}"
+    elif code == 3:
+        sums = workload.accounting
+        dropped = sum(sums.drops.get(reason, 0) for reason in NOT_MADE)
+        parts = [(sums.lost, "lost"), (sums.not_started, "not started"), (dropped, "dropped")]
+        said = ", ".join(f"{count(number)} {word}" for number, word in parts if number)
+        if said:
+            yield f"{name}: {said}"
+    elif code == 4:
+        for bound in workload.bounds:
+            if bound.fault == "generator":
+                yield f"{name}: {plain(bound.sentence, 500)}"
+
+
+def commands(report: Report) -> Iterator[tuple[str, str]]:
+    """Commands that show more, each with what it shows; none where all is well."""
+    run, code = report.run_id, report.exit_code
+    bad = sum(workload.bad for workload in report.workloads)
+    if bad:
+        yield f"osbench-coord results {run} --errors", "tracebacks"
+    if bad or code == 3:
+        yield f"osbench-coord logs {run}", "logs"
+    if code == 1 and any(workload.tracing.traced for workload in report.workloads):
+        yield f"osbench-coord trace explain {run}", "why slow"
+    if bad or code in (1, 3, 4):
+        yield f"osbench-coord report {run} --html report.html", "charts"

@@ -1,0 +1,127 @@
+"""Statements on the load: what was offered and what bound it, its stages and plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.staircase.staircase_text import staircase_lines
+from osbench.coordinator.report.statements.search_statements import (
+    percentile_texts,
+    search_statements,
+)
+from osbench.coordinator.report.statements.statement import Look, Statement, each, said
+from osbench.coordinator.results.stage_statistics import StageFigures
+from osbench.coordinator.results.totals import Offered
+
+#: Stages that have a line each.
+STAGES = 20
+#: Counts in addition to the sum, and what one of them is.
+_BESIDES = (
+    ("reruns", "rerun"),
+    ("late", "late result"),
+    ("stale", "stale result"),
+    ("duplicates", "duplicate block"),
+    ("refused", "refused message"),
+)
+
+
+def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """On what the load was put, how it was offered, and what came of it."""
+    if workload.targets:
+        yield said("target", plain(", ".join(workload.targets)))
+    accounting = workload.accounting
+    if accounting.dropped:
+        reasons = (f"{count(n)} {reason}" for reason, n in accounting.drops.items() if n)
+        yield said("dropped", ", ".join(reasons), on_page=True)
+    besides = [(getattr(accounting, name), noun) for name, noun in _BESIDES]
+    counted = [count(number, noun) for number, noun in besides if number]
+    if counted:
+        yield said("besides", ", ".join(counted), on_page=True)
+    yield said("load", _load(workload.offered), on_page=True)
+    yield from _bounds(workload)
+    if workload.warmup.seconds:
+        left_out = count(workload.warmup.left_out, "iteration")
+        yield said(
+            "warm-up",
+            f"{left_out} of the first {duration(workload.warmup.seconds)} stand in the"
+            " sum above and in nothing else",
+            on_page=True,
+        )
+    throughput = workload.throughput
+    if throughput.ok_per_s is not None:
+        rate, span = three_digits(throughput.ok_per_s), duration(throughput.span_s)
+        yield said("throughput", f"{rate} ok/s over {span}", on_page=True)
+    if workload.search:
+        yield from search_statements(workload.search)
+    yield from _stages(workload)
+    yield from _plan(workload)
+    if workload.staircase:
+        yield from each("staircase", staircase_lines(workload.staircase))
+
+
+def _load(offered: Offered) -> str:
+    parts = []
+    if offered.concurrency is not None:
+        users, held = count(offered.concurrency, "virtual user"), offered.concurrency_held
+        parts.append(f"{users} asked for" + ("" if held is None else f", held {100 * held:.1f} %"))
+    if offered.rate_planned is not None:
+        started = offered.rate_offered
+        text = f"{three_digits(offered.rate_planned)}/s planned"
+        parts.append(text + ("" if started is None else f", {three_digits(started)}/s started"))
+    parts.append(f"{duration(offered.duration_s)} long")
+    if offered.cut_short:
+        parts.append(f"cut short: {plain(offered.cut_short)}")
+    return "; ".join(parts)
+
+
+def _bounds(workload: WorkloadReport) -> Iterator[Statement]:
+    """The causes that bound the load; the notes of the run have the sentences."""
+    if workload.bounds:
+        told = [f"{plain(one.cause).replace('_', ' ')} ({one.fault})" for one in workload.bounds]
+        look = Look.BAD if workload.is_generators else Look.WARNING
+        yield said("bound by", ", ".join(told), look)
+
+
+def _stages(workload: WorkloadReport) -> Iterator[Statement]:
+    stages = workload.stages
+    unit = "/s" if workload.is_open else " users"
+    yield from each("stages", (_stage(stage, unit) for stage in stages[:STAGES]))
+    if len(stages) > STAGES:
+        yield said("stages", f"and {count(len(stages) - STAGES, 'more stage')}")
+
+
+def _stage(stage: StageFigures, unit: str) -> str:
+    begin, end = stage.begin, stage.end
+    asked = f"{end:g}{unit}" if begin == end else f"{begin:g} to {end:g}{unit}"
+    bad = (
+        ("failed", stage.failed),
+        ("timed out", stage.timed_out),
+        ("dropped", stage.dropped),
+    )
+    parts = [f"{three_digits(stage.ok_per_s)} ok/s"]
+    parts += [f"{count(number)} {word}" for word, number in bad if number]
+    span = f"{stage.from_s:.4g} s to {stage.to_s:.4g} s"
+    return f"{span}, {asked}: {', '.join(parts + percentile_texts(stage))}"
+
+
+def _plan(workload: WorkloadReport) -> Iterator[Statement]:
+    """What `plan` said beside what happened, and what differs much."""
+    plan = workload.plan
+    if plan is None:
+        return
+    shown = (
+        ("workers", plan.workers, "{:g}".format),
+        ("CPU per iteration", plan.cost_s, duration),
+        ("service time", plan.service_s, duration),
+        ("users at once", plan.users, three_digits),
+        ("CPU of a worker", plan.cpu, "{:.0%}".format),
+    )
+    parts = [
+        f"{name} {text(one.measured)} (plan {text(one.planned)})"
+        for name, one, text in shown
+        if one.measured is not None
+    ]
+    differences = (plain(sentence, 500) for sentence in plan.differences)
+    yield from each("planned", ["; ".join(parts), *differences], on_page=True)

@@ -1,0 +1,145 @@
+"""Statements on what ran a workload: hooks, contexts, virtual users, loops, workers, hosts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.time_figures import BriefTimes
+from osbench.coordinator.report.model.workload_parts import ContextStepReport, HookRun, UserTimes
+from osbench.coordinator.report.statements.statement import Look, Phrase, Statement, each, said
+from osbench.coordinator.results.core_use import host_uses
+from osbench.coordinator.results.worker_figures import WorkerFigures
+
+#: Hosts that are named, and those whose load is shown.
+_HOSTS = 4
+#: Lost workers that are named.
+_LOST = 6
+#: Kinds of errors of virtual users that are shown.
+_USER_ERRORS = 3
+
+
+def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """How the firings of each hook ended, and why the first bad one did."""
+    return (Statement("hooks", _hook(hook)) for hook in workload.hooks)
+
+
+def _hook(hook: HookRun) -> tuple[Phrase, ...]:
+    (name,), (trigger,) = hook.action, hook.trigger
+    counts = hook.summary.items()
+    ended = ", ".join(f"{count(n)} {status.replace('_', ' ')}" for status, n in counts)
+    text = Phrase(f"{plain(name)} by {plain(trigger)}: {ended or 'did not fire'}")
+    errors = [result.error for result in hook.results if result.error is not None]
+    return (text, Phrase(f"; {plain(errors[0].msg)}", Look.BAD)) if errors else (text,)
+
+
+def context_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """How long each context was set up and undone, or why it was not."""
+    for context in workload.contexts:
+        setup, cleanup = _step(context.setup, "set up"), _step(context.cleanup, "undone")
+        yield Statement("contexts", (Phrase(plain(context.name)), setup, cleanup))
+
+
+def _step(step: ContextStepReport | None, done: str) -> Phrase:
+    if step is None:
+        return Phrase(f", not {done}", Look.BAD)
+    if step.error is not None:
+        return Phrase(f", not {done}: {plain(step.error.msg)}", Look.BAD)
+    begun, ended = map(datetime.fromisoformat, (step.started_at, step.finished_at))
+    return Phrase(f", {done} in {duration((ended - begun).total_seconds())}")
+
+
+def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """How late threads or event loops were, and what blocked the loops most."""
+    if workload.threads:
+        yield said("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
+    loops = workload.loops
+    if loops is None:
+        return
+    text = f"late by {_lateness(loops.lag)}"
+    if loops.blocked:
+        worst = loops.blocked[0]
+        text += (
+            f"; the scenario blocked them for {duration(loops.blocked_s)}, of that "
+            f"{duration(worst.seconds)} at {plain(worst.place)}"
+        )
+    yield said("loops", text)
+
+
+def _lateness(lag: BriefTimes) -> str:
+    known = [(key, seconds) for key, seconds in (("p50", lag.p50), ("p99", lag.p99))]
+    told = [f"{duration(seconds)} at {key}" for key, seconds in known if seconds is not None]
+    return ", ".join([*told, f"{duration(lag.max)} at most"])
+
+
+def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """How virtual users began and ended, and the errors of that."""
+    users = workload.users
+    if users is None:
+        return
+    parts = [f"{count(users.started)} started{_took(users.start_s)}"]
+    if users.never_started:
+        never, tried = count(users.never_started), count(users.tried)
+        parts.append(f"{never} of {tried} could never start")
+    if users.start_failures:
+        parts.append(f"{count(users.start_failures)} attempts to start failed")
+    if users.stopped:
+        parts.append(f"{count(users.stopped)} stopped{_took(users.stop_s)}")
+    if users.stop_failures:
+        parts.append(f"{count(users.stop_failures)} failed to stop")
+    if users.replaced:
+        parts.append(f"{count(users.replaced)} replaced after a timeout")
+    yield said("users", "; ".join(parts), on_page=True)
+    for error in users.errors[:_USER_ERRORS]:
+        text = f"{error.what}: {error.type}: {error.message}".partition("\n")[0]
+        yield said("users", f"{count(error.count)} x {plain(text)}", on_page=True)
+
+
+def _took(times: UserTimes | None) -> str:
+    if times is None:
+        return ""
+    return f" (in {duration(times.p50)} at p50, {duration(times.max)} at most)"
+
+
+def worker_statements(workers: Sequence[WorkerFigures]) -> Iterator[Statement]:
+    """Where workers ran, what they took of their hosts, and which of them were lost."""
+    if workers:
+        yield said("workers", _places(workers))
+        yield from each("workers", _cores(workers), on_page=True)
+    lost = [worker for worker in workers if worker.lost]
+    if lost:
+        yield said("workers", _given_up(lost), Look.BAD)
+
+
+def _places(workers: Sequence[WorkerFigures]) -> str:
+    hosts = Counter(plain(worker.host or "?") for worker in workers)
+    if len(hosts) > _HOSTS:
+        return f"{count(hosts.total(), 'process', 'processes')} on {len(hosts)} hosts"
+    return ", ".join(f"{count(n, 'process', 'processes')} on {host}" for host, n in hosts.items())
+
+
+def _cores(workers: Sequence[WorkerFigures]) -> Iterator[str]:
+    """The CPU of workers, their waits for cores, and the load of each host."""
+    cpu = [one.cpu_mean for one in workers if one.cpu_mean is not None]
+    if not cpu:
+        return
+    text = f"CPU {sum(cpu):.2f} cores, {max(cpu):.2f} the busiest process"
+    waiting = [one.waiting for one in workers if one.waiting is not None]
+    if waiting:
+        text += f"; {sum(waiting):.2f} threads waited for a core on average"
+    hosts = [
+        f"{three_digits(host.used)} of {host.cores} cores of {plain(host.host)}"
+        for host in host_uses(workers)[:_HOSTS]
+    ]
+    if hosts:
+        text += f"; all programs used {', '.join(hosts)}"
+    yield text
+
+
+def _given_up(lost: Sequence[WorkerFigures]) -> str:
+    named = ", ".join(plain(f"{one.host}:{one.pid}") for one in lost[:_LOST])
+    more = f" and {len(lost) - _LOST} others" if len(lost) > _LOST else ""
+    return f"{count(len(lost))} of them lost: {named}{more}"

@@ -1,0 +1,140 @@
+"""Statements on a search for the capacity: the rate that held, its interval, and the trials."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from osbench.coordinator.formatting import count, duration, plain, seconds_of, three_digits
+from osbench.coordinator.report.model.workload_parts import SearchReport
+from osbench.coordinator.report.statements.statement import Look, Statement, each, said
+from osbench.coordinator.results.search.trials import DISTURBED, TrialFigures
+from osbench.coordinator.results.stage_statistics import StageFigures
+
+#: Trials that have a line each.
+TRIALS = 20
+#: Actions that grew at the end of a search, as many are shown.
+GROWN = 3
+#: What is proposed as `low` if even the lowest rate did not hold: a part of that rate.
+_LOWER = 4
+#: A limit that was judged, in the detail of a trial.
+_LIMIT = re.compile(
+    r"(?:^|[:;] )(?P<name>p[\d.]+ of [^;:]+?) (?P<found>[\d.,]+ ?[a-z]+), "
+    r"allowed (?P<asked>[\d.,]+ ?[a-z]+)"
+)
+
+
+class _Limit(NamedTuple):
+    """A limit that was broken, in words."""
+
+    name: str
+    found: str
+    asked: str
+
+
+def search_headline(search: SearchReport) -> str:
+    """The rate that held and what failed above it: "206/s held p95 <= 20ms; 260/s did not: 31ms".
+
+    If no rate held: the lowest rate with the limit that it broke, and a lower one to try.
+    """
+    broken = next((one for one in search.trials if _is_broken(one, search.broke)), None)
+    limit = _broken_limit(broken.detail) if broken else None
+    why = plain(broken.detail, 200) if broken else ""
+    if search.held is None and search.broke is None:
+        return "the search ended before its first trial"
+    if search.held is None:
+        text = _none_held(search, limit, why)
+    elif search.broke is None:
+        text = f"{rate_text(search.held)} held, the highest rate that was tried"
+        text += f": {search.advice}" if search.advice else ""
+    else:
+        held, broke = rate_text(search.held), rate_text(search.broke)
+        text = f"{held} held; {broke} did not{': ' if why else ''}{why}"
+        if limit:
+            text = f"{held} held {limit.name} <= {limit.asked}; "
+            text += f"{broke} did not: {limit.found}"
+    ended = "; the search was stopped before its end" if search.kind == "unfinished" else ""
+    return f"{text}{ended}"
+
+
+def _none_held(search: SearchReport, limit: _Limit | None, why: str) -> str:
+    assert search.broke is not None
+    text = f"no rate held; at {rate_text(search.broke)}, the lowest"
+    if limit:
+        text += f", {limit.name} was {limit.found} (at most {limit.asked})"
+    elif why:
+        text += f": {why}"
+    if search.advice:
+        text += f"{'; ' if why and not limit else ': '}try low: {_number(search.broke / _LOWER)}"
+    return text
+
+
+def search_interval(search: SearchReport) -> str:
+    """The capacity with the interval in which it lies; "" if it is not known."""
+    if search.rate is None or search.low is None or search.high is None:
+        return ""
+    low, high = three_digits(search.low), three_digits(search.high)
+    text = f"capacity {three_digits(search.rate)}/s, with 95 % between {low} and {high}/s"
+    if search.kind != "unfinished" and not search.precise:
+        text += "; less precise than asked for: hold longer, or allow more trials"
+    return text
+
+
+def rate_text(rate: float) -> str:
+    """A rate that was tried, as the task or the search wrote it."""
+    return f"{_number(rate)}/s"
+
+
+def _number(rate: float) -> str:
+    return three_digits(rate).removesuffix(".00").removesuffix(".0")
+
+
+def _is_broken(trial: TrialFigures, rate: float | None) -> bool:
+    return trial.rate == rate and not trial.held and trial.cause != DISTURBED
+
+
+def _broken_limit(detail: str) -> _Limit | None:
+    """The first limit of a percentile that a trial broke; None if it was another criterion."""
+    for match in _LIMIT.finditer(plain(detail, 2000)):
+        found, asked = seconds_of(match["found"]), seconds_of(match["asked"])
+        if found is not None and asked is not None and found > asked:
+            name = match["name"].removesuffix(" of response time")
+            return _Limit(name, match["found"], match["asked"])
+    return None
+
+
+def search_statements(search: SearchReport) -> Iterator[Statement]:
+    """What a search for the capacity has found, and its trials."""
+    yield said("capacity", search_headline(search), Look.STRONG)
+    if interval := search_interval(search):
+        yield said("capacity", interval)
+    for grown in search.grown[:GROWN]:
+        before, after = duration(grown.before_s), duration(grown.after_s)
+        yield said("capacity", f"{plain(grown.action)} grew from {before} to {after} on average")
+    if search.traces and search.held is not None and search.broke is not None:
+        rates = f"{three_digits(search.held)} to {three_digits(search.broke)}/s"
+        yield said("capacity", f"from {rates}: {plain(search.traces, 500)}")
+    for span in search.grown_spans:
+        before, after = duration(span.before_s), duration(span.after_s)
+        yield said("capacity", f"{plain(span.span)}: {before} of a trace, then {after}")
+    yield from each("trials", map(_trial, search.trials[:TRIALS]))
+    if len(search.trials) > TRIALS:
+        yield said("trials", f"and {count(len(search.trials) - TRIALS, 'more trial')}")
+
+
+def _trial(trial: TrialFigures) -> str:
+    told = f"{trial.rate:g}/s {'held' if trial.held else 'did not hold'}"
+    if trial.cause == DISTURBED:
+        told = f"{trial.rate:g}/s says nothing"
+    parts = [f"{three_digits(trial.ok_per_s)} ok/s", *percentile_texts(trial)]
+    parts += [plain(trial.detail, 200)] if trial.detail else []
+    return f"{told}: {', '.join(parts)}"
+
+
+def percentile_texts(figures: StageFigures | TrialFigures) -> list[str]:
+    """The percentiles of a stage or a trial; none if nothing succeeded."""
+    if not figures.ok:
+        return []
+    times = (("p50", figures.p50_s), ("p95", figures.p95_s), ("p99", figures.p99_s))
+    return [f"{name} {duration(seconds)}" for name, seconds in times]

@@ -1,0 +1,52 @@
+"""A statement on a workload: a label, a text, and how parts of it look."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+
+class Look(enum.Enum):
+    """How a part of a statement looks."""
+
+    PLAIN = enum.auto()
+    #: A main result.
+    STRONG = enum.auto()
+    GOOD = enum.auto()
+    #: Not as asked, but not the generator's fault; and a failure.
+    WARNING = enum.auto()
+    BAD = enum.auto()
+    #: Advice.
+    PALE = enum.auto()
+
+
+class Phrase(NamedTuple):
+    """A stretch of text."""
+
+    text: str
+    look: Look = Look.PLAIN
+
+
+class Statement(NamedTuple):
+    """Something to say of a workload; statements with one label stand together."""
+
+    label: str
+    phrases: tuple[Phrase, ...]
+    #: The page says it in its table of further figures, since it has no other place for it.
+    on_page: bool = False
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(one.text for one in self.phrases)
+
+
+def said(label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False) -> Statement:
+    """A statement of one look."""
+    return Statement(label, (Phrase(text, look),), on_page)
+
+
+def each(label: str, texts: Iterable[str], *, on_page: bool = False) -> Iterator[Statement]:
+    """A statement a text, all with the same label."""
+    return (said(label, text, on_page=on_page) for text in texts)

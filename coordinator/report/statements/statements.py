@@ -1,0 +1,43 @@
+"""All statements on a workload, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.statements.iteration_statements import (
+    check_statements,
+    error_statements,
+    output_statements,
+    request_statements,
+    trace_statements,
+    verdict_statements,
+)
+from osbench.coordinator.report.statements.load_statements import load_statements
+from osbench.coordinator.report.statements.process_statements import (
+    context_statements,
+    hook_statements,
+    loop_statements,
+    user_statements,
+    worker_statements,
+)
+from osbench.coordinator.report.statements.statement import Statement
+
+
+def statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """What there is to say of a workload, beside its sums, times and charts."""
+    if workload.unbegun:
+        yield from context_statements(workload)
+        return
+    yield from load_statements(workload)
+    yield from request_statements(workload)
+    yield from trace_statements(workload)
+    yield from error_statements(workload)
+    yield from verdict_statements(workload)
+    yield from hook_statements(workload)
+    yield from context_statements(workload)
+    yield from output_statements(workload.outputs)
+    yield from loop_statements(workload)
+    yield from user_statements(workload)
+    yield from check_statements(workload)
+    yield from worker_statements(workload.workers)

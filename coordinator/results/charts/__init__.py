@@ -1,1 +1,0 @@
-"""Charts that iterations make: those that add up over iterations, in bounded memory."""

@@ -1,1 +1,0 @@
-"""HTTP requests of a workload: phases, connections, bytes and clients."""

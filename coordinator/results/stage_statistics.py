@@ -1,0 +1,207 @@
+"""Statistics of the stages of a load: what happened between two changes of what is asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from osbench.common.histogram import Histogram, rank
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import Columns
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+
+#: A load of more stages has no statistics of each.
+MOST_STAGES = 100
+
+_PERCENTS = (50.0, 95.0, 99.0)
+#: After all instants, nanoseconds.
+_NEVER = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageFigures:
+    """What a stage has come to. An iteration belongs to the stage in which it was due."""
+
+    #: Seconds after t0.
+    from_s: float
+    to_s: float
+    #: Virtual users (closed loads) or arrivals per second (open ones) asked for at both ends.
+    begin: float
+    end: float
+    ok: int
+    failed: int
+    timed_out: int
+    dropped: int
+    #: Iterations that were due in the stage and ended well, per second of the stage.
+    ok_per_s: float
+    #: Iterations that ended well while the stage lasted, whenever they were due, per second.
+    ended_per_s: float = 0.0
+    #: Iterations that were running on average while it lasted, without think time.
+    in_flight: float = 0.0
+    #: Of those that were due in it: service times of closed loads, response times of open ones.
+    p50_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+
+
+@dataclass(slots=True)
+class _Part:
+    """A stage under load."""
+
+    begin: float
+    end: float
+    outcomes: list[int] = field(default_factory=lambda: [0] * (len(Outcome) + 1))
+    times: Histogram = field(default_factory=Histogram)
+    #: Iterations that ended well while the stage lasted, and nanoseconds that iterations ran then.
+    ended: int = 0
+    flight_ns: float = 0.0
+
+    def cut(self, at_s: float, from_s: float, to_s: float | None) -> None:
+        """End at an instant, before `to_s`: at the level that is asked for there."""
+        if to_s is not None and to_s > from_s:
+            self.end = self.begin + (self.end - self.begin) * (at_s - from_s) / (to_s - from_s)
+
+
+class StageStatistics:
+    """Kept for loads of two stages or more. Memory grows with the stages alone."""
+
+    def __init__(
+        self,
+        asked: Sequence[tuple[float, float]] = (),
+        *,
+        is_open: bool = False,
+        lasts_s: float | None = None,
+    ) -> None:
+        """`asked` is the load over time, as `Runner.asked` has it, and `lasts_s` its length."""
+        self._is_open = is_open
+        self._lasts_s = lasts_s
+        #: Where each stage begins, nanoseconds after t0.
+        self._begins: list[int] = []
+        self._parts: list[_Part] = []
+        self._plan(asked)
+        if len(self._parts) > MOST_STAGES:
+            self._begins, self._parts = self._begins[:1], self._parts[:1]
+
+    def _plan(self, asked: Sequence[tuple[float, float]]) -> None:
+        for (from_s, begin), (to_s, end) in pairwise(asked):
+            if to_s > from_s:
+                self._append(from_s, begin, end)
+        if asked and (self._lasts_s is None or asked[-1][0] < self._lasts_s):
+            last_s, level = asked[-1]
+            self._append(last_s, level, level)
+
+    def _append(self, from_s: float, begin: float, end: float) -> None:
+        self._begins.append(round(from_s * 1e9))
+        self._parts.append(_Part(begin, end))
+
+    def __bool__(self) -> bool:
+        return len(self._parts) > 1
+
+    def begin(self, statistics: WorkloadStatistics) -> None:
+        """Take what is known of a load of one stage, before it gets another."""
+        times = statistics.response if self._is_open else statistics.service
+        for part in self._parts:
+            part.outcomes[Outcome.OK] = statistics.count("ok")
+            part.outcomes[Outcome.FAILED] = statistics.count("failed")
+            part.outcomes[Outcome.TIMED_OUT] = statistics.count("timed_out")
+            # reasons are not told by stage
+            part.outcomes[Outcome.DROPPED_LATE] = statistics.count("dropped")
+            part.times.merge(times.ok)
+            part.ended = statistics.count("ok")
+            part.flight_ns = statistics.busy_s * 1e9
+
+    def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
+        """From an instant on, `asked` is the load in place of what was planned from there on."""
+        at = bisect_right(self._begins, round(at_s * 1e9))
+        if at >= MOST_STAGES:
+            return
+        if at:
+            self._parts[at - 1].cut(at_s, self._begins[at - 1] / 1e9, self._end_s(at - 1))
+        del self._begins[at:], self._parts[at:]
+        self._plan(asked)
+
+    def _end_s(self, at: int) -> float | None:
+        return self._begins[at + 1] / 1e9 if at + 1 < len(self._begins) else self._lasts_s
+
+    def add(self, columns: Columns) -> None:
+        """Add result rows, each iteration once."""
+        if not self:
+            return
+        places = np.searchsorted(self._begins, columns.due, side="right") - 1
+        times = columns.ended - (columns.due if self._is_open else columns.started) - columns.idle
+        for place in np.unique(places).tolist():
+            here = places == place
+            part = self._parts[max(0, place)]
+            outcomes = columns.outcome[here]
+            for code, number in enumerate(np.bincount(outcomes).tolist()):
+                part.outcomes[code] += number
+            part.times.add(times[here][outcomes == Outcome.OK])
+        self._add_flight(columns)
+
+    def _add_flight(self, columns: Columns) -> None:
+        """Count iterations in the stages in which they ran and ended."""
+        # an end of the load, where it is known: what ends after it is in no stage
+        after = [] if self._lasts_s is None else [round(self._lasts_s * 1e9)]
+        edges = np.array([*self._begins, *after, _NEVER])
+        ran = columns.outcome <= Outcome.TIMED_OUT
+        started, ended = columns.started[ran], columns.ended[ran]
+        lengths = np.maximum(ended - started, 1)
+        working = 1 - np.minimum(columns.idle[ran], lengths) / lengths
+        first = np.maximum(np.searchsorted(edges, started, side="right") - 1, 0)
+        last = np.maximum(np.searchsorted(edges, ended, side="right") - 1, 0)
+        within = first == last
+        flights = np.bincount(
+            first[within], (lengths * working)[within], minlength=len(edges)
+        ).astype(np.float64)
+        across = np.flatnonzero(~within)
+        if len(across):
+            for place in range(int(first[across].min()), int(last[across].max()) + 1):
+                begun = np.maximum(started[across], edges[place] if place else started[across])
+                spent = np.maximum(np.minimum(ended[across], edges[place + 1]) - begun, 0)
+                flights[place] += float((spent * working[across]).sum())
+        ends = np.bincount(last[columns.outcome[ran] == Outcome.OK], minlength=len(edges))
+        for part, flight_ns, count in zip(
+            self._parts, flights.tolist(), ends.tolist(), strict=False
+        ):
+            part.flight_ns += flight_ns
+            part.ended += count
+
+    def figures(self, until_s: float) -> Iterator[StageFigures]:
+        """The stages that have begun by an instant, seconds after t0; none of a single one."""
+        if not self:
+            return
+        until_s = until_s if self._lasts_s is None else min(until_s, self._lasts_s)
+        ends = [begin / 1e9 for begin in self._begins[1:]] + [until_s]
+        for begin_ns, end_s, part in zip(self._begins, ends, self._parts, strict=True):
+            from_s, to_s = begin_ns / 1e9, min(end_s, until_s)
+            if to_s > from_s:
+                yield _figures(part, from_s, to_s)
+
+
+def _figures(part: _Part, from_s: float, to_s: float) -> StageFigures:
+    counts, times = part.outcomes, part.times
+    found: list[float | None] = [None] * len(_PERCENTS)
+    if times.count:
+        ranks = [rank(times.count, percent) for percent in _PERCENTS]
+        found = [value / 1e9 for value in times.at_ranks(ranks)]
+    ok = counts[Outcome.OK]
+    return StageFigures(
+        from_s=from_s,
+        to_s=to_s,
+        begin=part.begin,
+        end=part.end,
+        ok=ok,
+        failed=counts[Outcome.FAILED],
+        timed_out=counts[Outcome.TIMED_OUT],
+        dropped=sum(counts[Outcome.TIMED_OUT + 1 :]),
+        ok_per_s=ok / (to_s - from_s),
+        ended_per_s=part.ended / (to_s - from_s),
+        in_flight=part.flight_ns / 1e9 / (to_s - from_s),
+        p50_s=found[0],
+        p95_s=found[1],
+        p99_s=found[2],
+    )

@@ -1,1 +1,0 @@
-"""What virtual users did beside their iterations, and which numbers they have."""

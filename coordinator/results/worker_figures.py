@@ -1,0 +1,34 @@
+"""A worker process that took part in a workload, as reports have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerFigures:
+    """A worker process; None for what is not known of it."""
+
+    incarnation: str = ""
+    host: str = ""
+    pid: int | None = None
+    #: The name that the operator gave it; "" for none.
+    label: str = ""
+    version: str = ""
+    lost: bool = False
+    #: Its clock less that of Redis, seconds, and how far that may be off.
+    offset_s: float | None = None
+    uncertainty_s: float | None = None
+    #: Virtual users that hung at the end, and messages that it refused.
+    stuck: int = 0
+    refused: int = 0
+    iterations: int = 0
+    #: CPU time per second, 1.0 is one core.
+    cpu_mean: float | None = None
+    cpu_max: float | None = None
+    virtual_users: int = 0
+    #: Threads that waited for a core, on average.
+    waiting: float | None = None
+    #: Cores of its host, and those that all programs used on average.
+    cores: int | None = None
+    cores_used: float | None = None

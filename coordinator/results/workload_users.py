@@ -1,0 +1,202 @@
+"""Virtual users of a workload: the numbers that memberships have, how users began and ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from osbench.common.errors import Untrusted
+from osbench.common.histogram import Histogram
+from osbench.common.intervals import Interval, Intervals
+from osbench.common.outcomes import LifeEvent
+from osbench.coordinator.results.error_groups import UNKNOWN, Texts
+
+
+class UserRegister:
+    """Gives numbers to memberships; a workload has one. Pure."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, list[Interval]] = {}
+        self._last = 0
+        #: Numbers of memberships whose users certainly do not run any more.
+        self._free = Intervals()
+        #: Memberships that are over, perhaps before anybody sees that they are silent.
+        self._over: set[str] = set()
+
+    def of(self, mid: str) -> list[Interval]:
+        """The numbers of a membership, in the order of its users; half-open intervals."""
+        return self._of.get(mid, [])
+
+    def count(self, mid: str) -> int:
+        """How many numbers a membership has."""
+        return sum(high - low for low, high in self.of(mid))
+
+    def wanted(self, mid: str, count: int) -> list[Interval]:
+        """Numbers that a membership lacks for so many users; pass them to `give`.
+
+        None for one that is over: its numbers are for others.
+        """
+        if mid in self._over:
+            return []
+        lack = count - self.count(mid)
+        found: list[Interval] = []
+        for low, high in self._free:
+            if lack <= 0:
+                break
+            part = min(high - low, lack)
+            found.append((low, low + part))
+            lack -= part
+        if lack > 0:
+            found.append((self._last + 1, self._last + 1 + lack))
+        return found
+
+    def give(self, mid: str, numbers: list[Interval]) -> None:
+        """A membership has these numbers from now on, in addition to those that it has."""
+        self._of.setdefault(mid, []).extend(numbers)
+        for low, high in numbers:
+            self._free = Intervals(_without(self._free, low, high))
+            self._last = max(self._last, high - 1)
+
+    def free(self, mid: str) -> None:
+        """No user of a membership runs any more: others may have their numbers."""
+        self._over.add(mid)
+        for low, high in self._of.pop(mid, []):
+            self._free.add(low, high)
+
+
+def _without(numbers: Intervals, low: int, high: int) -> list[Interval]:
+    found = []
+    for begin, end in numbers:
+        found += [(begin, min(end, low)), (max(begin, high), end)]
+    return [(begin, end) for begin, end in found if begin < end]
+
+
+#: Kinds of errors that are told apart.
+ERRORS = 50
+#: Instants, nanoseconds, are below it, and not below its negative.
+_END = 2**62
+
+#: What happened, to which user, how long it took (nanoseconds), and the number of the failure.
+Event = tuple[LifeEvent, int, int, int]
+
+
+class UserLives:
+    """Counts and times of one workload; bounded, whatever the number of users."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[LifeEvent] = Counter()
+        #: How long successful `on_start` and `on_stop` took, nanoseconds.
+        self.begin = Histogram()
+        self.end = Histogram()
+        #: (what failed, type, message) -> how often.
+        self.errors: Counter[tuple[str, str, str]] = Counter()
+        #: Numbers of users that began once, and of those whose start failed once.
+        self._began = Intervals()
+        self._failed = Intervals()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    @property
+    def start_failures(self) -> int:
+        """How often the start of a user failed."""
+        return self.counts[LifeEvent.NOT_BEGUN]
+
+    @property
+    def never_began(self) -> int:
+        """Users that tried to begin, and never could."""
+        return len(self._failed) - len(self._failed.intersection(self._began))
+
+    @property
+    def tried(self) -> int:
+        """Users that tried to begin."""
+        return len(self._began) + self.never_began
+
+    @property
+    def shortfall(self) -> str:
+        """How many users could not begin where others could, in words; "" where all could."""
+        if not self.never_began or self.none_began:
+            return ""
+        return (
+            f"{self.never_began} of {self.tried} virtual users could not begin: {self.first_error}"
+        )
+
+    def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
+        """Count what a worker tells; `texts` describes its failures by their numbers."""
+        for kind, number, lasted, failure in events:
+            self.counts[kind] += 1
+            if kind is LifeEvent.NOT_BEGUN:
+                self._failed.add(number, number + 1)
+            if kind is LifeEvent.BEGUN:
+                self._began.add(number, number + 1)
+                self.begin.add(np.array([lasted], np.int64))
+            elif kind is LifeEvent.ENDED:
+                self.end.add(np.array([lasted], np.int64))
+            elif failure:
+                etype, message, _ = texts.get(failure, (UNKNOWN, "", ""))
+                what = "on_start" if kind is LifeEvent.NOT_BEGUN else "on_stop"
+                key = (what, etype, message)
+                known = key in self.errors or len(self.errors) < ERRORS
+                self.errors[key if known else (what, "(other errors)", "")] += 1
+
+    @property
+    def none_began(self) -> bool:
+        """Users tried to begin, and none could."""
+        return bool(self.counts[LifeEvent.NOT_BEGUN]) and not self.counts[LifeEvent.BEGUN]
+
+    @property
+    def first_error(self) -> str:
+        """The most frequent reason why a user could not begin, in one line; "" without any."""
+        for (what, etype, message), _ in self.errors.most_common():
+            if what == "on_start":
+                return f"{etype}: {message}".partition("\n")[0]
+        return ""
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """What the summary says; None where users have nothing but iterations."""
+        if not self:
+            return None
+        return {
+            "tried": self.tried,
+            "never_started": self.never_began,
+            "started": self.counts[LifeEvent.BEGUN],
+            "start_failures": self.start_failures,
+            "stopped": self.counts[LifeEvent.ENDED],
+            "stop_failures": self.counts[LifeEvent.NOT_ENDED],
+            "replaced": self.counts[LifeEvent.REPLACED],
+            "start_s": _times(self.begin),
+            "stop_s": _times(self.end),
+            "errors": [
+                {"what": what, "type": etype, "message": message, "count": count}
+                for (what, etype, message), count in self.errors.most_common()
+            ],
+        }
+
+
+def read_events(rows: Iterable[Any]) -> list[Event]:
+    """The lives of a block. Raises Untrusted where they are of another shape."""
+    return [_event(row) for row in rows]
+
+
+def _event(row: Any) -> Event:
+    try:
+        kind, number, begun, ended, failure = row
+        sound = all(type(value) is int and -_END < value < _END for value in row)
+        if not sound or number < 1 or failure < 0:
+            raise ValueError("no whole numbers")
+        return LifeEvent(kind), number, max(0, ended - begun), failure
+    except (TypeError, ValueError):
+        raise Untrusted("lives of virtual users of another shape") from None
+
+
+def _times(times: Histogram) -> dict[str, float] | None:
+    if not times.count:
+        return None
+    return {
+        "p50": times.percentile(50) / 1e9,
+        "p95": times.percentile(95) / 1e9,
+        "max": times.percentile(100) / 1e9,
+    }

@@ -1,0 +1,64 @@
+"""Seconds since the start of each load, by the monotonic clock of this host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from osbench.common.ports import clock as time
+from osbench.common.redis_clock import RedisClock
+from osbench.coordinator.results.accounts import Accounts
+
+#: Between the last preparation and the start: workers read control records every 50 ms.
+LEAD_S = 0.3
+#: An id of the last start of this host, from which its monotonic clock counts (Linux).
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_id() -> str:
+    """An id of the last start of this host; "" if the system has none."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+class LoadClock:
+    """The instants t0 of the workloads of a run, which do not move if the clock of Redis is set."""
+
+    def __init__(self, clock: RedisClock, accounts: Accounts) -> None:
+        self._clock = clock
+        self._accounts = accounts
+        self._t0_ns: dict[int, int] = {}
+
+    def begin(self, workload: int, t0_at: float) -> None:
+        """Note when a load begins, Redis time in seconds since 1970."""
+        self._t0_ns[workload] = self._clock.to_monotonic_ns(t0_at)
+
+    def note(self, workload: int) -> dict[str, Any]:
+        """Fields of a record by which another coordinator on this host finds the start."""
+        return {"t0_ns": self._t0_ns[workload], "boot": boot_id()}
+
+    def restore(self, workload: int, t0_at: float) -> None:
+        """Find the start of a load that an earlier coordinator began, told in Redis time.
+
+        On another host, or after a reboot, a clock of Redis that was set meanwhile moves the load:
+        it has begun now at the latest.
+        """
+        boot, t0_ns = self._accounts.anchors.get(workload, ("", 0))
+        if not boot or boot != boot_id():
+            t0_ns = min(self._clock.to_monotonic_ns(t0_at), time.monotonic_ns())
+        self._t0_ns[workload] = t0_ns
+
+    def begun(self, workload: int) -> bool:
+        """The load of a workload has a start."""
+        return workload in self._t0_ns
+
+    def elapsed_s(self, workload: int) -> float:
+        """Seconds since t0; negative before."""
+        t0_ns = self._t0_ns.get(workload)
+        return -LEAD_S if t0_ns is None else self._clock.since_s(t0_ns)
+
+    def t0_at(self, workload: int) -> float:
+        """When the load begins by the clock of Redis as it is now, seconds since 1970."""
+        return self._clock.at_s(self._t0_ns[workload])

@@ -1,0 +1,83 @@
+"""End of a load: when nothing more will start or be reported, and the closing of its ledger."""
+
+from __future__ import annotations
+
+from osbench.common.plugin.scenario import Scenario
+from osbench.common.protocol import timers
+from osbench.coordinator.run.workload.load_parts import LoadParts
+from osbench.coordinator.run.workload.user_shares import UserShares
+
+
+class Ending:
+    """Waits for the end of one load."""
+
+    def __init__(self, load: LoadParts, shares: UserShares) -> None:
+        self._load = load
+        self._shares = shares
+        #: Since when there is no worker, of the seconds that the pool has watched.
+        self._alone_since: float | None = None
+        #: Since when nothing was settled and no worker that is heard had work, likewise; and how
+        #: many iterations were settled then.
+        self._quiet_since = 0.0
+        self._settled_before = -1
+
+    def finished(self) -> bool:
+        """Nothing more will start or be reported."""
+        interruption, ledger = self._load.status.interruption, self._load.results.ledger
+        if interruption.stops:
+            return True
+        return self._ended() and (not ledger.open or self._waited_enough())
+
+    def _ended(self) -> bool:
+        """No more work will be granted."""
+        load, shares, ledger = self._load, self._shares, self._load.results.ledger
+        if load.rules.reached(load.elapsed() - shares.linger_s):
+            return True
+        if shares.step.done and not ledger.pool:
+            return True
+        if load.workers.active:
+            self._alone_since = None
+            return False
+        # no worker is left for the rest: perhaps one comes
+        services = load.services
+        now = services.pool.watched_s
+        self._alone_since = now if self._alone_since is None else self._alone_since
+        return now - self._alone_since > services.limits.wait_s
+
+    def _waited_enough(self) -> bool:
+        """Nobody who is heard has anything, and what was on its way has had time to come."""
+        services, ledger = self._load.services, self._load.results.ledger
+        pool = services.pool
+        now = pool.watched_s
+        holders = [worker for worker in pool.workers.values() if ledger.outstanding(worker.name)]
+        lively = any(one.present and not one.gone and one.holds_work for one in holders)
+        if lively or ledger.settled != self._settled_before:
+            self._settled_before = ledger.settled
+            self._quiet_since = now
+        # results that wait to be read are read first, unless somebody adds entries without end
+        patience_s = timers.SETTLE_S * (3 if services.channel.behind else 1)
+        return now - self._quiet_since > patience_s
+
+    @property
+    def users_to_end(self) -> int:
+        """Virtual users of workers that are heard and have not ended, by `on_stop`, yet."""
+        load, scenario = self._load, self._load.plan.scenario
+        if getattr(scenario.cls, "on_stop", None) is Scenario.on_stop or not load.begun:
+            return 0
+        here = [worker for worker in load.workers.served if worker.present and not worker.gone]
+        return sum(
+            max(1, worker.beat.living)
+            for worker in here
+            if worker.beat.living or worker.beat.prepared == load.number
+        ) or sum(worker.holds_work for worker in here)
+
+    def close(self, *, journalled: bool = True) -> None:
+        """Close the ledger. Another coordinator may go on with a load if it is not `journalled`."""
+        load, shares, services = self._load, self._shares, self._load.services
+        budget = shares.budget
+        closing = services.accounts.closing(load.number, budget, unused=budget is None)
+        closing |= {"planned": shares.planned, "at_s": load.elapsed()}
+        if journalled:
+            services.port.decide([closing])
+        else:
+            services.port.follow(closing)

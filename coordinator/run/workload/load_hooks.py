@@ -1,0 +1,124 @@
+"""The hooks of one workload under load: fires them, journals how they ended, and waits for them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from osbench.common.errors import StorageError, StoreAway
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.ports import clock as time
+from osbench.coordinator.formatting import count
+from osbench.coordinator.hooks.executor import KEPT, ActiveHook, HookReport
+from osbench.coordinator.run.plan import WorkloadPlan
+from osbench.coordinator.run.services import RunServices
+
+LOG = logging.getLogger(__name__)
+
+#: Longest wait at the end for hooks that still run, and for those that were asked to stop.
+HOOKS_S = 60.0
+HOOKS_STOP_S = 5.0
+#: After which it is said that they are waited for.
+HOOKS_SAID_S = 3.0
+
+
+class LoadHooks:
+    """The hooks of one workload, with the history of each."""
+
+    def __init__(
+        self, services: RunServices, one: WorkloadPlan, plugins: Plugins, run_id: str
+    ) -> None:
+        self._services = services
+        self._name = one.name
+        self._number = one.number
+        self._hooks = [
+            ActiveHook(
+                described,
+                plugins,
+                run_id,
+                partial(self._note, place),
+                services.history.hook_results(one.number, place).seen,
+            )
+            for place, described in enumerate(one.workload.hooks)
+        ]
+
+    def _note(self, place: int, firing: dict[str, Any]) -> None:
+        """A hook is about to fire: no other coordinator is to do so again."""
+        record = {"do": "hook", "workload": self._number, "hook": place, **firing}
+        self._services.port.decide([record])
+
+    def look(self, elapsed_s: float, reported: int) -> None:
+        """Fire hooks that are due, given seconds of load and iterations that were reported."""
+        for hook in self._hooks:
+            hook.look(elapsed_s, reported)
+        self._journal()
+
+    def _journal(self) -> None:
+        """Write down how actions have ended. Raises StorageError; the report has it even then."""
+        port, ended = self._services.port, False
+        for place, hook in enumerate(self._hooks):
+            for result, times in hook.take():
+                # messages of plug-ins may have what msgpack refuses
+                event = {"hook": place, "times": times, "result": json.dumps(asdict(result))}
+                port.note({"do": "fired", "workload": self._number, **event})
+                ended = True
+        if ended:
+            port.decide([])
+
+    @property
+    def _running(self) -> int:
+        """Actions that have not ended."""
+        return sum(len(hook.running()) for hook in self._hooks)
+
+    def stop(self) -> None:
+        """Ask all running actions to end."""
+        for hook in self._hooks:
+            hook.stop()
+        # on a full disk, the run ends for that
+        with contextlib.suppress(StorageError):
+            self._journal()
+
+    def end(self, patient: Callable[[], bool]) -> None:
+        """Wait for actions that still run, while `patient` says so, then end them."""
+        self._await(HOOKS_S, patient)
+        for hook in self._hooks:
+            hook.stop()
+        self._await(HOOKS_STOP_S, lambda: True)
+        self._journal()
+
+    def _await(self, longest_s: float, patient: Callable[[], bool]) -> None:
+        begun, said = time.monotonic(), False
+        while self._running and patient() and time.monotonic() < begun + longest_s:
+            if not said and time.monotonic() >= begun + HOOKS_SAID_S:
+                said = True
+                LOG.warning(
+                    "%s: the load is over; waiting up to %g s for %s that have not ended; Ctrl-C "
+                    "ends them",
+                    self._name,
+                    longest_s,
+                    count(self._running, "hook action"),
+                )
+            with contextlib.suppress(StoreAway):
+                self._services.pool.poll()
+            time.sleep(0.1)
+
+    def report(self) -> tuple[HookReport, ...]:
+        """One report per hook, in the order of the task file; actions that run count as failed."""
+        return tuple(self._report(place, hook) for place, hook in enumerate(self._hooks))
+
+    def _report(self, place: int, hook: ActiveHook) -> HookReport:
+        known, pending = self._services.history.hook_results(self._number, place), hook.pending()
+        counts = Counter(known.counts)
+        for result, times in pending:
+            counts[result.status] += times
+        results = [*known.results, *(result for result, _ in pending)]
+        results.sort(key=lambda result: result.event.value)
+        return HookReport(
+            hook=hook.described, results=tuple(results[:KEPT]), counts=dict(sorted(counts.items()))
+        )

@@ -1,0 +1,99 @@
+"""View of a load: how far it is, for those who watch it, and how it was offered, for its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from osbench.common.ports import clock as time
+from osbench.coordinator.results.live_figures import LiveFigures
+from osbench.coordinator.results.totals import Offered
+from osbench.coordinator.run.workload.load_parts import LoadParts
+from osbench.coordinator.run.workload.user_shares import UserShares
+from osbench.coordinator.storage.progress import Snapshot
+
+#: Between two snapshots, seconds.
+SHOW_S = 0.25
+
+
+class LoadView:
+    """Numbers of one load."""
+
+    def __init__(
+        self, load: LoadParts, shares: UserShares, progress: Callable[[Snapshot], None]
+    ) -> None:
+        """`progress` gets snapshots, some per second."""
+        self._load = load
+        self._shares = shares
+        self._progress = progress
+        self._figures = LiveFigures(load.results, is_open=load.is_open)
+        self._shown = 0.0
+
+    @property
+    def started(self) -> int:
+        """Iterations that may have started, and dropped arrivals."""
+        sums = self._load.results.ledger.accounting()
+        return sums.settled - sums.not_started
+
+    @property
+    def cut_short(self) -> str | None:
+        """Why the load ended before its time, or None."""
+        return self._load.services.history.cut_short(self._load.number, self.started)
+
+    def offered(self) -> Offered:
+        """How the load was offered, compared with what was asked."""
+        statistics = self._load.results.statistics
+        return self._shares.offered((statistics.last_end or 0) / 1e9, self.cut_short)
+
+    @property
+    def data_used_up(self) -> bool:
+        """The last row of the data file ended a load that would have gone on."""
+        plan = self._load.plan
+        if plan.data is None or plan.runner.planned is not None or self.cut_short:
+            return False
+        return self.started >= len(plan.data)
+
+    def show(self) -> None:
+        """Pass a snapshot on, now and then."""
+        now = time.monotonic()
+        if now - self._shown < SHOW_S:
+            return
+        self._shown = now
+        load, shares = self._load, self._shares
+        workers, ledger = load.workers, load.results.ledger
+        sums, paused = ledger.accounting(), load.under_load and load.runner.is_paused
+        fields = self._figures.fields(now, workers.served)
+        # rows that a duration may leave unused are no plan
+        planned = None if shares.timed else shares.planned
+        self._progress(
+            Snapshot(
+                workload=load.number,
+                name=load.name,
+                phase="paused" if paused else load.phase.value,
+                elapsed_s=max(0.0, load.elapsed()),
+                planned=planned,
+                settled=ledger.settled,
+                dropped=sums.dropped,
+                ok=sums.ok,
+                failed=sums.failed + sums.timed_out,
+                busy=sum(worker.beat.busy for worker in workers.present),
+                workers=len(workers.active),
+                away=load.status.store_away,
+                longest=workers.longest,
+                left_s=None
+                if paused
+                else self._left_s(planned and planned - ledger.settled, fields["rate"]),
+                **fields,
+            )
+        )
+
+    def _left_s(self, unsettled: int | None, rate: float) -> float | None:
+        """Seconds until the load ends; None where that is not known.
+
+        `unsettled` is how many iterations of the plan are left, and `rate` how many end a second.
+        """
+        load = self._load
+        if not load.under_load:
+            return None
+        if load.rules.stop_s is not None:
+            return max(0.0, load.rules.stop_s - load.elapsed())
+        return unsettled / rate if unsettled is not None and rate else None

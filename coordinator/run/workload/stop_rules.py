@@ -1,0 +1,117 @@
+"""End of the load of a workload: its runner's stop instant, its rule to abort, a stopped run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from osbench.common.plugin.runner import Step
+from osbench.common.plugin.sla import Verdict
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.run.status import RunStatus
+
+LOG = logging.getLogger(__name__)
+
+#: A load that no virtual user could begin with is ended after so long, seconds.
+NO_USERS_S = 60.0
+#: How often the rule to abort is asked, seconds.
+WATCH_S = 0.5
+
+
+class StopRules:
+    """The stop instant of one workload, and why the load was cut short."""
+
+    def __init__(
+        self,
+        status: RunStatus,
+        results: WorkloadResults,
+        name: str,
+        note: Callable[[str, float], None],
+        *,
+        abort_on_sla: bool,
+    ) -> None:
+        """`name` is the workload's; `abort_on_sla` stops all load of the run for a failed SLA.
+
+        `note` gets why the load is stopped before its time, and when, seconds after t0:
+        "interrupted", "sla", "abort" or "no_users".
+        """
+        self._status = status
+        self._note = note
+        self._results = results
+        self._name = name
+        self._abort_on_sla = abort_on_sla
+        #: When the rule to abort was asked last, seconds after t0.
+        self._watched_s = 0.0
+        #: The rule has ended the load.
+        self._aborts = False
+        #: No iteration starts at or after this instant, seconds after t0; None without end.
+        self.stop_s: float | None = None
+        self._no_users = False
+
+    def apply(self, step: Step, elapsed_s: float) -> None:
+        """Take over the runner's stop instant, or stop now for the run; it never moves back."""
+        stop_s, cause = step.stop_s, self._cause
+        if cause:
+            stop_s = min(elapsed_s, stop_s) if stop_s is not None else elapsed_s
+            if not step.done and not self.reached(elapsed_s):
+                self._note(cause, stop_s)
+        if stop_s is not None and (self.stop_s is None or stop_s < self.stop_s):
+            self.stop_s = stop_s
+
+    def reached(self, elapsed_s: float) -> bool:
+        """Nothing starts any more."""
+        return self.stop_s is not None and elapsed_s >= self.stop_s
+
+    def within(self, elapsed_s: float) -> float:
+        """Seconds of load until `elapsed_s`."""
+        return elapsed_s if self.stop_s is None else min(elapsed_s, self.stop_s)
+
+    @property
+    def _cause(self) -> str | None:
+        """Why no more load is to be started, or None."""
+        own = "abort" if self._aborts else "no_users" if self._no_users else None
+        return self._status.stopped_for or own
+
+    def watch_users(self, elapsed_s: float) -> None:
+        """Where no virtual user could begin for long: end a load that nobody can run."""
+        if self._no_users or elapsed_s < NO_USERS_S:
+            return
+        lives = self._results.statistics.lives
+        self._no_users = lives.none_began
+        if self._no_users:
+            LOG.warning(
+                "%s: no virtual user could begin within %g s: %s; the load is ended",
+                self._name,
+                elapsed_s,
+                lives.first_error,
+            )
+
+    def watch_abort(self, elapsed_s: float) -> None:
+        """Where the workload says when to abort: see whether that is so."""
+        rule = self._results.abort
+        if rule is None or self._aborts or elapsed_s - self._watched_s < WATCH_S:
+            return
+        self._watched_s = elapsed_s
+        self._aborts = rule.watch() and not self.reached(elapsed_s)
+        if self._aborts:
+            LOG.warning("%s: the load is aborted: %s", self._name, rule.reason)
+
+    def watch_sla(self, plan: int | None) -> None:
+        """Where the run is to abort: stop for a criterion that later results cannot mend."""
+        if self._abort_on_sla and not self._status.breach and self._results.trials is None:
+            results = self._results
+            self._breach(results.sla.breach(results.statistics, plan))
+
+    def judge_end(self) -> None:
+        """The load is over."""
+        stopped = self._status.breach or self._status.interruption.drains
+        # what a search breaks is what it looks for
+        if self._abort_on_sla and not stopped and self._results.trials is None:
+            # no more results can mend what fails now
+            failing = self._results.sla.failing(self._results.statistics)
+            self._breach(next(iter(failing), None))
+
+    def _breach(self, verdict: Verdict | None) -> None:
+        if verdict is not None:
+            self._status.breach = f"{self._name}: {verdict.criterion}: {verdict.detail}"
+            LOG.warning("the load is stopped for a failed SLA: %s", self._status.breach)

@@ -1,0 +1,48 @@
+"""The addresses that the arguments of a workload name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+#: Addresses that are told.
+MOST = 5
+
+
+def targets_of(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The first `MOST` different addresses, as scheme, host and port, without credentials."""
+    found: dict[str, None] = {}
+    for text in _texts(arguments):
+        address = _address(text)
+        if address:
+            found[address] = None
+        if len(found) == MOST:
+            break
+    return tuple(found)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _address(text: str) -> str:
+    """Scheme, host and port of a URL; "" for any other text."""
+    if not text.startswith(("http://", "https://")):
+        return ""
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return ""
+    if not host:
+        return ""
+    host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{host}" + (f":{port}" if port else "")

@@ -1,0 +1,260 @@
+"""Virtual users of a load: asks the runner for its step, and grants workers their shares.
+
+A closed load keeps its users busy; an open one has them at most, and starts iterations at planned
+instants. All that differs between the two is here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from osbench.common.plugin.runner import Step, Totals, split
+from osbench.coordinator.dispatch.shares import regrant
+from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
+from osbench.coordinator.results.totals import Offered
+from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
+
+#: Results of the stop instant have arrived this long after it, seconds.
+LINGER_S = 0.25
+
+
+class UserShares:
+    """Shares of the workers of one load."""
+
+    def __init__(self, load: LoadParts) -> None:
+        self._load = load
+        #: Offered by the runner when it was asked last.
+        self.step = Step()
+
+    def ask(self) -> None:
+        """Ask the runner what should be offered, and grant virtual users accordingly."""
+        load = self._load
+        workers, ledger, data = load.workers, load.results.ledger, load.plan.data
+        active, elapsed_s = workers.active, load.elapsed()
+        totals = Totals(allotted=load.dispatcher.planned, settled=ledger.decided)
+        capacity = [worker.capacity for worker in active]
+        step = load.runner.step(elapsed_s, totals, capacity)
+        self.step = step if data is None else data.within(step, totals)
+        load.rules.apply(self.step, elapsed_s)
+        others = [worker for worker in workers.present if worker not in active]
+        shares = self._shares(capacity, elapsed_s)
+        regrant([*active, *others], [*shares, *[0] * len(others)], self._unheard())
+        self._pace(active)
+        if load.phase is not Phase.PREPARING:
+            self._number(active, self._most(active, capacity))
+
+    def _unheard(self) -> int:
+        """Virtual users that workers of an earlier coordinator may have: they do not follow yet.
+
+        They start what was granted to them for as long as their lease lasts.
+        """
+        users = self._load.results.users
+        return sum(users.count(worker.mid) for worker in self._load.workers.unheard)
+
+    def _number(self, workers: Sequence[WorkerHandle], most: Sequence[int]) -> None:
+        """Give users their numbers, at once for all that a worker is to have."""
+        load = self._load
+        register = load.results.users
+        for worker, many in zip(workers, most, strict=True):
+            numbers = register.wanted(worker.mid, many)
+            if numbers:
+                record = {"do": "users", "workload": load.number, "mid": worker.mid}
+                load.services.port.decide([{**record, "numbers": numbers}])
+                # they are told with the next control record
+                worker.granted = NOT_GRANTED
+
+    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        """Virtual users that active workers of these capacities should have."""
+        raise NotImplementedError
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        """The most virtual users that each worker will have."""
+        raise NotImplementedError
+
+    def _pace(self, workers: Sequence[WorkerHandle]) -> None:
+        """Bound the rate of each worker."""
+
+    def note_held(self) -> None:
+        """Note how many virtual users are asked for and held, if that has changed."""
+
+    def skip_gap(self) -> None:
+        """Drop what was due while there was no coordinator."""
+
+    @property
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The load over time that was asked for: see `Runner.asked`."""
+        return self._load.runner.asked()
+
+    @property
+    def timed(self) -> bool:
+        """The runner ends the load at an instant, however many iterations that makes."""
+        return self.step.stop_s is not None
+
+    @property
+    def planned(self) -> int | None:
+        """Iterations of the plan; None if something else ends the load."""
+        return self._load.runner.planned
+
+    @property
+    def budget(self) -> int | None:
+        """Iterations that the ledger is closed with; None: those that were started."""
+        return self._load.runner.planned
+
+    @property
+    def linger_s(self) -> float:
+        """How long users may take to report that they waited for work until the stop instant."""
+        return 0.0
+
+    @property
+    def hungry(self) -> bool:
+        """Some worker runs out of work before the next turn, so that turns have to be short."""
+        return False
+
+    @property
+    def scant(self) -> int:
+        """Workers, all if one of them has few iterations in hand for each user; else 0."""
+        return 0
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """How the load was offered, compared with what was asked."""
+        raise NotImplementedError
+
+
+class OpenShares(UserShares):
+    """Virtual users that are there for arrivals."""
+
+    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        # beyond the capacity of workers if the user wishes so
+        most = self._load.specification.max_concurrency
+        return split(most, [1 << 30] * len(capacity)) if most else capacity
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        return [worker.target for worker in workers]
+
+    def skip_gap(self) -> None:
+        """Drop what was due while there was no coordinator; runners plan it in parts."""
+        elapsed_s = self._load.elapsed()
+        while True:
+            self.ask()
+            self._load.dispatcher.skip(self.step, elapsed_s)
+            if not self.step.arrivals or self.step.arrivals[-1] >= elapsed_s:
+                return
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """How the load was offered, compared with what was asked."""
+        dispatcher, statistics = self._load.dispatcher, self._load.results.statistics
+        return Offered(
+            duration_s=duration_s,
+            rate_planned=dispatcher.rate_planned,
+            rate_offered=statistics.rate_started,
+            cut_short=cut_short,
+        )
+
+
+class ClosedShares(UserShares):
+    """Virtual users that are kept busy."""
+
+    def __init__(self, load: LoadParts) -> None:
+        super().__init__(load)
+        workload = load.plan.workload
+        #: Users that start a second, and iterations of all, at most; None for no bound.
+        self._start_rate: float | None = workload.users.get("start_rate")
+        self._max_rate: float | None = workload.users.get("max_rate")
+        #: Virtual users that were asked for and held when that was noted last.
+        self._noted: tuple[int, int] | None = None
+
+    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        # as far as its users start already
+        asked, due = self.step.shares or (), self._due(elapsed_s)
+        return asked if due >= sum(asked) else split(due, capacity)
+
+    def _due(self, elapsed_s: float) -> int:
+        """Virtual users that the load is to have at an instant."""
+        users, rate = self._load.runner.users(elapsed_s), self._start_rate
+        return min(users, math.floor(rate * max(0.0, elapsed_s)) + 1) if rate else users
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        plan = self._load.plan
+        in_all = split(plan.runner.concurrency, capacity)
+        return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
+
+    def _pace(self, workers: Sequence[WorkerHandle]) -> None:
+        """Divide the greatest rate of the load over workers, by their users."""
+        users = sum(worker.share for worker in workers)
+        if self._max_rate and users:
+            for worker in workers:
+                worker.pace = self._max_rate * worker.share / users
+
+    def note_held(self) -> None:
+        """Note how many virtual users are asked for and held, if that has changed."""
+        load = self._load
+        elapsed_s = load.elapsed()
+        held = sum(worker.share for worker in load.workers.present)
+        asked = 0 if load.rules.reached(elapsed_s) else self._due(elapsed_s)
+        if not load.dispatcher.has_work(self.step):
+            # there is nothing to do for others
+            asked = min(asked, held)
+        if (asked, held) != self._noted:
+            self._noted = asked, held
+            event = {"do": "held", "workload": load.number, "at_s": load.rules.within(elapsed_s)}
+            load.services.port.note({**event, "asked": asked, "held": held})
+
+    @property
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The load over time that was asked for: see `Runner.asked`."""
+        points, rate = self._load.runner.asked(), self._start_rate
+        if not rate or len(points) != 1:
+            return points
+        users = points[0][1]
+        return ((0.0, 0.0), (users / rate, users))
+
+    @property
+    def _is_loaded(self) -> bool:
+        return self._load.under_load and self._load.elapsed() >= 0
+
+    @property
+    def linger_s(self) -> float:
+        """How long users may take to report that they waited for work until the stop instant."""
+        return LINGER_S if self.timed else 0.0
+
+    @property
+    def hungry(self) -> bool:
+        """Some worker runs out of work before the next turn, so that turns have to be short."""
+        load = self._load
+        if not self._is_loaded or not load.dispatcher.has_work(self.step):
+            return False
+        return any(one.share and not one.known for one in load.workers.takers)
+
+    @property
+    def scant(self) -> int:
+        """Workers, all if one of them has few iterations in hand for each user; else 0."""
+        takers = self._load.workers.takers if self._is_loaded else []
+        return len(takers) if any(one.share and one.scant for one in takers) else 0
+
+    @property
+    def planned(self) -> int | None:
+        """Iterations of the plan; None if something else ends the load."""
+        # rows are no plan: most often something else ends the load
+        rows = self._load.plan.data is not None and self._load.runner.planned is None
+        return None if rows else self.step.budget
+
+    @property
+    def budget(self) -> int | None:
+        """Iterations that the ledger is closed with; None: those that were started."""
+        # where a time ends the load, rows that were not reached are no part of the plan
+        return self._load.runner.planned if self.timed else self.step.budget
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """How the load was offered, compared with what was asked."""
+        load, results = self._load, self._load.results
+        history, users = load.services.history, load.runner.concurrency
+        wanting_s = results.want_ns / 1e9 + history.missing_user_s(load.number, load.elapsed())
+        asked_s = results.busy_s + wanting_s
+        return Offered(
+            duration_s=duration_s,
+            concurrency=users,
+            concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
+            waited_s=wanting_s / users,
+            cut_short=cut_short,
+        )

@@ -1,0 +1,120 @@
+"""The outcome of a workload, taken from everything that took part in it."""
+
+from __future__ import annotations
+
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
+from osbench.coordinator.formatting import duration
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.results.totals import Tracing, Warmup
+from osbench.coordinator.results.worker_figures import WorkerFigures
+from osbench.coordinator.run.workload.targets import targets_of
+from osbench.coordinator.run.workload.workload_marks import marks_of
+from osbench.coordinator.run.workload.workload_run import WorkloadRun
+
+
+def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
+    """What a workload has come to; final when the run has ended: late results count too."""
+    plan, results, services = run.plan, run.results, run.services
+    workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
+    served, ledger = run.workers.served, results.ledger
+    refused = services.channel.refused + services.pool.refused + results.refused
+    offered = run.view.offered()
+    verdicts = () if run.not_begun else results.judge()
+    # a search has no verdicts of the task's criteria
+    sources = plan.sla_sources if results.trials is None and verdicts else ()
+    elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
+    # answers that come after the load belong to no stage
+    until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s
+    remarks = []
+    if workload.warmup_s and results.warmup_rows and not statistics.ran:
+        remarks.append(
+            f"the warm-up of {duration(workload.warmup_s)} is longer than the load: none of its "
+            f"{results.warmup_rows} iterations is in any statistic; shorten it or lengthen the load"
+        )
+    if offered.cut_short == "abort":
+        assert results.abort is not None
+        remarks.append(f"aborted: {results.abort.reason}")
+    if offered.cut_short == "no_users":
+        reason = statistics.lives.first_error
+        remarks.append(f"the load was ended: no virtual user could begin: {reason}")
+    if run.view.data_used_up:
+        remarks.append(f"the load ended with the last row of {workload.args_from}")
+    return WorkloadOutcome(
+        name=plan.name,
+        scenario=workload.scenario,
+        source=plan.scenario.source,
+        title=subtask.title,
+        subtask_description=subtask.description,
+        subtask_tags=subtask.tags,
+        position=workload.position,
+        description=workload.description,
+        runner=workload.runner,
+        targets=targets_of({"args": workload.args, "http": workload.http}),
+        begun=run.begun,
+        error=run.error,
+        not_begun=run.not_begun,
+        accounting=ledger.accounting(
+            duplicates=results.duplicates,
+            refused=refused + sum(worker.beat.refused for worker in served),
+        ),
+        warmup=Warmup(seconds=workload.warmup_s, left_out=results.warmup_rows),
+        offered=offered,
+        tracing=_tracing(run),
+        statistics=statistics,
+        verdicts=verdicts,
+        # a rule to abort is the last verdict, and osbench's own
+        sla_sources=(*sources, *[NATIVE] * (len(verdicts) - len(sources))),
+        hooks=run.hooks.report(),
+        contexts=services.contexts.history.of(plan.number),
+        charts=results.charts,
+        too_large=results.cut,
+        workers=tuple(_worker(worker, run) for worker in served),
+        cpu=run.cpu,
+        asked=tuple(run.shares.asked),
+        coroutines=plan.scenario.is_coroutine,
+        marks=marks_of(run),
+        t0_at=results.t0_at,
+        elapsed_s=elapsed_s,
+        stages=tuple(results.stages.figures(until_s)),
+        search=results.trials.outcome() if results.trials is not None else None,
+        remarks=tuple(remarks),
+    )
+
+
+def _tracing(run: WorkloadRun) -> Tracing:
+    sampling, statistics = run.plan.sampling, run.results.statistics
+    written, dropped = run.workers.spans()
+    return Tracing(
+        state=sampling.state,
+        traced=statistics.traced,
+        sample_rate=sampling.rate,
+        rate_reason=sampling.reason,
+        spans_written=written,
+        spans_dropped=dropped,
+    )
+
+
+def _worker(worker: WorkerHandle, run: WorkloadRun) -> WorkerFigures:
+    beat = worker.beat
+    statistics = run.results.statistics
+    part = statistics.part_of(worker.name)
+    return WorkerFigures(
+        incarnation=worker.name,
+        host=beat.host,
+        pid=beat.pid,
+        label=beat.label,
+        version=beat.version,
+        lost=worker.state is WorkerState.LOST,
+        offset_s=beat.offset_s,
+        uncertainty_s=beat.uncertainty_s,
+        stuck=beat.stuck,
+        refused=beat.refused,
+        iterations=part.iterations if part else 0,
+        cpu_mean=run.cpu.mean(worker.name),
+        cpu_max=run.cpu.greatest(worker.name),
+        virtual_users=worker.capacity,
+        waiting=run.core_use.waiting(worker.name),
+        cores=beat.cores,
+        cores_used=run.core_use.cores_used(worker.name),
+    )

@@ -1,0 +1,237 @@
+"""One workload of a run: its steps from the preparation of its workers to its closed ledger."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from osbench.common.errors import FleetError, StoreAway
+from osbench.coordinator.dispatch.arrivals import Ints
+from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
+from osbench.coordinator.results.core_use import CoreUse, CpuProfile
+from osbench.coordinator.run.failover import Failover
+from osbench.coordinator.run.workload.ending import Ending
+from osbench.coordinator.run.workload.load_hooks import LoadHooks
+from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
+from osbench.coordinator.run.workload.load_view import LoadView
+from osbench.coordinator.run.workload.user_shares import ClosedShares, OpenShares, UserShares
+from osbench.coordinator.storage.progress import Snapshot
+
+#: A worker that comes late is told t0 by a measurement of Redis' clock that is no older, seconds.
+CLOCK_S = 1.0
+
+
+@dataclass(kw_only=True, eq=False)
+class WorkloadRun(LoadParts):
+    """A workload on its workers. `LoadLoop` calls its steps in their order."""
+
+    failover: Failover
+    hooks: LoadHooks
+    #: Gets snapshots of the workload, some per second.
+    progress: Callable[[Snapshot], None]
+    cpu: CpuProfile = field(default_factory=CpuProfile)
+    core_use: CoreUse = field(default_factory=CoreUse)
+    #: Why its contexts or arguments could not be made; "" if they could.
+    error: str = ""
+    #: Why the run ended before it; "" if it did not.
+    not_begun: str = ""
+    shares: UserShares = field(init=False)
+    ending: Ending = field(init=False)
+    view: LoadView = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.shares = (OpenShares if self.is_open else ClosedShares)(self)
+        self.ending = Ending(self, self.shares)
+        self.view = LoadView(self, self.shares, self.progress)
+
+    # before the load
+
+    def prepare(self) -> None:
+        """Publish the specification and have the workers prepare it. Raises StoreAway."""
+        self.workers.specification = self.services.channel.specify(self.specification)
+        self.workers.begin()
+
+    def await_workers(self) -> None:
+        """See which workers have prepared.
+
+        Raises ContextError if one cannot prepare, FleetError if none is left; StoreAway.
+        """
+        self._take_over()
+        self.workers.note_prepared(strict=True)
+        if not self.workers.present:
+            raise FleetError("all workers of the run have died before the load")
+        self.view.show()
+
+    def call_off(self) -> None:
+        """The user stopped the run before the load began."""
+        self.shares.ask()
+        self.settle()
+
+    def restore(self, t0_at: float) -> None:
+        """Take over when an earlier coordinator began the load; 0: it did not."""
+        self.results.t0_at = t0_at
+        if t0_at:
+            self.services.load_clock.restore(self.number, t0_at)
+
+    def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
+        """Go on with a load that an earlier coordinator began. Raises StoreAway.
+
+        `dues` are the instants of the arrivals that it has given out, by first number.
+        """
+        if self.phase is Phase.PREPARING:
+            for first, part in dues:
+                self.dispatcher.restore(first, part)
+            self.phase = Phase.RUNNING
+        self.workers.specification = self.services.channel.specify(self.specification)
+        self._take_over()
+        self.shares.skip_gap()
+        self.shares.ask()
+        self._write_controls()
+        self._place()
+
+    def _take_over(self) -> None:
+        """Go on with workers of an earlier coordinator, as soon as they follow this one."""
+        for worker in self.workers.present:
+            self.workers.take_over(worker)
+
+    def start(self, t0_at: float) -> None:
+        """Begin the load at an instant, Redis time in seconds since 1970. Raises StoreAway."""
+        clock, number = self.services.load_clock, self.number
+        clock.begin(number, t0_at)
+        started = {"do": "start", "workload": number, "t0_at": t0_at, **clock.note(number)}
+        self.services.port.decide([started])
+        self.phase = Phase.RUNNING
+        self.shares.ask()
+        self.shares.note_held()
+        self._write_controls()
+        self._place()
+
+    # under load
+
+    def turn(self, *, poll: bool) -> None:
+        """Do what is to be done now; `poll`: there are new heartbeats. Raises StoreAway."""
+        self.rules.watch_abort(self.elapsed())
+        self.rules.watch_users(self.elapsed())
+        self.rules.watch_sla(self.shares.planned)
+        self._fire_hooks()
+        if poll:
+            self._take_over()
+            if self.wants_workers:
+                self.failover.replace(self.workers)
+            self.workers.note_prepared(strict=False)
+            self._note_cpu()
+        self.shares.ask()
+        if poll:
+            self.shares.note_held()
+        self._write_controls()
+        present = self.workers.present
+        if self.rules.reached(self.elapsed()):
+            self.phase = Phase.STOPPING
+            self.dispatcher.recall_all(present)
+        else:
+            self._place()
+            self.dispatcher.recall_unused(present)
+        strays = self._strays() if poll else []
+        self.dispatcher.recall_all(strays)
+        self.dispatcher.deliver([*present, *strays])
+        self._tell_recalls([*present, *strays])
+        self.view.show()
+
+    def _strays(self) -> list[WorkerHandle]:
+        """Workers that hold some of the load and do not serve it.
+
+        They were lost, and another took their place before they were heard again.
+        """
+        ledger = self.results.ledger
+        return [
+            worker
+            for worker in self.services.pool.present
+            if worker.workload != self.number and ledger.outstanding(worker.name)
+        ]
+
+    def _tell_recalls(self, workers: Sequence[WorkerHandle]) -> None:
+        untold = [worker for worker in workers if worker.untold]
+        if untold:
+            self.services.controls.change(untold)
+            for worker in untold:
+                worker.untold = False
+
+    @property
+    def wants_workers(self) -> bool:
+        """Workers that were lost or left are to be replaced."""
+        return self.under_load and not self.status.interruption.drains
+
+    def _note_cpu(self) -> None:
+        elapsed_s = self.elapsed()
+        for worker in self.workers.present:
+            self.cpu.add(worker.name, elapsed_s, worker.beat.cpu)
+            if elapsed_s >= 0:
+                self.core_use.add(worker.name, worker.beat)
+
+    def _place(self) -> None:
+        takers, stop_s = self.workers.takers, self.rules.stop_s
+        self.dispatcher.place(self.shares.step, takers, self.elapsed(), stop_s)
+
+    def _write_controls(self) -> None:
+        stop_s = self.rules.stop_s
+        if any(worker.ready and worker.granted == NOT_GRANTED for worker in self.workers.present):
+            # t0 has to be told by the clock of Redis as it is now
+            self.services.clock.refresh(CLOCK_S)
+        t0_at = self.services.load_clock.t0_at(self.number)
+        changed = {
+            worker: {
+                "workload": self.number,
+                # an earlier coordinator's worker may have dropped the workload meanwhile: the first
+                # record of this coordinator did not know of it yet
+                "specification": self.workers.specification,
+                "t0_at": t0_at,
+                "told_at": self.services.clock.now_s(),
+                "share": worker.share,
+                "generation": worker.generation,
+                "numbers": self.results.users.of(worker.mid),
+                "pace": worker.pace,
+                "stop_s": stop_s,
+            }
+            for worker in self.workers.present
+            if worker.ready and (worker.generation, stop_s, worker.pace) != worker.granted
+        }
+        self.services.controls.write(changed)
+        for worker in changed:
+            worker.granted = (worker.generation, stop_s, worker.pace)
+
+    def _fire_hooks(self) -> None:
+        elapsed_s = self.elapsed()
+        if elapsed_s < 0:
+            return
+        sums = self.results.ledger.accounting()
+        self.hooks.look(self.rules.within(elapsed_s), sums.ok + sums.failed + sums.timed_out)
+
+    # the end
+
+    def settle(self) -> None:
+        """Close the ledger; the workers are free for other workloads."""
+        if self.begun:
+            # what the last results bring about; time of other workloads does not count
+            self._fire_hooks()
+        self.ending.close()
+        self.rules.judge_end()
+        # what Redis does not take now goes with the next change
+        with contextlib.suppress(StoreAway):
+            self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
+
+    def end_hooks(self) -> None:
+        """Wait for actions that still run, then end them: contexts are undone next."""
+        self.hooks.end(lambda: not self.status.interruption.drains)
+
+    def abandon(self, *, resumable: bool) -> None:
+        """The run cannot go on: account for every iteration as things stand.
+
+        `resumable`: another coordinator may go on, so that the journal does not say that it ended.
+        """
+        if not self.closed:
+            if not self.shares.step.done and self.shares.step.budget is None:
+                self.shares.ask()
+            self.ending.close(journalled=not resumable)
+        self.hooks.stop()

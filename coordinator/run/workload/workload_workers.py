@@ -1,0 +1,178 @@
+"""The workers of one workload: which have prepared it, and what spans they have written."""
+
+from __future__ import annotations
+
+import logging
+
+from osbench.common.errors import ContextError
+from osbench.common.ports import clock as time
+from osbench.coordinator.fleet.pool import WorkerPool
+from osbench.coordinator.fleet.worker import Readiness, WorkerHandle
+from osbench.coordinator.transport.controls import Controls
+
+LOG = logging.getLogger(__name__)
+
+
+class WorkloadWorkers:
+    """Those of the run's workers that serve one workload."""
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        controls: Controls,
+        workload: int,
+        name: str,
+        size: int = 0,
+        *,
+        coroutines: bool = False,
+    ) -> None:
+        """`name` is the workload's, for messages; `size`: workers that it had before a resume.
+
+        `coroutines`: its virtual users are coroutines, not threads.
+        """
+        self._pool = pool
+        self._controls = controls
+        #: Number of the workload.
+        self.workload = workload
+        self._name = name
+        self._coroutines = coroutines
+        #: Workers it began with.
+        self._size = max(size, len(self.present))
+        self._spans_before: dict[WorkerHandle, tuple[int, int]] = {}
+        self._spans_after: dict[WorkerHandle, list[int]] = {}
+        #: SHA-256 of the sealed specification.
+        self.specification = b""
+
+    @property
+    def present(self) -> list[WorkerHandle]:
+        """All that are heard."""
+        return self._pool.serving(self.workload)
+
+    @property
+    def longest(self) -> str:
+        """Which iteration has run for longest, for how long and where; "" if that is no time."""
+        found = [(run, worker.beat) for worker in self.present for run in worker.beat.longest]
+        if not found:
+            return ""
+        (iteration, lasted_ns, action, place), beat = max(found, key=lambda one: one[0][1])
+        what = f"iteration {iteration}" if iteration else "a user that begins or ends"
+        within = f" in {action}" if action else ""
+        where = f", at {place}" if place else ""
+        return f"{what} on {beat.host}:{beat.pid}: {lasted_ns / 1e9:.0f} s{within}{where}"
+
+    @property
+    def unheard(self) -> list[WorkerHandle]:
+        """Workers of an earlier coordinator of the run that do not follow this one yet."""
+        return self._pool.unheard
+
+    @property
+    def active(self) -> list[WorkerHandle]:
+        """Those that can have users."""
+        return [worker for worker in self.present if worker.has_users]
+
+    @property
+    def takers(self) -> list[WorkerHandle]:
+        """Those that can be granted work now."""
+        now = time.monotonic()
+        return [worker for worker in self.present if worker.takes_work(now)]
+
+    @property
+    def served(self) -> list[WorkerHandle]:
+        """All that took part, lost ones too, by name."""
+        return sorted(self._spans_before, key=lambda worker: worker.name)
+
+    @property
+    def lacking(self) -> int:
+        """How many workers fewer there are than at the beginning."""
+        return self._size - len([worker for worker in self.present if not worker.leaving])
+
+    # before the load
+
+    def begin(self) -> None:
+        """Have the workers prepare the workload. Raises StoreAway."""
+        workers = self.present
+        for worker in workers:
+            self._enlist(worker)
+        self._controls.change(
+            workers,
+            workload=self.workload,
+            specification=self.specification,
+            t0_at=None,
+            share=0,
+            generation=0,
+            pace=0.0,
+            stop_s=None,
+        )
+
+    def add(self, worker: WorkerHandle) -> None:
+        """Have a new worker prepare the workload. Raises StoreAway."""
+        self._enlist(worker)
+        fields = {"workload": self.workload, "specification": self.specification}
+        self._controls.change(
+            [worker], t0_at=None, share=0, generation=0, pace=0.0, stop_s=None, **fields
+        )
+
+    def take_over(self, worker: WorkerHandle) -> None:
+        """Go on with a worker of an earlier coordinator. Raises StoreAway."""
+        if worker in self._spans_before:
+            return
+        if worker.go_on(self.workload, coroutines=self._coroutines):
+            self._note_spans(worker)
+        else:
+            self.add(worker)
+
+    def _enlist(self, worker: WorkerHandle) -> None:
+        worker.begin(self.workload, coroutines=self._coroutines)
+        self._note_spans(worker)
+
+    def _note_spans(self, worker: WorkerHandle) -> None:
+        # counted since the process began, perhaps for another run
+        written, dropped, *_ = worker.beat.spans
+        self._spans_before[worker] = (written, dropped)
+
+    @property
+    def ready(self) -> bool:
+        """All workers have prepared."""
+        return all(worker.ready for worker in self.present)
+
+    def delay(self) -> str:
+        """What is still to be prepared, for a message."""
+        slow = [worker.beat.host for worker in self.present if not worker.ready]
+        return f"{self._name} was not prepared on {', '.join(slow)}"
+
+    def note_prepared(self, *, strict: bool) -> None:
+        """Workers that have prepared become ready.
+
+        One that cannot prepare is not used, or, where that is `strict`, refused: raises
+        ContextError.
+        """
+        for worker in self.present:
+            beat = worker.beat
+            if worker.readiness is not Readiness.PENDING:
+                continue
+            if beat.membership != worker.mid or beat.prepared != self.workload:
+                continue
+            if not beat.problem:
+                worker.readiness = Readiness.READY
+                continue
+            text = f"worker {beat.host} (pid {beat.pid}): {beat.problem}"
+            if strict:
+                raise ContextError(text)
+            LOG.warning("%s; it is not used", text)
+            worker.readiness = Readiness.FAILED
+
+    # spans
+
+    def freeze_spans(self) -> None:
+        """Another workload begins: spans written from now on are counted for it."""
+        for worker in self._spans_before:
+            self._spans_after.setdefault(worker, worker.beat.spans)
+
+    def spans(self) -> tuple[int, int]:
+        """Spans written and dropped for this workload."""
+        written = dropped = 0
+        for worker, (written_before, dropped_before) in self._spans_before.items():
+            after = self._spans_after.get(worker, worker.beat.spans)
+            written += after[0] - written_before
+            dropped += after[1] - dropped_before
+        return written, dropped

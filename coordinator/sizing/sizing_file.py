@@ -1,0 +1,62 @@
+"""What `plan` said of a task, kept in the data directory for later runs of the same task."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import OsbenchError
+from osbench.common.regular_files import read_regular, write_private
+from osbench.common.task import Task
+
+#: Version of the document that `plan --json` prints and this file holds.
+SIZING_FORMAT = 1
+#: A larger file is none of ours.
+_MOST_BYTES = 64 << 20
+
+
+def task_digest(task: Task) -> str:
+    """Tells tasks apart that ask for different load; not by path, title, description or tags."""
+    subtasks = [
+        {
+            "run_in_parallel": subtask.run_in_parallel,
+            "workloads": [_load_of(dataclasses.asdict(one)) for one in subtask.workloads],
+        }
+        for subtask in task.subtasks
+    ]
+    text = json.dumps(subtasks, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
+    # SLA and hooks do not decide what an iteration costs
+    others = ("place", "named", "description", "sla", "hooks", "abort")
+    return {key: value for key, value in workload.items() if key not in others}
+
+
+def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None:
+    """Keep the document of a task. Raises OsbenchError."""
+    path = _path(data_dir, digest)
+    try:
+        write_private(path, json.dumps(document).encode())
+    except OSError as error:
+        raise OsbenchError(f"cannot write {path}: {error.strerror}") from None
+
+
+def load_sizing(data_dir: str, digest: str) -> dict[str, Any] | None:
+    """The document of a task; None where there is none, or none that can be used."""
+    try:
+        found = json.loads(read_regular(_path(data_dir, digest), _MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("format") != SIZING_FORMAT:
+        return None
+    return found if isinstance(found.get("workloads"), list) else None
+
+
+def _path(data_dir: str, digest: str) -> Path:
+    return Path(data_dir) / "plans" / f"{digest}.json"

@@ -1,0 +1,146 @@
+"""Documents of a run directory: run.json, summary.json, and the timeline of a run as it goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+import zstandard
+
+from osbench import __version__
+from osbench.common.decompression import decompressed
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DamagedRun, UsageError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.unpacking import unpack
+from osbench.common.regular_files import read_regular
+from osbench.common.secrets.masking import mask
+from osbench.common.task import Task, Workload
+from osbench.coordinator.storage import digests
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of a finished run, which docs/results.schema.json describes, and the version of its format;
+#: that grows when a reader of the older one would be misled.
+SUMMARY = "summary.json"
+SUMMARY_FORMAT = 1
+
+#: Parts of a summary, and of each of its workloads.
+_RUN = frozenset(
+    ("run_id", "task", "tags", "started_at", "finished_at", "exit_code", "notes", "workloads")
+)
+_WORKLOAD = frozenset(
+    (
+        *("name", "subtask", "position", "runner", "accounting", "offered", "latency", "actions"),
+        *("start_lag", "throughput", "tracing", "errors", "sla", "hooks", "contexts", "workers"),
+    )
+)
+
+#: File of what a run came to over time, also while it goes on, and the version of its format.
+TIMELINE = "timeline"
+TIMELINE_FORMAT = 1
+#: Most bytes that are read of it, decompressed.
+TIMELINE_BYTES = 512 << 20
+
+
+def describe(
+    run_id: str,
+    started_at: float,
+    task: Task,
+    tags: list[str],
+    plugins: Plugins,
+    deployment: Deployment | None,
+) -> dict[str, Any]:
+    """The content of run.json, there from the beginning on: what is asked of a run, no secret."""
+    return {
+        "run_id": run_id,
+        "osbench": __version__,
+        "digests": digests.FORMAT,
+        "started_at": started_at,
+        "task": task.title,
+        "description": task.description,
+        "source": task.source,
+        "tags": tags,
+        "deployment": deployment.name if deployment else None,
+        "workloads": [_workload(workload, plugins) for workload in task.workloads],
+    }
+
+
+def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
+    return {
+        "name": workload.name,
+        "scenario": workload.scenario,
+        "scenario_source": plugins.scenario(workload.scenario).source,
+        "args": mask(workload.args),
+        "runner": {workload.runner.name: mask(workload.runner.config)},
+        "sla": {named.name: mask(named.config) for named in workload.sla},
+        "idempotent": workload.idempotent,
+        "warmup": workload.warmup_s,
+        "abort": dict(workload.abort),
+        "args_from": workload.args_from,
+    }
+
+
+def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
+    """The numbers of a finished run; None where there are none.
+
+    Raises UsageError where another version of osbench wrote them, DamagedRun if a file of the run
+    has another size than it had, or these are damaged. Those of a run whose damage was accepted
+    note it.
+    """
+    directory.files.check_sizes()
+    found = directory.read(SUMMARY)
+    if found is None:
+        return None
+    path = directory.path / SUMMARY
+    version = found.get("format") if isinstance(found, dict) else None
+    if version != SUMMARY_FORMAT:
+        raise UsageError(
+            f"{path} has format {version}; this version of osbench reads {SUMMARY_FORMAT}"
+        )
+    if not is_summary(found):
+        raise DamagedRun(f"{path} is damaged")
+    return {**found, "notes": [directory.damage, *found["notes"]]} if directory.damage else found
+
+
+def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
+    """Write the numbers of a run that has ended: nothing else of it changes after that.
+
+    Raises StorageError.
+    """
+    directory.finish(SUMMARY, summary)
+
+
+def is_summary(document: object) -> bool:
+    """A document has the parts of a summary; of these it is not checked what is in them."""
+    if not isinstance(document, dict) or not document.keys() >= _RUN:
+        return False
+    workloads = document["workloads"]
+    return isinstance(workloads, list) and all(
+        isinstance(one, dict) and one.keys() >= _WORKLOAD for one in workloads
+    )
+
+
+def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: bool) -> None:
+    """Replace the timeline in one step; `sync` waits for the disk. Raises StorageError."""
+    packed = msgpack.packb({"format": TIMELINE_FORMAT, **document})
+    directory.replace(TIMELINE, zstandard.ZstdCompressor(level=1).compress(packed), sync=sync)
+
+
+def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
+    """The timeline; None where there is none, or one that this version cannot read.
+
+    Raises DamagedRun if it is not as its run has left it.
+    """
+    directory.files.check(TIMELINE)
+    try:
+        packed = read_regular(directory.path / TIMELINE, TIMELINE_BYTES)
+        found: Any = unpack(decompressed(packed, TIMELINE_BYTES))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or found.get("format") != TIMELINE_FORMAT:
+        return None
+    workloads: Any = found.get("workloads")
+    summary: Any = found.get("summary")
+    if not isinstance(workloads, list) or not is_summary(summary):
+        return None
+    return found if len(workloads) == len(summary["workloads"]) else None

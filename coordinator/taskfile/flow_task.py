@@ -1,0 +1,234 @@
+"""A task with `HttpFlow.run`, made of a recording and written as text that is meant to be changed.
+
+Readers of recordings are entry points `osbench.recording`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from osbench.common.plugin import entry_points
+from osbench.coordinator.taskfile.task_yaml import JINJA, task_yaml
+
+#: Seconds that an iteration may take beyond its think times.
+_TIMEOUT_S = 30
+#: Hosts whose requests were left out that are named.
+_NAMED = 12
+#: Characters that names of steps do not have.
+_ODD = re.compile(r"[^\w ./:+@~,\[\]-]")
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A value of the task that Jinja computes."""
+
+    #: The expression, without its braces.
+    source: str
+
+
+@dataclass(kw_only=True)
+class WrittenStep:
+    """A step, and what is said of it."""
+
+    #: As `HttpFlow.run` takes them; None: only the notes are written.
+    keys: dict[str, Any] | None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenBranch:
+    """A branch of a mix."""
+
+    name: str
+    weight: int
+    steps: Sequence[WrittenStep]
+    notes: Sequence[str] = ()
+    #: Written as a comment of Jinja, so that its arguments are not asked for.
+    off: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowTask:
+    """What a task file is to say: steps, or branches."""
+
+    title: str
+    #: The file that it is made of.
+    origin: str
+    base: str
+    steps: Sequence[WrittenStep] = ()
+    branches: Sequence[WrittenBranch] = ()
+    #: What to give as task arguments, by name.
+    arguments: Mapping[str, str]
+    left_out: Counter[str]
+    notes: Sequence[str] = ()
+
+    def made(self) -> int:
+        """How many requests the task makes, those in comments apart."""
+        inner = [step for branch in self.branches if not branch.off for step in branch.steps]
+        return sum(step.keys is not None for step in (*self.steps, *inner))
+
+    def omissions(self) -> str:
+        """What was left out, in words; "" for nothing."""
+        most = self.left_out.most_common(_NAMED)
+        rest = len(self.left_out) - len(most)
+        said = [f"{_words(why)} ({count})" for why, count in most]
+        return ", ".join([*said, f"{rest} more reasons"] if rest > 0 else said)
+
+    def check_command(self, file: str) -> str:
+        """The command that checks the task in a file."""
+        given = ", ".join(f"{name}: ..." for name in self.needed())
+        return f"osbench-coord validate {file}" + (f" --task-args '{{{given}}}'" if given else "")
+
+    def needed(self) -> list[str]:
+        """The arguments that the task needs as it is written, without those in comments."""
+        steps = [step for branch in self.branches if not branch.off for step in branch.steps]
+        sources = [one for step in (*self.steps, *steps) for one in _sources(step.keys)]
+        words = {word for source in sources for word in re.findall(r"\w+", source)}
+        return [name for name in self.arguments if name in words]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordingOptions:
+    """Choice of the requests of a recording that are in the task."""
+
+    #: Their hosts; empty: the host of the page.
+    hosts: Sequence[str] = ()
+    #: Also images, fonts, styles and scripts.
+    assets: bool = False
+
+
+#: Reads the file at a path; raises UsageError if there is no task in it.
+RecordingReader = Callable[[str, RecordingOptions], FlowTask]
+
+
+def read_recording(form: str, path: str, options: RecordingOptions) -> FlowTask:
+    """The task in a file; `form` is the name of its reader, such as "har".
+
+    Raises UsageError if there is none, PluginError if there is no such reader.
+    """
+    reader: RecordingReader = entry_points.loaded("recording", form)
+    return reader(path, options)
+
+
+def _sources(value: Any) -> Iterator[str]:
+    """The expressions in a value."""
+    if isinstance(value, Computed):
+        yield value.source
+    for inner in value.values() if isinstance(value, dict) else ():
+        yield from _sources(inner)
+    for inner in value if isinstance(value, list) else ():
+        yield from _sources(inner)
+
+
+def _words(why: str) -> str:
+    """A reason why requests were left out, as a part of a list."""
+    shown = "".join(c if c.isprintable() else "_" for c in _encodable(why))[:100]
+    return f"requests {shown}" if shown.startswith(("of the", "without", "answered")) else shown
+
+
+def step_name(method: str, path: str) -> str:
+    """The name of a step: method and path, without characters that would not be read well."""
+    return f"{method} {_ODD.sub('_', path)[:120] or '/'}"
+
+
+def written(task: FlowTask, file: str) -> str:
+    """The text of a task that is to be in `file`."""
+    think_s = sum(step.keys.get("think", 0) for step in task.steps if step.keys is not None)
+    runner = {"times": 10, "concurrency": 1, "timeout": f"{math.ceil(_TIMEOUT_S + think_s)}s"}
+    lines = [
+        *_head(task, file),
+        "version: 2",
+        *_dumped({"title": task.title}),
+        "subtasks:",
+        "  - title: One virtual user",
+        "    scenario:",
+        "      HttpFlow.run:",
+        "        # to another place: --task-args 'base: http://127.0.0.1:8080'",
+        *_indented(_dumped({"base": Computed(f"(base or {json.dumps(task.base)}) | tojson")}), 8),
+        *(["        steps:"] if task.steps else []),
+        *_indented(_steps(task.steps), 10),
+        *(["        mix:"] if task.branches else []),
+        *_indented(_branches(task.branches), 10),
+        "    runner:",
+        f"      constant: {{times: {runner['times']}, concurrency: {runner['concurrency']},"
+        f" timeout: {runner['timeout']}}}",
+        "    sla:",
+        "      failure_rate: {max: 0}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _head(task: FlowTask, file: str) -> Iterator[str]:
+    yield from _comment(f"Made of {Path(task.origin).name} by `osbench-coord init`. Check it with")
+    yield from _comment(f"  {task.check_command(Path(file).name)}")
+    for name, hint in task.arguments.items():
+        yield from _comment(f"task argument {name}: {hint}")
+    if omitted := task.omissions():
+        yield from _comment(f"Left out: {omitted}.")
+    for note in task.notes:
+        yield from _comment(note)
+
+
+def _comment(text: str) -> Iterator[str]:
+    """A line that YAML and Jinja pass over, whatever the text is."""
+    shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
+    yield f"# {JINJA.sub('_', shown)}"
+
+
+def _steps(steps: Sequence[WrittenStep]) -> Iterator[str]:
+    for step in steps:
+        for note in step.notes:
+            yield from _comment(note)
+        if step.keys is not None:
+            yield from _dumped([step.keys])
+
+
+def _branches(branches: Sequence[WrittenBranch]) -> Iterator[str]:
+    for branch in branches:
+        for note in branch.notes:
+            yield from _comment(note)
+        lines = [
+            *_dumped([{"name": branch.name, "weight": branch.weight}]),
+            "  steps:",
+            *_indented(_steps(branch.steps), 4),
+        ]
+        yield from ("{#", *lines, "#}") if branch.off else lines
+
+
+def _indented(lines: Iterator[str], by: int) -> Iterator[str]:
+    yield from (f"{' ' * by}{line}" if line else "" for line in lines)
+
+
+def _dumped(value: Any) -> Iterator[str]:
+    """The lines of a value as YAML."""
+    computed: dict[str, str] = {}
+    mark = f"computed{secrets.token_hex(12)}"
+    text = task_yaml(_marked(value, mark, computed))
+    text = re.sub(rf"{mark}x\d+x", lambda found: f"{{{{ {computed[found.group()]} }}}}", text)
+    yield from text.removesuffix("\n").split("\n")
+
+
+def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
+    """The value with a word in place of each expression."""
+    if isinstance(value, Computed):
+        word = f"{mark}x{len(computed)}x"
+        computed[word] = _encodable(value.source)
+        return word
+    if isinstance(value, dict):
+        return {_encodable(k): _marked(inner, mark, computed) for k, inner in value.items()}
+    if isinstance(value, list):
+        return [_marked(one, mark, computed) for one in value]
+    return _encodable(value) if isinstance(value, str) else value
+
+
+def _encodable(text: str) -> str:
+    """The text with ? for what UTF-8 does not have: halves of characters."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,65 @@
+"""Checks of plug-ins of sources that need a deployment or its cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import Problem
+from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugin_source import SourceUse
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
+from osbench.coordinator.taskfile.places import args_place, scenario_place, uses
+
+
+def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
+    """What the deployment lacks for a task that was checked without it.
+
+    Sources may create a temporary user in the cloud to ask it, unless the record has users.
+    """
+    return [
+        problem
+        for source, found in _by_source(task, plugins).items()
+        for problem in plugins.source(source).cloud_problems(found, deployment)
+    ]
+
+
+def unasked(task: Task, plugins: Plugins) -> list[str]:
+    """Names of the checks that `check` would make of a checked task."""
+    return [
+        name
+        for source, found in _by_source(task, plugins).items()
+        for name in plugins.source(source).unasked(found)
+    ]
+
+
+def _by_source(task: Task, plugins: Plugins) -> dict[str, list[SourceUse]]:
+    found: dict[str, list[SourceUse]] = {}
+    for source, use in _uses(task, plugins):
+        found.setdefault(source, []).append(use)
+    return found
+
+
+def _uses(task: Task, plugins: Plugins) -> Iterator[tuple[str, SourceUse]]:
+    """Each use of a plug-in of a source, behind the source's name."""
+    for workload in task.workloads:
+        scenario = plugins.scenario(workload.scenario)
+        if scenario.source != NATIVE:
+            use = SourceUse(
+                kind="scenario",
+                name=asked(workload.scenario).in_rally,
+                config=None,
+                place=args_place(workload, task.version),
+                workload=workload,
+            )
+            yield scenario.source, use
+        place = scenario_place(workload, task.version)
+        named = [("context", name, config, place) for name, config in scenario.context.items()]
+        for one in uses(workload, task.version):
+            named.append((one.kind, one.named.name, one.named.config, one.place))
+        for kind, name, config, where in named:
+            found = plugins.find(kind, name, beside=scenario if kind == "context" else None)
+            if found.source != NATIVE:
+                use = SourceUse(kind=kind, name=found.address, config=config, place=where)
+                yield found.source, use

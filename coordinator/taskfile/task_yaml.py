@@ -1,0 +1,38 @@
+"""Writes values as the text of a task file, in which Jinja finds nothing to fill in."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import yaml
+
+#: Characters that would begin an expression, a statement or a comment of Jinja.
+JINJA = re.compile(r"\{(?=[{%#])|#(?=\})")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Block style, without aliases; texts that Jinja would read are in double quotes."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """No value is written as a reference to another one."""
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Lists within mappings are indented."""
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if JINJA.search(text) else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def task_yaml(value: Any) -> str:
+    """The text of a value; a task template with it renders to the value."""
+    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=math.inf)
+    return JINJA.sub(lambda found: f"\\x{ord(found.group()):02x}", text)

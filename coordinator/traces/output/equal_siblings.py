@@ -1,0 +1,78 @@
+"""Spans of a trace that repeat: runs of equal siblings, and which rows of many are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+#: Equal siblings in a row from which on they are folded.
+LEAST = 3
+#: Rows of one fold that are shown, so that it leaves room for others.
+SHOWN = 50
+
+
+def parents(depths: Sequence[int]) -> list[int]:
+    """The place of the row around each row in tree order; -1 of those without one."""
+    found, last_at = [], dict[int, int]()
+    for at, depth in enumerate(depths):
+        found.append(last_at.get(depth - 1, -1))
+        last_at[depth] = at
+    return found
+
+
+def folds(around: Sequence[int], keys: Sequence[Hashable]) -> list[int]:
+    """The number of the fold in which each row is, from 0; -1 of those in none.
+
+    A fold has at least `LEAST` siblings in a row whose keys are equal, with all that is within
+    them. Folds are not divided into further ones.
+    """
+    numbers = [-1] * len(keys)
+    inner: dict[int, list[int]] = {}
+    for at, outer in enumerate(around):
+        inner.setdefault(outer, []).append(at)
+    made = 0
+    # the row around a row stands before it
+    for outer, siblings in sorted(inner.items()):
+        if outer >= 0 and numbers[outer] >= 0:
+            for at in siblings:
+                numbers[at] = numbers[outer]
+            continue
+        for run in _runs(siblings, keys):
+            if len(run) >= LEAST:
+                for at in run:
+                    numbers[at] = made
+                made += 1
+    return numbers
+
+
+def _runs(siblings: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
+    runs: list[list[int]] = []
+    for at in siblings:
+        if runs and keys[runs[-1][-1]] == keys[at]:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return runs
+
+
+def chosen(
+    order: Sequence[int], around: Sequence[int], numbers: Sequence[int], limit: int
+) -> set[int]:
+    """At most `limit` rows: the first ones of an order, with the rows around them.
+
+    If there are more rows than that, a fold has at most `SHOWN` of them.
+    """
+    if len(order) <= limit:
+        return set(order)
+    found: set[int] = set()
+    of_fold: dict[int, int] = {}
+    for number in order:
+        line, at = [], number
+        while at >= 0 and at not in found:
+            line.append(at)
+            at = around[at]
+        fold = numbers[number]
+        taken = of_fold.get(fold, 0) + len(line)
+        if len(found) + len(line) <= limit and (fold < 0 or taken <= SHOWN):
+            found.update(line)
+            of_fold[fold] = taken
+    return found

@@ -1,0 +1,43 @@
+"""Changes of a load that a page, or a script, asks for: JSON of the form of `control`."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from osbench.common.errors import UsageError
+
+#: Largest request, bytes.
+MOST_BYTES = 4096
+_CHANGES = ("rate", "users", "pause", "resume_load")
+_FORM = (
+    'write {"workload": N, ...} with one of "rate": ARRIVALS_PER_SECOND, "users": N, "pause": true,'
+    ' "resume_load": true'
+)
+
+
+def read(body: bytes) -> dict[str, Any]:
+    """The request to the coordinator. Raises UsageError for what asks for no one change."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise UsageError(f"the request is no JSON: {_FORM}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"the request is no object: {_FORM}")
+    workload = found.pop("workload", None)
+    given = [name for name in _CHANGES if name in found]
+    if len(given) != 1 or len(found) != 1:
+        raise UsageError(f"the request asks for no one change: {_FORM}")
+    (name,) = given
+    if not _fits(name, found[name]) or not (workload is None or isinstance(workload, int | str)):
+        raise UsageError(f"{name} has no value that can be: {_FORM}")
+    return {"workload": None if workload is None else str(workload), name: found[name]}
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name in ("pause", "resume_load"):
+        return value is True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return value >= 0 and math.isfinite(value) and (name == "rate" or isinstance(value, int))

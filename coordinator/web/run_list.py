@@ -1,0 +1,124 @@
+"""The list of runs as people choose it: what they look for, by which column, and in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.storage.run_listing import FINISHED, RUNNING
+
+#: Rows of a page that somebody has searched or sorted.
+MOST = 500
+
+#: Columns by which runs are sorted: name in the address, head, and value of a row.
+COLUMNS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
+    "run": ("run", lambda row: row["run"]),
+    "task": ("task", lambda row: row["task"].lower()),
+    "verdict": ("verdict", lambda row: row["verdict"] or row["state"]),
+    "p95": ("p95", lambda row: row["p95_s"]),
+    "rate": ("ok/s", lambda row: row["rate"]),
+    "failed": ("failed", lambda row: row["failed"]),
+    "planned": ("planned", lambda row: row["planned"]),
+    "duration": ("took", lambda row: row["duration_s"]),
+    "deployment": ("deployment", lambda row: row["deployment"]),
+}
+#: Those that are texts, and begin with the first letter.
+_TEXTS = ("task", "verdict", "deployment")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListChoice:
+    """Search words and order of the list, as somebody chose them."""
+
+    #: Words that all have to be in a row.
+    query: str = ""
+    #: A name of `COLUMNS`.
+    sort: str = "run"
+    #: From the least to the greatest.
+    ascending: bool = False
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> ListChoice:
+        """The choice of an address; what is unknown in it has no effect."""
+        sort = parameters.get("sort", "run")
+        return cls(
+            query=parameters.get("q", "").strip()[:200],
+            sort=sort if sort in COLUMNS else "run",
+            ascending=parameters.get("order") == "up",
+        )
+
+    @property
+    def is_usual(self) -> bool:
+        """All runs, the newest first."""
+        return self == USUAL
+
+    def of_rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows that are looked for, in their order; those without a value come last."""
+        words = self.query.lower().split()
+        found = [row for row in rows if all(word in _text(row) for word in words)]
+        value = COLUMNS[self.sort][1]
+        known = [row for row in found if value(row) is not None]
+        known.sort(key=value, reverse=not self.ascending)
+        return known + [row for row in found if value(row) is None]
+
+    def heads(self) -> list[dict[str, Any]]:
+        """The heads of columns, each with the order that a click gives."""
+        return [
+            {
+                "name": name,
+                "text": text,
+                "left": name in ("run", *_TEXTS),
+                "sorted": ("ascending" if self.ascending else "descending")
+                if name == self.sort
+                else "none",
+                "order": self._next(name),
+            }
+            for name, (text, _) in COLUMNS.items()
+        ]
+
+    def _next(self, name: str) -> str:
+        ascending = not self.ascending if name == self.sort else name in _TEXTS
+        return "up" if ascending else "down"
+
+
+USUAL = ListChoice()
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    words = (row["run"], row["task"], row["state"], row["verdict"], row["deployment"], *row["tags"])
+    return " ".join(str(word) for word in words if word).lower()
+
+
+def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]:
+    """A row in words; `progress` says how far a running one is."""
+    running = row["state"] == RUNNING
+    verdict = row["verdict"] if row["state"] == FINISHED else row["state"]
+    return {
+        **{name: row[name] for name in ("run", "task", "state", "tags")},
+        "at": _local(row["started_at"]),
+        "verdict": verdict,
+        "bad": not running and verdict not in ("met", "done"),
+        "exit": "" if row["exit"] is None else row["exit"],
+        "p95": duration(row["p95_s"]),
+        "rate": "-" if row["rate"] is None else three_digits(row["rate"]),
+        "failed": "" if row["failed"] is None else count(row["failed"]),
+        "planned": "" if row["planned"] is None else count(row["planned"]),
+        "took": duration(row["duration_s"]),
+        "deployment": row["deployment"] or "",
+        "about": progress() if running else plain(row["why"] or "", 120),
+    }
+
+
+def _local(at: Any) -> str:
+    """An instant by the clock of this host's people, such as 2026-04-01 12:00."""
+    if not isinstance(at, int | float):
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def zone() -> str:
+    """The name of the time zone of `shown`."""
+    return time.strftime("%Z")

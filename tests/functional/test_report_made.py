@@ -1,0 +1,169 @@
+"""Pages of made runs in a real browser: what depends on sizes, clicks and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.browser import chromium, watched
+from helpers.drawn_traces import page_with_trace
+from helpers.made_runs import made_run
+from helpers.report_facts import facts_of
+from helpers.sample_reports import constant_workload, rps_workload, run_report
+from helpers.shown_page import page_of
+from helpers.synthetic_traces import Work
+from osbench.coordinator.report.run_facts import read_facts
+
+pytestmark = [pytest.mark.functional, pytest.mark.browser]
+
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def headless() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+def written(folder: Path, html: str) -> str:
+    """The address of a page."""
+    path = folder / "report.html"
+    path.write_text(html, "utf-8")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize(("failing", "lines"), [(30, 30), (3, 3)])
+def test_thirty_workloads_fit_four_screens(
+    headless: Any, tmp_path: Path, failing: int, lines: int
+) -> None:
+    held = [replace(constant_workload(), name=f"Shop.held_{n}") for n in range(30 - failing)]
+    failed = [replace(rps_workload(), title=f"Failed {n}") for n in range(failing)]
+    url = written(tmp_path, page_of(facts_of(tmp_path, run_report(*held, *failed))))
+
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        begins = page.locator("#main").bounding_box()["y"]
+        shown = page.locator("#overview .figures tbody tr:visible")
+
+        assert begins <= 4 * DESK["height"]
+        assert shown.count() == lines
+        assert "Failed" in shown.first.inner_text()
+        if held:
+            page.locator("#overview details.held > summary").click()
+            assert shown.count() == 30
+        assert page.evaluate("() => document.documentElement.scrollWidth") == DESK["width"]
+        assert found.wrong() == []
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_iterations_are_sorted_by_their_heads_and_found_by_their_error(
+    headless: Any, tmp_path: Path, size: dict[str, int]
+) -> None:
+    url = written(tmp_path, page_of(read_facts(made_run(tmp_path, 1000))))
+
+    with watched(headless, url, viewport=size) as found:
+        page = found.page
+        rows = page.locator("#f-body tr")
+        heads = page.locator("#f-table th[aria-sort]")
+        assert heads.inner_text().strip() == "latency"
+        assert heads.get_attribute("aria-sort") == "descending"
+        for asked, first in (("ascending", "1"), ("descending", "1,000")):
+            page.locator("#f-table th[data-order=iteration] button").click()
+            assert heads.get_attribute("aria-sort") == asked
+            assert rows.first.locator("td").first.inner_text() == first
+
+        page.locator("#f-query").fill("gatewaytimeout: http 5")
+        assert "GatewayTimeout: HTTP 504" in rows.first.inner_text()
+        assert rows.first.locator("td").nth(2).inner_text() == "failed"
+        page.locator("#f-query").fill("no such thing")
+        assert rows.all_inner_texts() == ["Nothing found for “no such thing”."]
+        assert found.wrong() == []
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_names_of_300_letters_wrap(headless: Any, tmp_path: Path, size: dict[str, int]) -> None:
+    name = "Long" * 75
+    facts = facts_of(tmp_path, run_report(replace(rps_workload(), title=name)))
+    workload = facts.summary["workloads"][0]
+    workload["actions"] = {name: next(iter(workload["actions"].values()))}
+    workload["errors"][0].update(type=name, message=name)
+
+    with watched(headless, written(tmp_path, page_of(facts)), viewport=size) as found:
+        page = found.page
+        width = page.locator("#w1-tables th.name", has_text="Long").first.bounding_box()["width"]
+
+        assert page.evaluate("() => document.documentElement.scrollWidth") == size["width"]
+        assert width < 500
+        assert page.locator("#w1-errors ~ details .m").first.bounding_box()["width"] < size["width"]
+        assert found.wrong() == []
+
+
+def test_repeated_spans_of_a_large_trace_open_on_a_click(headless: Any, tmp_path: Path) -> None:
+    steps = [Work(name="step 8", start=at, length=0.5) for at in range(4900)]
+    root = Work(name="osbench.iteration", start=0, length=5000)
+    root.add(*steps, Work(name="commit", start=4950, length=20))
+
+    url = written(tmp_path, page_with_trace(tmp_path, root))
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        page.locator("#traces details.trace > summary").click()
+        lines = page.locator("#traces .wf summary:visible")
+        assert lines.count() == 3
+        fold = page.locator("#traces .wf details.fold")
+        assert "step 8 \u00d7 4,900" in fold.inner_text()
+        assert "2.45" in fold.inner_text()
+        fold.locator("> summary").click()
+
+        assert 3 < lines.count() < 200
+        assert "4,850 more of them." in fold.inner_text()
+        assert found.wrong() == []
+
+
+def test_wide_tables_of_a_phone_say_that_they_scroll(headless: Any, tmp_path: Path) -> None:
+    url = written(tmp_path, page_of(facts_of(tmp_path)))
+    hint = "(one) => getComputedStyle(one, '::before').content"
+
+    hints = []
+    for size in (DESK, PHONE):
+        with watched(headless, url, viewport=size) as found:
+            wide = found.page.locator("#w1-tables [aria-label='Workers']")
+            hints.append(wide.evaluate(hint))
+            assert (
+                found.page.evaluate("() => document.documentElement.scrollWidth") == size["width"]
+            )
+            assert found.wrong() == []
+
+    assert hints[0] == "none"
+    assert "Scroll sideways" in hints[1]
+
+
+def test_paper_has_no_heading_without_text_and_says_what_is_left_out(
+    headless: Any, tmp_path: Path
+) -> None:
+    root = Work(name="osbench.iteration", start=0, length=50)
+    url = written(tmp_path, page_with_trace(tmp_path, root))
+
+    with watched(headless, url, viewport=DESK) as found:
+        page = found.page
+        assert not page.locator(".paper").is_visible()
+        page.emulate_media(media="print")
+        bare = page.evaluate(
+            """() => [...document.querySelectorAll("h2, h3, .group")]
+              .filter((head) => head.offsetHeight)
+              .filter((head) => {
+                let next = head.nextElementSibling;
+                while (next && !next.offsetHeight) next = next.nextElementSibling;
+                return !next || next.matches("h2, h3");
+              })
+              .map((head) => head.textContent)"""
+        )
+
+        assert "the table of iterations" in page.locator(".paper").inner_text()
+        assert "traces that are not open" in page.locator(".paper").inner_text()
+        assert bare == []
+        assert found.wrong() == []

@@ -1,0 +1,62 @@
+"""Files with secrets are whole, private, and leave no drafts."""
+
+import os
+import stat
+
+import pytest
+
+from osbench.common.regular_files import TooOpen, read_private, write_private
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_file_and_its_directories_are_private_whatever_the_umask(tmp_path):
+    path = tmp_path / "a" / "b" / "file"
+    before = os.umask(0)
+    try:
+        write_private(path, b"secret")
+    finally:
+        os.umask(before)
+
+    assert read_private(path) == b"secret"
+    assert (mode(path), mode(path.parent), mode(path.parent.parent)) == (0o600, 0o700, 0o700)
+
+
+def test_directories_that_were_there_keep_their_mode(tmp_path):
+    tmp_path.chmod(0o755)
+
+    write_private(tmp_path / "file", b"x")
+
+    assert mode(tmp_path) == 0o755
+
+
+def test_a_file_is_replaced_whole(tmp_path):
+    path = tmp_path / "file"
+    write_private(path, b"long content")
+    link = tmp_path / "link"
+    link.hardlink_to(path)
+
+    write_private(path, b"short")
+
+    assert path.read_bytes() == b"short"
+    assert link.read_bytes() == b"long content"
+
+
+def test_a_failed_write_leaves_no_draft(tmp_path):
+    (tmp_path / "file").mkdir()
+
+    with pytest.raises(OSError, match="directory"):
+        write_private(tmp_path / "file", b"x")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_open_to_others_is_not_read(tmp_path):
+    path = tmp_path / "file"
+    write_private(path, b"x")
+    path.chmod(0o640)
+
+    with pytest.raises(TooOpen, match="has mode 0640"):
+        read_private(path)

@@ -1,0 +1,56 @@
+"""`--web` takes an address only where one follows."""
+
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from osbench.coordinator.cli.commands.run import run
+from osbench.coordinator.cli.group import Group
+from osbench.coordinator.cli.options.option_table import option_set
+from osbench.coordinator.cli.options.web_options import LiveOutputOptions, WithWeb
+
+
+@click.command(cls=WithWeb)
+@click.argument("task", required=False)
+@option_set(LiveOutputOptions, "output")
+def shown(task: str | None, output: LiveOutputOptions) -> None:
+    web = output.web
+    where = f"{web.host}:{web.port}:{web.fixed}" if web else "-"
+    click.echo(f"{task} {where}")
+
+
+@pytest.mark.parametrize(
+    ("given", "task", "web"),
+    [
+        ("task.yaml", "task.yaml", "-"),
+        ("--web task.yaml", "task.yaml", "127.0.0.1:8089:False"),
+        ("task.yaml --web", "task.yaml", "127.0.0.1:8089:False"),
+        ("--web 9000 task.yaml", "task.yaml", "127.0.0.1:9000:True"),
+        ("--web 0.0.0.0:9000 task.yaml", "task.yaml", "0.0.0.0:9000:True"),
+        ("task.yaml --web=[::1]:0", "task.yaml", "::1:0:True"),
+        ("-- --web", "--web", "-"),
+    ],
+)
+def test_what_follows_is_an_address_or_the_task(given: str, task: str, web: str) -> None:
+    found = CliRunner().invoke(shown, given.split())
+
+    assert found.output.split() == [task, web]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--web=nowhere",), "is no address"),
+        (("--web=127.0.0.1:99999",), "is no address"),
+        (("--web", "--detach"), "osbench-coord web"),
+    ],
+)
+def test_bad_options_are_one_message(options: tuple[str, ...], message: str) -> None:
+    found = CliRunner().invoke(
+        Group(commands=[run]), ["run", "--scenario", "Dummy.dummy", *options]
+    )
+
+    assert found.exit_code == 2
+    assert message in found.stderr

@@ -1,0 +1,70 @@
+"""What is said of workloads, in the terminal and on the page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+
+import pytest
+
+from helpers.sample_loads import all_kinds, plan_of
+from osbench.coordinator.report.model.measure import measured
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.model.workload_parts import CheckCounts
+from osbench.coordinator.report.statements.iteration_statements import CHECKS
+from osbench.coordinator.report.statements.statements import statements
+
+WORKLOADS = measured(all_kinds()).workloads
+
+
+def texts(workload: WorkloadReport, label: str) -> list[str]:
+    return [one.text for one in statements(workload) if one.label == label]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: str(one.name))
+def test_statements_with_one_label_stand_together(workload: WorkloadReport) -> None:
+    labels = [label for label, _ in groupby(one.label for one in statements(workload))]
+
+    assert len(labels) == len(set(labels))
+    assert "" not in labels
+
+
+def test_what_the_page_shows_elsewhere_is_not_among_its_further_figures() -> None:
+    found = {one.label for one in statements(WORKLOADS[1]) if one.on_page}
+
+    assert {"users", "checks", "planned"} <= found
+    assert not {"stages", "staircase", "SLA", "errors", "tracing"} & found
+
+
+def test_a_plan_of_which_nothing_was_measured_has_its_differences_alone() -> None:
+    unmeasured = replace(WORKLOADS[1], plan=plan_of(measured=False))
+
+    assert texts(unmeasured, "planned") == [
+        "",
+        "an iteration took 55 ms, 2.75 times what was planned",
+    ]
+
+
+def test_many_checks_that_did_not_hold_are_summed() -> None:
+    checks = {f"check {n}": CheckCounts(held=1, failed=n) for n in range(1, CHECKS + 5)}
+
+    found = texts(replace(WORKLOADS[1], checks=checks), "checks")
+
+    assert len(found) == CHECKS
+    assert found[0] == "check 14: failed 14 of 15 times"
+    assert found[-1] == "and 5 others that did not always hold"
+
+
+def test_of_a_workload_that_did_not_begin_only_contexts_are_told() -> None:
+    (unbegun,) = [one for one in WORKLOADS if one.error]
+    contexts = WORKLOADS[0].contexts
+
+    found = [one.label for one in statements(replace(unbegun, contexts=contexts))]
+
+    assert found == ["contexts"] * len(contexts)
+
+
+def test_a_workload_about_which_little_is_known_has_its_load_and_tracing() -> None:
+    found = [one.label for one in statements(WorkloadReport(name="w"))]
+
+    assert found == ["load", "tracing"]

@@ -1,0 +1,100 @@
+"""Hooks of a load: they are waited for, and their results are in the journal and in the report."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from helpers.engines import until
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import HookConfig, Named
+from osbench.coordinator.hooks.executor import HookReport
+from osbench.coordinator.results.accounts import Accounts
+from osbench.coordinator.run.run_history import RunHistory
+from osbench.coordinator.run.services import RunPort
+from osbench.coordinator.run.workload import load_hooks
+from osbench.coordinator.run.workload.load_hooks import LoadHooks
+
+HOOK = HookConfig(
+    action=Named(name="sys_call", config="sh -c 'exit 3'"),
+    trigger=Named(name="event", config={"unit": "iteration", "at": [1, 2]}),
+)
+
+
+class Desk:
+    """A coordinator of a workload with one hook, on the journal of an earlier one."""
+
+    def __init__(self, *journal: Any) -> None:
+        self.journal = list(journal)
+        self.history = RunHistory({0: "Boot"})
+        for record in (*journal, {"do": "open", "epoch": 1}):
+            self.history.apply(record)
+        directory: Any = SimpleNamespace(decide=self.journal.extend)
+        nothing: Any = None
+        services: Any = SimpleNamespace(
+            history=self.history,
+            port=RunPort(directory, Accounts(), self.history, nothing, nothing),
+            pool=SimpleNamespace(poll=lambda: None),
+        )
+        plan: Any = SimpleNamespace(number=0, name="Boot", workload=SimpleNamespace(hooks=[HOOK]))
+        self.hooks = LoadHooks(services, plan, Plugins(), "r1")
+
+    def report(self) -> HookReport:
+        (found,) = self.hooks.report()
+        return found
+
+    def values(self) -> list[tuple[str, int, str]]:
+        return [
+            (one.status, one.event.value, one.error.etype if one.error else "")
+            for one in self.report().results
+        ]
+
+
+def test_a_hook_that_has_ended_is_in_the_journal_with_its_result() -> None:
+    desk = Desk()
+    desk.hooks.look(0.0, 1)
+
+    until(lambda: desk.report().results[0].finished_at is not None)
+    desk.hooks.look(0.1, 1)
+
+    assert [record["do"] for record in desk.journal] == ["hook", "fired"]
+    assert desk.report().counts == {"failed": 1}
+    assert [one.finished_at is not None for one in desk.report().results] == [True]
+
+
+def test_a_resumed_run_reports_what_had_ended_and_what_had_not() -> None:
+    first = Desk()
+    first.hooks.look(0.0, 1)
+    first.hooks.end(lambda: True)
+    unended = {"do": "hook", "workload": 0, "hook": 0, "unit": "iteration", "values": [2]}
+    result = first.report().results[0]
+
+    again = Desk(*first.journal, {**unended, "seen": 2})
+    again.hooks.look(5.0, 3)
+    again.hooks.end(lambda: True)
+
+    assert again.report().results[0] == result
+    # it is not fired again: it may have done something
+    assert again.values() == [("failed", 1, "Failed"), ("failed", 2, "CoordinatorGone")]
+    assert again.report().counts == {"failed": 2}
+
+
+def test_hook_actions_that_are_waited_for_are_named_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(load_hooks, "HOOKS_SAID_S", 0.0)
+    looks = iter([True, True, False])
+    desk = Desk()
+    busy = SimpleNamespace(running=lambda: [1, 2], stop=lambda: None, take=lambda: [])
+    monkeypatch.setattr(desk.hooks, "_hooks", [busy])
+    monkeypatch.setattr(load_hooks, "HOOKS_STOP_S", 0.0)
+
+    desk.hooks.end(lambda: next(looks))
+
+    (said,) = caplog.messages
+    assert said == (
+        "Boot: the load is over; waiting up to 60 s for 2 hook actions that have not ended; "
+        "Ctrl-C ends them"
+    )

@@ -1,0 +1,167 @@
+"""A schedule: random loads and 10 s of random faults from a seed, then a calm until all is over."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from world.faults import FAULTS, Striker, calm
+from world.fibers import S
+from world.judges import Finding, judge
+from world.world import World
+
+#: When the faults begin and end, seconds.
+FAULTS_FROM_S = 0.3
+CALM_S = 10.0
+#: Until when all runs have to be over, and how long workers may wait for a coordinator then.
+OVER_S = 400.0
+RELEASED_S = 90.0
+#: How likely a fault is among those of a schedule.
+CHOSEN = 0.35
+#: Faults that put old messages back.
+OLD = frozenset({"replay", "rollback", "restart", "redis-clock"})
+#: How likely workers soon leave a run whose coordinator is not heard, and how soon, seconds.
+HASTY = 0.3
+HASTY_S = 4.0
+#: How likely a thread is put aside where it looks at the clock, in a schedule that does that.
+ASIDE = 0.002
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """How a schedule went."""
+
+    seed: int
+    findings: tuple[Finding, ...]
+    kinds: tuple[str, ...]
+    #: How often each fault struck.
+    struck: Counter[str]
+    virtual_s: float
+    digest: str
+    trace: tuple[str, ...]
+    #: Starts of all runs, and final states of their numbers.
+    starts: int
+    states: Counter[str]
+
+
+class Schedule:
+    """The loads and faults of a seed."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        faults: Sequence[str] | None = None,
+        but: Collection[str] = (),
+        trace: bool = False,
+    ) -> None:
+        """`faults`: those that strike, in place of a random choice; `but` these of them."""
+        self._seed = seed
+        chance = self._chance = Random(f"schedule/{seed}")
+        apart = chance.random() < 0.4
+        drawn = tuple(name for name in FAULTS if self._is_drawn(name))
+        if "restore-backup" in drawn:
+            # a copy and old messages together are two histories: nobody could tell them apart
+            drawn = tuple(name for name in drawn if name not in OLD)
+        self.kinds = drawn if faults is None else tuple(faults)
+        self.world = World(
+            seed, trace=trace, broker_apart=apart, key_file="rotate-keys" in self.kinds
+        )
+        if Random(f"hasty/{seed}").random() < HASTY:
+            self.world.coordinator_lost_s = HASTY_S
+        self._but = frozenset(but)
+        self._strikes = 0
+        self.struck: Counter[str] = Counter()
+        self._striker = Striker(self.world, chance)
+        if chance.random() < 0.3:
+            self.world.scheduler.preempt = ASIDE
+        self._load()
+        self._faults()
+
+    def _is_drawn(self, name: str) -> bool:
+        # each by itself: a new one shifts nothing of what a seed played before
+        return Random(f"{name}/{self._seed}").random() < CHOSEN
+
+    def _load(self) -> None:
+        chance, world = self._chance, self.world
+        workers = chance.randint(1, 3)
+        for _ in range(workers + chance.randint(0, 2)):
+            world.hire()
+        world.add(workers=workers, **self._workload())
+        if chance.random() < 0.4:
+            world.add(
+                at_s=chance.uniform(0.5, CALM_S - 1),
+                workers=chance.randint(1, 2),
+                **self._workload(),
+            )
+
+    def _workload(self) -> dict[str, Any]:
+        chance = self._chance
+        times = chance.randint(40, 300)
+        if chance.random() < 0.4:
+            runner: dict[str, Any] = {"rps": {"times": times, "rps": chance.choice((10, 30, 60))}}
+        else:
+            runner = {"constant": {"times": times, "concurrency": chance.randint(2, 12)}}
+        if chance.random() < 0.2:
+            next(iter(runner.values()))["timeout"] = 0.5
+        return {
+            "runner": runner,
+            "scenario": chance.choice(("work", "work", "awaited")),
+            "idempotent": chance.random() < 0.25,
+            "args": {"least_s": 0.02, "most_s": chance.choice((0.1, 0.4, 1.5))},
+        }
+
+    def _faults(self) -> None:
+        chance, scheduler = self._chance, self.world.scheduler
+        heat_s = chance.choice((1.0, 0.5, 0.2))
+        at_s = FAULTS_FROM_S
+        while at_s < CALM_S:
+            scheduler.at(int(at_s * S), self._strike)
+            at_s += chance.expovariate(1 / heat_s)
+        scheduler.at(int(CALM_S * S), lambda: calm(self.world))
+
+    def _strike(self) -> None:
+        # of each its own: what one of them draws, or leaves out, shifts nothing of the others
+        self._strikes += 1
+        chance = self._striker.chance = Random(f"strike/{self.world.seed}/{self._strikes}")
+        if self.kinds and any(run.is_coordinated for run in self.world.runs.values()):
+            kind = chance.choice(self.kinds)
+            if kind not in self._but and self._striker.strike(kind):
+                self.struck[kind] += 1
+        if chance.random() < 0.3:
+            self._striker.remember(folders="restore-backup" in self.kinds)
+
+    def play(self) -> Played:
+        """Play it to its end."""
+        with self.world as world:
+            is_over = world.play(OVER_S)
+            released = world.play_release(RELEASED_S)
+            findings = judge(world, is_over=is_over, is_released=released)
+            states: Counter[str] = Counter()
+            for run in world.runs.values():
+                states.update(run.accounting())
+            return Played(
+                seed=world.seed,
+                findings=tuple(findings),
+                kinds=self.kinds,
+                struck=self.struck,
+                virtual_s=world.scheduler.now / S,
+                digest=world.digest,
+                trace=tuple(world.trace or ()),
+                starts=sum(len(run.known.starts) for run in world.runs.values()),
+                states=states,
+            )
+
+
+def played(
+    seed: int,
+    *,
+    faults: Sequence[str] | None = None,
+    but: Collection[str] = (),
+    trace: bool = False,
+) -> Played:
+    """Play the schedule of a seed."""
+    return Schedule(seed, faults=faults, but=but, trace=trace).play()

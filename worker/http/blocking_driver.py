@@ -1,0 +1,98 @@
+"""Does the steps of an exchange by calls that block; the kernel keeps their limits."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, TypeVar, assert_never
+
+from osbench.worker.http.exchange_steps import (
+    PIECE,
+    Ask,
+    Connect,
+    LookAt,
+    LookUp,
+    Read,
+    Receive,
+    Send,
+    Step,
+    Steps,
+    Wrap,
+)
+from osbench.worker.http.socket_connection import SocketConnection, bound_waits
+from osbench.worker.http.wire.http_answer import HttpAnswer
+
+T = TypeVar("T")
+
+
+def drive(steps: Steps[T], first: HttpAnswer | BaseException | None = None) -> T:
+    """Do all steps; return what the generator returns and raise what it raises.
+
+    `first` is the outcome of the first step, if that was done before.
+    """
+    try:
+        step = next(steps)
+        if isinstance(first, BaseException):
+            step = steps.throw(first)
+        elif first is not None:
+            step = steps.send(first)
+        while True:
+            try:
+                found = _found(step)
+            except BlockingIOError:
+                # the kernel's word for a wait that took too long
+                step = steps.throw(TimeoutError())
+            except BaseException as error:  # noqa: BLE001 - the generator decides
+                step = steps.throw(error)
+            else:
+                step = steps.send(found)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        # the engine may end a thread between two steps
+        steps.close()
+        # an error that is kept here would keep itself
+        del first
+
+
+def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
+    match step:
+        case Ask():
+            request, own, limits, phases, keep_body = step.sending
+            return step.connection.exchange(request, own, limits, phases, keep_body=keep_body)
+        case Connect():
+            return _connected(step)
+        case Wrap():
+            return SocketConnection(step.socket, step.tls)
+        case LookAt():
+            return look_at(step.answer)
+        case LookUp():
+            return step.pending.result(step.limit_s)
+        case Read():
+            return step.function()
+        case Send():
+            return step.socket.sendall(step.data)
+        case Receive():
+            if step.limit_s is not None:
+                bound_waits(step.socket, step.limit_s)
+            return step.socket.recv(PIECE)
+        case _:
+            assert_never(step)
+
+
+def look_at(answer: HttpAnswer) -> None:
+    """Look at the body of an answer. Raises TooLongAnswer."""
+    for _ in answer.look_at_body():
+        pass
+
+
+def _connected(step: Connect) -> socket.socket:
+    sock = step.socket()
+    try:
+        if step.limit_s is not None:
+            bound_waits(sock, step.limit_s)
+        sock.connect(step.address[1])
+    except BaseException:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,178 @@
+"""Exchanges over new connections, second attempts and redirects, without input and output.
+
+Clients serve an ordinary request over a kept connection themselves, at the least CPU. If anything
+else comes of it, `ExchangeRules.request` goes on from there: the outcome is that of its first step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic_ns
+
+from osbench.common.plugin.atomic import Recorder
+from osbench.worker.http import addresses
+from osbench.worker.http.exchange_steps import (
+    Ask,
+    ConnectionPool,
+    HttpConnection,
+    LookAt,
+    Sending,
+    Steps,
+)
+from osbench.worker.http.observer import Observer
+from osbench.worker.http.opening import Opener
+from osbench.worker.http.ready_requests import ReadyRequest, RequestLimits
+from osbench.worker.http.sent_again import SentAgain, not_again
+from osbench.worker.http.wire.cookies import Cookies
+from osbench.worker.http.wire.exchange_phases import ExchangePhases
+from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.journey import Journey
+from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, ReceiveTimedOut
+from osbench.worker.http.wire.wire_request import WireRequest
+
+
+class ExchangeRules:
+    """The rules of a client for all that is not an ordinary answer over a kept connection."""
+
+    def __init__(
+        self, opener: Opener, *, resends: bool = True, observer: Observer | None = None
+    ) -> None:
+        """Without `resends` no request is sent a second time.
+
+        An `observer` sees each request, redirects and failures too; bodies are kept for it.
+        """
+        self._opener = opener
+        self._resends = resends
+        self._observer = observer
+        self._again = SentAgain()
+
+    @property
+    def retried(self) -> int:
+        """Requests that were sent again, because a kept connection ended without an answer."""
+        return self._again.count
+
+    def request(
+        self,
+        pool: ConnectionPool,
+        ready: ReadyRequest,
+        own: Sequence[str],
+        phases: ExchangePhases,
+        *,
+        keep_body: bool,
+        recorder: Recorder | None = None,
+        cookies: Cookies | None = None,
+        kept: HttpConnection | None = None,
+    ) -> Steps[HttpAnswer]:
+        """Make a request, follow its redirects and return the last answer.
+
+        `recorder` knows of the request already, and `own` has its cookies. `kept` is a connection
+        that was taken out of the pool: the first step asks over it.
+        Raises TimeoutError, ConnectionError or ValueError.
+        """
+        request, limits, begun_ns = ready.request, ready.limits, phases.begun_ns
+        journey = None
+        try:
+            while True:
+                answer = yield from self.exchange(
+                    pool, request, own, limits, phases, keep_body=keep_body, kept=kept
+                )
+                if answer.coded:
+                    yield LookAt(answer)
+                if answer.status not in addresses.REDIRECTS or not ready.follows:
+                    break
+                journey = journey or Journey(request, own, ready.trust, cookies)
+                if not journey.follow(answer):
+                    break
+                if recorder is not None:
+                    recorder.end_exchange(phases)
+                request, own, kept = journey.request, journey.own, None
+                phases = ExchangePhases(monotonic_ns())
+                if recorder is not None:
+                    recorder.ask(phases)
+                limits = ready.limits.less((phases.begun_ns - begun_ns) / 1e9)
+        except (ConnectionError, TimeoutError) as error:
+            place = f"{request.verb} {addresses.shown(request.url)}"
+            raise type(error)(f"{place}: {error}") from error
+        finally:
+            if recorder is not None:
+                recorder.end_exchange(phases)
+        if cookies is not None:
+            cookies.take(answer)
+        return answer
+
+    def exchange(
+        self,
+        pool: ConnectionPool,
+        request: WireRequest,
+        own: Sequence[str],
+        limits: RequestLimits,
+        phases: ExchangePhases,
+        *,
+        keep_body: bool,
+        kept: HttpConnection | None = None,
+    ) -> Steps[HttpAnswer]:
+        """Send one request and return its answer, which may redirect; `kept` as in `request`.
+
+        Raises BadAnswer, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
+        ReceiveTimedOut.
+        """
+        sending = Sending(request, own, limits, phases, keep_body or self._observer is not None)
+        attempts = self._attempts(pool, sending, kept)
+        return attempts if self._observer is None else _observed(self._observer, sending, attempts)
+
+    def _attempts(
+        self, pool: ConnectionPool, sending: Sending, connection: HttpConnection | None
+    ) -> Steps[HttpAnswer]:
+        """Ask over a kept connection, then over a new one if there was none or it had ended."""
+        request, phases = sending.request, sending.phases
+        if connection is None:
+            certainly = not (self._resends and request.repeatable)
+            connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
+        answer = None
+        if connection is not None:
+            try:
+                answer = yield from _asked(connection, sending)
+            except EarlyEnd as error:
+                if not self._resends or not connection.untouched:
+                    raise
+                if connection.sent and not request.repeatable:
+                    raise EarlyEnd(not_again(request.verb)) from error
+                phases.retried, phases.first_byte_ns = True, 0
+                self._again.add()
+        if connection is None or answer is None:
+            connection = yield from self._opener.open(request, sending.limits, phases)
+            answer = yield from _asked(connection, sending)
+            if request.secure:
+                self._opener.keep_session(request, connection)
+        if request.last:
+            connection.close()
+        else:
+            pool.put(request.origin, connection)
+        return answer
+
+
+def _asked(connection: HttpConnection, sending: Sending) -> Steps[HttpAnswer]:
+    """Ask; a connection without an answer is closed."""
+    try:
+        answer: HttpAnswer = yield Ask(connection, sending)
+    except (BadAnswer, EarlyEnd, ReceiveTimedOut) as error:
+        connection.close()
+        error.in_body = connection.in_body
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    return answer
+
+
+def _observed(
+    observer: Observer, sending: Sending, attempts: Steps[HttpAnswer]
+) -> Steps[HttpAnswer]:
+    request, own, _, phases, _ = sending
+    try:
+        answer = yield from attempts
+    except Exception as error:
+        observer(request, own, error, (monotonic_ns() - phases.begun_ns) / 1e9)
+        raise
+    observer(request, own, answer, (monotonic_ns() - phases.begun_ns) / 1e9)
+    return answer

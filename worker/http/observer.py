@@ -1,0 +1,14 @@
+"""The observer of a workload's requests, such as those of `run --once`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.wire_request import WireRequest
+
+#: Key of a workload's context for its observer, if it has one.
+OBSERVER_KEY = "request_observer"
+
+#: Gets each request, its header lines for the first host, its answer or error, and its seconds.
+Observer = Callable[[WireRequest, Sequence[str], HttpAnswer | Exception, float], None]

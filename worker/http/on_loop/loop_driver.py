@@ -1,0 +1,152 @@
+"""Does the steps of an exchange on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from concurrent.futures import Future
+from typing import Any, TypeVar, assert_never
+
+from osbench.worker.http.exchange_steps import (
+    PIECE,
+    Ask,
+    Connect,
+    LookAt,
+    LookUp,
+    Read,
+    Receive,
+    Send,
+    Step,
+    Steps,
+    Wrap,
+)
+from osbench.worker.http.name_lookups import Address
+from osbench.worker.http.on_loop.loop_connection import LoopConnection
+from osbench.worker.http.wire.http_answer import HttpAnswer
+
+T = TypeVar("T")
+
+_UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
+
+
+async def drive_on_loop(steps: Steps[T], first: HttpAnswer | BaseException | None = None) -> T:
+    """As `drive` of the blocking driver."""
+    try:
+        step = next(steps)
+        if isinstance(first, BaseException):
+            step = steps.throw(first)
+        elif first is not None:
+            step = steps.send(first)
+        while True:
+            try:
+                found = await _found(step)
+            except BaseException as error:  # noqa: BLE001 - the generator decides
+                step = steps.throw(error)
+            else:
+                step = steps.send(found)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    finally:
+        # an error that is kept here would keep itself
+        del first
+
+
+async def _found(step: Step) -> Any:
+    match step:
+        case Ask():
+            return await _asked(step)
+        case Wrap():
+            return await _wrapped(step)
+        case LookAt():
+            return await look_at(step.answer)
+        case _:
+            async with asyncio.timeout(step.limit_s):
+                return await _within_limit(step)
+
+
+async def _within_limit(step: LookUp | Connect | Read | Send | Receive) -> Any:
+    loop = asyncio.get_running_loop()
+    match step:
+        case Connect():
+            return await _connected(loop, step)
+        case LookUp():
+            return await _looked_up(loop, step.pending)
+        case Read():
+            return await asyncio.to_thread(step.function)
+        case Send():
+            return await loop.sock_sendall(step.socket, step.data)
+        case Receive():
+            return await loop.sock_recv(step.socket, PIECE)
+        case _:
+            assert_never(step)
+
+
+async def look_at(answer: HttpAnswer) -> None:
+    """Look at the body of an answer. Raises TooLongAnswer."""
+    for _ in answer.look_at_body():
+        # the other users of the loop have their turn
+        await asyncio.sleep(0)
+
+
+async def _wrapped(step: Wrap) -> LoopConnection:
+    loop = asyncio.get_running_loop()
+    connection = LoopConnection(loop, step.socket, step.tls)
+    await loop.create_connection(lambda: connection, sock=step.socket)
+    return connection
+
+
+async def _asked(step: Ask) -> HttpAnswer:
+    connection: LoopConnection = step.connection
+    request, own, limits, phases, keep_body = step.sending
+    waiter = connection.begin(request, own, limits, phases, keep_body=keep_body)
+    if request.rest:
+        await connection.send_rest(request.rest)
+    await waiter
+    return connection.answer(request, phases)
+
+
+async def _looked_up(
+    loop: asyncio.AbstractEventLoop, pending: Future[list[Address]]
+) -> list[Address]:
+    found_out = loop.create_future()
+
+    def tell(_: Future[list[Address]]) -> None:
+        # the loop may have ended meanwhile
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(_done, found_out)
+
+    # others wait for the same lookup: it must not be cancelled with this request
+    pending.add_done_callback(tell)
+    await found_out
+    return pending.result()
+
+
+async def _connected(loop: asyncio.AbstractEventLoop, step: Connect) -> socket.socket:
+    # not by the loop's `sock_connect`: that of uvloop loses the scope of an IPv6 address
+    sock = step.socket()
+    try:
+        sock.setblocking(False)
+        code = sock.connect_ex(step.address[1])
+        if code in _UNDER_WAY:
+            writable = loop.create_future()
+            loop.add_writer(sock, _done, writable)
+            try:
+                await writable
+            finally:
+                loop.remove_writer(sock)
+            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _done(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,36 @@
+"""That a process is to end, as a signal handler may ask at any time."""
+
+from __future__ import annotations
+
+import signal
+from queue import Empty, SimpleQueue
+
+
+class LeaveRequest:
+    """Made once, and waited for by the main thread.
+
+    A `threading.Event` must not be set by a handler: the thread that it interrupts may hold the
+    event's lock, and then waits for itself. `SimpleQueue.put` may be interrupted by itself.
+    """
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[None] = SimpleQueue()
+
+    def on_signals(self) -> None:
+        """Have SIGTERM and SIGINT ask."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.ask())
+
+    def ask(self) -> None:
+        """Have the process end."""
+        self._asked.put(None)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether somebody has asked, or does so within so many seconds."""
+        try:
+            self._asked.get(timeout=seconds)
+        except Empty:
+            return False
+        # for the next look
+        self._asked.put(None)
+        return True
