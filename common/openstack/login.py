@@ -18,6 +18,8 @@ class _Shared:
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._handed = threading.local()
+        # keystoneauth1 reads its token once more after it has left its own lock
+        self._reading = threading.RLock()
 
     def get_access(self, session: Any, **options: Any) -> Any:
         """The token and what Keystone says of it. Raises exceptions of keystoneauth1.
@@ -26,7 +28,8 @@ class _Shared:
         versions, keystoneauth1 asks once more with a token, and would wait for itself here.
         """
         try:
-            return super().get_access(session, **options)  # type: ignore[misc]
+            with self._reading:
+                return super().get_access(session, **options)  # type: ignore[misc]
         except exceptions.MissingAuthPlugin:
             raise exceptions.DiscoveryFailure(
                 "responds with 401 where Keystone lists its versions; is auth_url right?"
@@ -41,10 +44,11 @@ class _Shared:
     def invalidate(self) -> bool:
         """Forget the token with which this thread was rejected, unless there is a newer one."""
         refused = getattr(self._handed, "token", None)
-        current = self.auth_ref  # type: ignore[attr-defined]
-        if refused is not None and (current is None or current.auth_token != refused):
-            return True
-        return bool(super().invalidate())  # type: ignore[misc]
+        with self._reading:
+            current = self.auth_ref  # type: ignore[attr-defined]
+            if refused is not None and (current is None or current.auth_token != refused):
+                return True
+            return bool(super().invalidate())  # type: ignore[misc]
 
 
 class _PasswordV3(_Shared, identity.V3Password):
