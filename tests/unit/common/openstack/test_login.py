@@ -23,7 +23,9 @@ class InvalidatedOnExit:
 
 
 def test_a_token_that_another_thread_invalidates_at_that_moment_is_still_returned(monkeypatch):
-    credential = Credential(auth_url="http://keystone/v3", username="u", password="p", project_name="demo")
+    credential = Credential(
+        auth_url="http://keystone/v3", username="u", password="p", project_name="demo"
+    )
     plugin = login(credential)
     token = SimpleNamespace(auth_token="t1", will_expire_soon=lambda _: False)
     monkeypatch.setattr(plugin, "get_auth_ref", lambda session: token)
