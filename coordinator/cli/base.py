@@ -15,7 +15,6 @@ from typing import IO, Any, Concatenate, ParamSpec, TypeVar, cast
 import click
 from oslo_config import cfg
 from rich.console import Console
-from rich.table import Table
 
 from osbench.common.config import config
 from osbench.common.config.durations import seconds
@@ -26,6 +25,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.cli.group import FILES, config_option, let_go
 from osbench.coordinator.deployments.registry import Deployments
+from osbench.coordinator.text_table import TextTable
 
 #: Width of a table, and of text, that is written to a file or a pipe.
 _WIDE = 1000
@@ -171,7 +171,7 @@ def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
     return plugins
 
 
-def echo_table(table: Table) -> None:
+def echo_table(table: TextTable) -> None:
     """Print a table: folded to the width of a terminal; one line per row elsewhere."""
     _console(_WIDE, markup=False, highlight=False).print(table)
 

@@ -53,7 +53,7 @@ def bar(done: int, planned: int) -> str:
 def _workload(one: Snapshot, room: int) -> RenderableType:
     parts: list[RenderableType] = [_head(one), Padding(_figures(one), (0, 0, 0, 2))]
     if one.longest:
-        parts.append(Padding(Text(f"longest: {plain(one.longest)}", style="yellow"), (0, 0, 0, 2)))
+        parts.append(Padding(Text(f"longest: {plain(one.longest)}", style="magenta"), (0, 0, 0, 2)))
     if one.sla:
         parts.append(Padding(_criteria(one), (0, 0, 0, 2)))
     if one.rows:
@@ -111,13 +111,20 @@ def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
             Text(plain(worker_title(row.name, row.label))),
             f"{row.busy} of {row.users}",
             f"{three_digits(row.rate)}/s",
-            Text(f"{row.cpu:.0%}", style="yellow" if row.cpu >= HOT_CPU else ""),
+            _cpu(row.cpu),
             duration(row.lag_p99_s),
             Text(plain(row.state), style="red" if row.state in ODD_STATES else ""),
         )
     if len(rows) > len(shown):
         table.add_row(Text(f"and {count(len(rows) - len(shown), 'other')}", style="dim"))
     return table
+
+
+def _cpu(cores: float) -> Text:
+    """The CPU use of a worker; one that is the limit is marked, not by its colour alone."""
+    if cores >= HOT_CPU:
+        return Text(f"{cores:.0%} !", style="magenta")
+    return Text(f"{cores:.0%}")
 
 
 def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:

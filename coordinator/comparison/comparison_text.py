@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.comparison.compared_run import ComparedRun
@@ -25,6 +24,7 @@ from osbench.coordinator.comparison.run_series import common_keys, common_worklo
 from osbench.coordinator.comparison.trends import RunsTrend
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.report.staircase.staircase_text import staircase_lines
+from osbench.coordinator.text_table import TextTable, figures, names, texts
 
 _STYLES = {
     ChangeVerdict.WORSE: "bold red",
@@ -49,7 +49,7 @@ def show_comparison(result: ComparisonResult, console: Console) -> None:
     _show(console, Text(plain(result.sentence, 1000), style=_STYLES[result.verdict] or "bold"))
     _show(console, Text(f"Basis: {plain(result.grounds, 1000)}."))
     for caveat in result.caveats:
-        _show(console, Text(f"Warning: {plain(caveat.text, 1000)}.", style="yellow"))
+        _show(console, Text(f"Warning: {plain(caveat.text, 1000)}.", style="magenta"))
     for workload in result.workloads:
         _show(console, Text())
         _show_workload(workload, console)
@@ -63,7 +63,9 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
     heading = Text(plain(workload.name), style="bold")
     heading.append(f"  {workload.verdict}", style=_STYLES[workload.verdict] or "not bold")
     _show(console, heading)
-    table = _table("time of", "", "before", "after", "change", "95 %", "verdict")
+    table = TextTable(
+        texts("time of"), figures("", "before", "after", "change", "95 %"), names("verdict")
+    )
     last = None
     for row in workload.rows:
         name = plain(row.action or "the iteration", 60) if row.action != last else ""
@@ -94,7 +96,9 @@ def interval_text(row: ChangeRow) -> str:
 
 def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
     """Print how much repeated runs differ."""
-    table = _table("workload", "time of", "", "median run", "least", "greatest", "spread")
+    table = TextTable(
+        texts("workload", "time of"), figures("", "median run", "least", "greatest", "spread")
+    )
     for name in common_workloads(runs):
         for key in common_keys(runs, name):
             values = [math.exp(value) for value in log_values(runs, key)]
@@ -141,7 +145,11 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
         console,
         Text(f"{count(len(trend.runs), 'run')}, {first.run_id} to {last.run_id}"),
     )
-    table = _table("workload", "time of", "", "first", "last", "least", "greatest", "by run")
+    table = TextTable(
+        texts("workload", "time of"),
+        figures("", "first", "last", "least", "greatest"),
+        names("by run"),
+    )
     for one in trend.series:
         known = [value for value in one.values_s if value is not None]
         if not known:
@@ -170,19 +178,6 @@ def _drawn(values: Sequence[float | None]) -> str:
     low, high = min(known, default=0.0), max(known, default=0.0)
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
     return "".join(" " if value is None else _BARS[round((value - low) * scale)] for value in shown)
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    words = ("workload", "time of", "by run", "verdict")
-    for heading in headings:
-        table.add_column(
-            heading,
-            justify="left" if heading in words else "right",
-            overflow="fold" if heading in words else "ellipsis",
-            no_wrap=heading not in words,
-        )
-    return table
 
 
 def _show(console: Console, what: Any) -> None:

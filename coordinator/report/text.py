@@ -29,7 +29,7 @@ _STYLES = {
     Look.PLAIN: "",
     Look.STRONG: "bold",
     Look.GOOD: "green",
-    Look.WARNING: "bold yellow",
+    Look.WARNING: "bold magenta",
     Look.BAD: "bold red",
     Look.PALE: "dim",
 }

@@ -18,6 +18,7 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import AskedUsers, WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
+from osbench.coordinator.formatting import distinct
 from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.taskfile.data import data_files
 from osbench.coordinator.taskfile.users.virtual_users import user_files
@@ -65,6 +66,8 @@ class WorkloadPlan:
 
     #: Counts the workloads of the run from 0.
     number: int
+    #: The name in messages and live views, of which a run has no two.
+    name: str
     subtask: Subtask
     workload: Workload
     scenario: ScenarioPlugin
@@ -76,11 +79,6 @@ class WorkloadPlan:
     data: DataFile | None
     #: Its rows go to virtual users.
     user_data: DataFile | None = None
-
-    @property
-    def name(self) -> str:
-        """What outputs call the workload."""
-        return self.workload.name
 
     @property
     def asked(self) -> AskedUsers:
@@ -201,9 +199,11 @@ def _plans(
         ((workload, runner.planned) for workload, runner in pairs), deployment, conf
     )
     subtasks = (subtask for subtask in task.subtasks for _ in subtask.workloads)
+    names = distinct([workload.name for workload in task.workloads])
     for number, (subtask, (workload, runner)) in enumerate(zip(subtasks, pairs, strict=True)):
         yield WorkloadPlan(
             number=number,
+            name=names[number],
             subtask=subtask,
             workload=workload,
             scenario=plugins.scenario(workload.scenario),

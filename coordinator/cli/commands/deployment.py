@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import click
-from rich.table import Table
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.escaping import escaped
@@ -20,6 +19,7 @@ from osbench.coordinator.cli.options.shared_options import json_flag
 from osbench.coordinator.cli.time_limit import timeout_option
 from osbench.coordinator.deployments.check import Finding, check
 from osbench.coordinator.deployments.registry import Listed
+from osbench.coordinator.text_table import TextTable, names, texts
 
 _FAILED = 1
 
@@ -94,7 +94,9 @@ def list_records(settings: CommandSettings) -> None:
     if not records:
         click.echo("There is no deployment. Make one: osbench-coord deployment create --help")
         return
-    table = Table("in use", "name", "platform", "address", "users", "profiler key", box=None)
+    table = TextTable(
+        names("in use", "name", "platform"), texts("address"), names("users", "profiler key")
+    )
     for record in records:
         table.add_row("*" if record.in_use else "", record.name, *_described(record))
     echo_table(table)
@@ -149,7 +151,7 @@ def check_record(settings: CommandSettings, name: str | None, timeout_s: float) 
     record = settings.deployments.get(name)
     findings = list(check(record, timeout_s))
     click.echo(f"deployment {record.name}")
-    table = Table("what", "user", "project", "result", "detail", box=None)
+    table = TextTable(names("what", "user", "project", "result"), texts("detail"))
     for finding in findings:
         table.add_row(
             finding.subject, finding.user, finding.project, _result(finding), finding.detail

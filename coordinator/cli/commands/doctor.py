@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator
 
 import click
-from rich.table import Table
 
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
@@ -21,6 +20,7 @@ from osbench.coordinator.doctor.host_checks import look_at_host
 from osbench.coordinator.doctor.redis_checks import look_at_redis
 from osbench.coordinator.doctor.worker_checks import look_at_workers
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.text_table import TextTable, names, texts
 
 _SIGNS = {OK: "ok", WARNING: "warning", ERROR: "ERROR"}
 
@@ -45,7 +45,7 @@ def doctor(settings: CommandSettings, as_json: bool, plugin_path: tuple[str, ...
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(one) for one in findings]))
     else:
-        table = Table("", "what", "found", "what to do", box=None)
+        table = TextTable(names("", "what"), texts("found", "what to do"))
         for one in findings:
             table.add_row(_SIGNS[one.state], one.about, _line(one.detail), _line(one.remedy))
         echo_table(table)

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 import yaml
-from rich.table import Table
 
 from osbench.common.errors import PluginError
 from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
@@ -20,6 +19,7 @@ from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_pl
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import flag, options
 from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
+from osbench.coordinator.text_table import TextTable, names, texts
 
 #: In the order in which they are listed.
 _KINDS = ("scenario", *KINDS)
@@ -65,7 +65,7 @@ def list_(
     with_rally = rally or prefer == RALLY
     if with_rally and (missing := plugins.source(RALLY).missing()):
         raise PluginError(f"Rally is {missing}")
-    table = Table("kind", "name", "source", "what it is", box=None)
+    table = TextTable(names("kind", "name", "source"), texts("what it is"))
     for one in (kind,) if kind else _KINDS:
         for row in sorted(_rows(plugins, one, prefer, with_rally)):
             table.add_row(one, *row)

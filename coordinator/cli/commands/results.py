@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, echo_table, with_settings
@@ -39,6 +38,7 @@ from osbench.coordinator.report.text import render
 from osbench.coordinator.storage import failure
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import read_timeline, summary_of
+from osbench.coordinator.text_table import TextTable, names, texts
 
 #: Each is one output of `results`.
 _PARTS = ("--outputs", "--iteration", "--errors")
@@ -211,10 +211,6 @@ def _unfinished(directory: RunDirectory) -> str:
     return message
 
 
-#: Columns of the table of verdicts.
-_VERDICTS = ("workload", "criterion", "verdict", "detail")
-
-
 @click.command()
 @click.argument("run", default="last")
 @options(as_json=json_flag("a list, an object for each criterion"), damaged=damaged_flag())
@@ -235,7 +231,7 @@ def sla(settings: CommandSettings, run: str, as_json: bool, damaged: bool) -> No
     if as_json:
         click.echo(json.dumps(rows))
     else:
-        table = Table(*_VERDICTS, box=None)
+        table = TextTable(texts("workload"), names("criterion", "verdict"), texts("detail"))
         for row in rows:
             verdict = "passed" if row["success"] else "FAILED"
             place = f"{row['workload']}. {plain(row['name'])}"

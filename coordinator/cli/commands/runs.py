@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
-from rich.table import Table
 
 from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import (
@@ -45,10 +44,15 @@ from osbench.coordinator.storage.run_documents import summary_of
 from osbench.coordinator.storage.run_index import rows_of
 from osbench.coordinator.storage.run_listing import RESUMABLE, described
 from osbench.coordinator.storage.run_retention import check_writable
+from osbench.coordinator.text_table import TextTable, figures, names, texts
 
-COLUMNS = ("run", "task", "state", "exit", "planned", "ok", "size", "tags", "why")
-#: Of them, those that are folded on a narrow terminal.
-TEXTS = ("task", "tags", "why")
+COLUMNS = (
+    *names("run"),
+    *texts("task"),
+    *names("state", "exit"),
+    *figures("planned", "ok", "size"),
+    *texts("tags", "why"),
+)
 
 
 @click.group(cls=Group)
@@ -82,16 +86,15 @@ def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> Non
     echo_table(_table(rows))
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Rows of runs; a column of texts is left out where all are empty."""
-    shown = [name for name in COLUMNS if name not in TEXTS or any(row[name] for row in rows)]
-    table = Table(box=None)
-    for name in shown:
-        table.add_column(name, no_wrap=name not in TEXTS, overflow="fold")
+def _table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    table = TextTable(COLUMNS)
     for row in rows:
-        cells = {name: _cell(row[name]) for name in COLUMNS if name != "size"}
-        cells |= {"size": size(row["size_bytes"]), "why": plain(row["why"] or "", 90)}
-        table.add_row(*(cells[name] for name in shown))
+        cells = {
+            **row,
+            "size": size(row["size_bytes"]),
+            "why": plain(row["why"] or "", 90),
+        }
+        table.add_row(*(_cell(cells[column.heading]) for column in COLUMNS))
     return table
 
 
@@ -372,4 +375,6 @@ def _state(row: dict[str, Any], directory: RunDirectory) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
+    if isinstance(value, int):
+        return count(value)
     return plain(", ".join(value) if isinstance(value, list) else str(value))

@@ -7,7 +7,6 @@ import json
 import re
 
 import click
-from rich.table import Table
 
 from osbench.common.errors import FleetError, UsageError
 from osbench.common.protocol.envelope import Sealer
@@ -24,14 +23,19 @@ from osbench.coordinator.fleet.worker_request import other_version, processes, u
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.text_table import TextTable, figures, names, texts
 
 #: Names that can be those of run directories.
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 COLUMNS = (
-    "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
-    "version",
-)  # fmt: skip
+    *names("worker"),
+    *texts("label"),
+    *names("state", "run"),
+    *figures("users", "busy", "cpu", "offset", "stuck"),
+    *texts("refused"),
+    *names("version"),
+)
 
 
 @click.group(cls=Group, invoke_without_command=True)
@@ -134,7 +138,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
         ]
         click.echo(json.dumps(rows))
         return
-    table = Table(*COLUMNS, box=None)
+    table = TextTable(COLUMNS)
     for beat in present:
         table.add_row(*_row(settings, beat))
     echo_table(table)

@@ -41,7 +41,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     if run.view.data_used_up:
         remarks.append(f"the load ended with the last row of {workload.args_from}")
     return WorkloadOutcome(
-        name=plan.name,
+        name=plan.workload.name,
         scenario=workload.scenario,
         source=plan.scenario.source,
         title=subtask.title,

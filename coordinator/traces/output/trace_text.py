@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from osbench.coordinator.formatting import count, duration, plain, spaced, three_digits
+from osbench.coordinator.text_table import TextTable, figures, names, texts
 from osbench.coordinator.traces.analysis.bands import Band, BandExample
 from osbench.coordinator.traces.analysis.comparison import Comparison, signed
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
@@ -38,7 +37,7 @@ def show_trace(
 ) -> None:
     """Print a trace as a tree, followed by notes."""
     _line(console, heading, "bold")
-    table = _table("start", "time", "own", "on path", "")
+    table = TextTable(figures("start", "time", "own", "on path"), texts(""))
     for row, repeated in _collapsed(rows):
         name = Text(f"{'  ' * row.depth}{'* ' if row.on_path else '  '}")
         if repeated:
@@ -52,7 +51,7 @@ def show_trace(
         if row.host:
             name.append(f"  @{plain(row.host)}", style="dim")
         for mark in (*row.marks, *(["after its caller's end"] if row.outlives else [])):
-            name.append(f"  [{mark}]", style="yellow")
+            name.append(f"  [{mark}]", style="magenta")
         if row.error:
             name.append(f"  {plain(row.error)}", style="red")
         table.add_row(
@@ -75,7 +74,7 @@ def show_ranking(
     `pauses` and `paused_s` are the scenario's pauses, which are in none of the times.
     """
     columns = ("total", "own", "critical", "mean", "p50", "p95", "p99", "max", "count", "traces")
-    table = _table(*columns, "trace point")
+    table = TextTable(figures(*columns), texts("trace point"))
     for row in rows:
         times = (row.total_s, row.self_s, row.critical_s, row.mean_s)
         tails = (row.p50_s, row.p95_s, row.p99_s, row.max_s)
@@ -114,7 +113,7 @@ def show_explanation(console: Console, found: Explanation) -> None:
 def show_comparison(console: Console, found: Comparison) -> None:
     """Print the changes between two runs."""
     _line(console, f"{found.name}: {found.sentence}", "bold")
-    table = _table("", "before", "after")
+    table = TextTable(names(""), figures("before", "after"))
     table.add_row("traces", count(found.traces_before), count(found.traces_after))
     table.add_row("mean", duration(found.mean_before_s), duration(found.mean_after_s))
     for name in ("p50", "p95", "p99"):
@@ -124,7 +123,9 @@ def show_comparison(console: Console, found: Comparison) -> None:
         far = " and ".join(map(count, found.far))
         _line(console, f"Left out as outliers: {far} traces")
     if found.changes:
-        table = _table("", "added", "95 %", "before", "after", "calls", "what")
+        table = TextTable(
+            names(""), figures("added", "95 %", "before", "after", "calls"), texts("what")
+        )
         for change in found.changes:
             if not (change.before_s or change.after_s):
                 continue
@@ -173,7 +174,11 @@ def _answer(console: Console, answer: Answer) -> None:
         _line(console, f"Of all variance: {'; '.join(parts)}")
     usual = [one for one in answer.shapes if one.traces >= _USUAL * answer.traces]
     if len(usual) > 1:
-        table = _table("traces", "p50", "p99", "for example", "path through the services")
+        table = TextTable(
+            figures("traces", "p50", "p99"),
+            names("for example"),
+            texts("path through the services"),
+        )
         for shape in usual[:_CAUSES]:
             table.add_row(
                 count(shape.traces),
@@ -195,7 +200,11 @@ def _band(console: Console, band: Band) -> None:
         f" against the middle",
         "bold",
     )
-    table = _table("", "more", "share", "95 %", "seen in", "calls", "a call", "host", "what")
+    table = TextTable(
+        names(""),
+        figures("more", "share", "95 %", "seen in", "calls", "a call"),
+        texts("host", "what"),
+    )
     for cause in band.causes[:_CAUSES]:
         first, last = map(percent, cause.share_interval)
         table.add_row(
@@ -271,16 +280,6 @@ def _calls(number: float) -> str:
 
 def _each(seconds: float, calls: float) -> str:
     return duration(seconds / calls) if calls else "-"
-
-
-def _table(*headings: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for number, heading in enumerate(headings):
-        last = number == len(headings) - 1
-        table.add_column(
-            escape(heading), justify="left" if last else "right", no_wrap=not last, overflow="fold"
-        )
-    return table
 
 
 def _line(console: Console, text: str, style: str = "") -> None:

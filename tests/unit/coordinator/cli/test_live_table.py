@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from rich.console import Console
 
 from helpers.web import snapshot, worker_progress
 from osbench.coordinator.cli.live_table import live_table
 from osbench.coordinator.storage.progress import CriterionState, Snapshot, contexts_at
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def shown(*snapshots: Snapshot, width: int = 120, height: int = 40) -> str:
@@ -117,3 +122,27 @@ def test_the_iteration_that_runs_for_longest_has_a_line_of_its_own() -> None:
     text = shown(snapshot(longest="iteration 7 on h:1: 62 s in shop.buy, at shop.py:3 (buy)"))
 
     assert "longest: iteration 7 on h:1: 62 s in shop.buy, at shop.py:3 (buy)" in text
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_table_looks_like_its_golden_file(golden, width) -> None:
+    criteria = (
+        CriterionState(name="percentile", met=True, detail="p99 100ms, allowed 200ms"),
+        CriterionState(name="failure_rate", met=False, detail="1 of 40 failed: 2.5 %, allowed 1 %"),
+    )
+    rows = (
+        worker_progress("host-a:7"),
+        worker_progress("host-b:8", label="rack-7", state="silent", cpu=0.97),
+    )
+    text = shown(
+        contexts_at("users@openstack", 3, 8, 1.5),
+        snapshot(name="Dummy.dummy [0]", rate=101.2, failed=1, sla=criteria, rows=rows),
+        snapshot(workload=1, name="Dummy.dummy [1]", planned=None, elapsed_s=15.0, left_s=45.0),
+        width=width,
+    )
+
+    assert max(map(len, text.splitlines())) <= width
+    golden(
+        f"terminals/live-{width}.txt",
+        "".join(f"{line.rstrip()}\n" for line in ESCAPE.sub("", text).splitlines()),
+    )

@@ -41,6 +41,12 @@ def test_workloads_are_numbered_over_subtasks_and_grouped_by_when_they_run():
     assert (plan.needs.workers, plan.needs.users, plan.needs.threads_alone) == (2, 13, 9)
 
 
+def test_workloads_of_one_scenario_are_told_apart():
+    plan = planned({"workloads": [workload(), workload(), workload(name="mine")]})
+
+    assert [one.name for one in plan.workloads] == ["Dummy.dummy [0]", "Dummy.dummy [1]", "mine"]
+
+
 def test_each_workload_has_its_runner_and_scenario_ready():
     (one,) = planned({"workloads": [workload(4)]}).workloads
 
