@@ -18,7 +18,7 @@ _GAP = 2
 _INDENT = 4
 
 
-class Column(NamedTuple):
+class TextColumn(NamedTuple):
     """Heading of a column, and how its cells are put."""
 
     heading: str
@@ -27,25 +27,25 @@ class Column(NamedTuple):
     is_text: bool
 
 
-def names(*headings: str) -> Iterator[Column]:
+def names(*headings: str) -> Iterator[TextColumn]:
     """Columns of short words, such as ids and states."""
-    return (Column(heading, "left", is_text=False) for heading in headings)
+    return (TextColumn(heading, "left", is_text=False) for heading in headings)
 
 
-def figures(*headings: str) -> Iterator[Column]:
+def figures(*headings: str) -> Iterator[TextColumn]:
     """Columns of numbers."""
-    return (Column(heading, "right", is_text=False) for heading in headings)
+    return (TextColumn(heading, "right", is_text=False) for heading in headings)
 
 
-def texts(*headings: str) -> Iterator[Column]:
+def texts(*headings: str) -> Iterator[TextColumn]:
     """Columns of texts of any length; one in which all cells are empty is left out."""
-    return (Column(heading, "left", is_text=True) for heading in headings)
+    return (TextColumn(heading, "left", is_text=True) for heading in headings)
 
 
 class TextTable:
     """A table that is readable at any width of a terminal."""
 
-    def __init__(self, *columns: Iterable[Column]) -> None:
+    def __init__(self, *columns: Iterable[TextColumn]) -> None:
         self._columns = tuple(chain(*columns))
         self._rows: list[list[Text]] = []
 

@@ -53,6 +53,8 @@ _OURS = "osbench"
 
 #: Plug-ins of a file that a message names.
 HELD_TOLD = 5
+#: Most names of a kind that the message about an unknown one tells all of.
+KNOWN_TOLD = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +292,8 @@ class Plugins:
             if kind == "scenario"
             else self._table(kind)
         )
-        near = signature.near(name, known.union(ours)) or self._contents()
+        told = f"; known are {', '.join(sorted(ours))}" if len(ours) <= KNOWN_TOLD else ""
+        near = signature.near(name, known.union(ours)) or f"{told}{self._contents()}"
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def _contents(self) -> str:

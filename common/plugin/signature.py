@@ -12,6 +12,8 @@ import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from osbench.common.config.durations import seconds
+
 #: A name in braces that no iteration fills in, as in other tools: {iteration} and {run} are.
 PLACEHOLDER = re.compile(r"\{(?!(?:iteration|run)\})[A-Za-z_]\w*\}")
 
@@ -63,10 +65,20 @@ def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> 
     types_of = _types_of(getattr(method, "__func__", method))
     return {
         key: f"argument {key!r} of {name} must be {inspect.formatannotation(types_of[key])},"
-        f" not {reprlib.repr(value)}"
+        f" not {reprlib.repr(value)}{_in_seconds(value, types_of[key])}"
         for key, value in args.items()
         if key in types_of and not _fits(value, types_of[key])
     }
+
+
+def _in_seconds(value: Any, annotation: Any) -> str:
+    """What to write for a duration where a number of seconds is wanted, or ""."""
+    if not isinstance(value, str) or annotation is not float:
+        return ""
+    try:
+        return f": write {seconds(value)}, if it is in seconds"
+    except ValueError:
+        return ""
 
 
 @functools.cache

@@ -38,6 +38,7 @@ from osbench.common.errors import (
     StorageError,
     UsageError,
 )
+from osbench.common.plugin.signature import near
 from osbench.common.ports import clock as time
 from osbench.common.ports import disk
 from osbench.common.protocol.columns import Columns, decode_rows
@@ -133,7 +134,10 @@ class RunDirectory:
         if len(found) == 1:
             return cls(root / found[0])
         if not found:
-            raise UsageError(f"no run {name!r} in {root}")
+            if not runs:
+                raise UsageError(f"there is no run in {root} yet; `osbench-coord run` makes one")
+            like = near(name, ("last", *runs)) or f"; the newest is {runs[-1]}"
+            raise UsageError(f"no run {name!r} in {root}{like}")
         raise UsageError(f"{name!r} could be any of {', '.join(found)}")
 
     def lock(self, *, writes: bool = True) -> None:

@@ -13,7 +13,7 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import Task
 from osbench.coordinator.taskfile import document, semantics
 from osbench.coordinator.taskfile.overrides import override
-from osbench.coordinator.taskfile.parsing import parse
+from osbench.coordinator.taskfile.parsing import parse, sound_part
 from osbench.coordinator.taskfile.selection import Selection
 
 #: All of a task.
@@ -30,8 +30,8 @@ def load(
 ) -> Task:
     """Read, render, override, parse, select and check a task file; `-` is standard input.
 
-    Raises TaskError with all problems of the first of these steps that finds any, PluginError
-    if the plug-ins themselves cannot be read, UsageError if the selection matches nothing.
+    Raises TaskError with all problems of the file, or of the overrides, PluginError if the plug-ins
+    themselves cannot be read, UsageError if the selection matches nothing.
     """
     return checked(read(source, args), source, plugins, overrides, selection)
 
@@ -45,17 +45,39 @@ def checked(
 ) -> Task:
     """The task of a document that has been read. Raises TaskError, PluginError, UsageError."""
     if overrides:
-        parse(value, source)  # so that problems of the file are not reported as an override's
+        # so that problems of the file are not reported as an override's
+        _parsed(value, source, plugins)
         value, problems = override(value, overrides)
         if problems:
             raise TaskError(source, problems)
-    parsed = selection.of(parse(value, source))
+    parsed = selection.of(_parsed(value, source, plugins))
     task = semantics.in_seconds(parsed, plugins)
+    if problems := _problems(parsed, task, plugins):
+        raise TaskError(source, problems)
+    return semantics.describe(task, plugins)
+
+
+def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
+    """The task of a document, not yet checked with its plug-ins.
+
+    Raises TaskError with all that is wrong with its format, and what plug-ins say of the rest.
+    """
+    try:
+        return parse(value, source)
+    except TaskError as error:
+        rest = sound_part(value, source)
+        if rest is None:
+            raise
+        task = semantics.in_seconds(rest, plugins)
+        more = _problems(rest, task, plugins)
+        raise TaskError(source, [*error.problems, *more]) from None
+
+
+def _problems(parsed: Task, task: Task, plugins: Plugins) -> list[Problem]:
+    """The problems of a task with its plug-ins; `parsed` is as it was before `in_seconds`."""
     problems = semantics.check(task, plugins) + semantics.without_criteria(parsed, plugins)
     plugins.warn(said="".join(problem.message for problem in problems))
-    if problems:
-        raise TaskError(source, list(_said_once(problems, plugins.reasons())))
-    return semantics.describe(task, plugins)
+    return list(_said_once(problems, plugins.reasons()))
 
 
 def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[Problem]:

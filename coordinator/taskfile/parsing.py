@@ -15,6 +15,7 @@ from osbench.coordinator.taskfile.places import inside, shown
 from osbench.coordinator.taskfile.schema import schemas
 from osbench.coordinator.taskfile.schema.schema_durations import in_seconds
 from osbench.coordinator.taskfile.schema.schema_errors import validate
+from osbench.coordinator.taskfile.spellings import without_subtasks
 
 #: Runner and SLA of a workload where the file does not set them.
 DEFAULT_RUNNER = Named(name="serial")
@@ -27,12 +28,78 @@ def parse(document: Any, source: str) -> Task:
     Raises TaskError with all violations of the format.
     """
     version, problems = _version(document)
-    if not problems:
+    if version:
         document = _in_seconds(document, version)
-        problems = _faults_1(document) if version == 1 else _faults_2(document)
+        problems += _faults_1(document) if version == 1 else _faults_2(document)
     if problems:
         raise TaskError(source, problems)
     return _task_1(document, source) if version == 1 else _task_2(document, source)
+
+
+def sound_part(document: Any, source: str) -> Task | None:
+    """The task of those keys of a faulty document that fit the format; None if none is left.
+
+    For checking them with their plug-ins, so that a user is told of all problems at once.
+    """
+    version, _ = _version(document)
+    if not version:
+        return None
+    document = _in_seconds(document, version)
+    if version == 1:
+        found = {"version": 1, **_sound_1(document)}
+    else:
+        kept = _sound_object(document, schemas.TASK)
+        found = {"title": "", **kept, "version": 2, "subtasks": _sound_2(document)}
+    try:
+        return parse(found, source)
+    except TaskError:
+        return None
+
+
+def _sound_1(document: Mapping[str, Any]) -> dict[str, Any]:
+    item = schemas.TASK_V1["additionalProperties"]["items"]
+    return {
+        name: [_sound_object(one, item) for one in items if isinstance(one, dict)]
+        for name, items in _scenarios_1(document).items()
+        if isinstance(items, list) and items
+    }
+
+
+def _sound_2(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found = []
+    subtasks = document.get("subtasks")
+    for subtask in subtasks if isinstance(subtasks, list) else []:
+        schema = _schema_2(subtask)
+        # places in messages are those of the whole document: nothing may be left out before them
+        kept = _sound_object(subtask if isinstance(subtask, dict) else {}, schema)
+        if schema is schemas.SUBTASK:
+            item, inner = schema["properties"]["workloads"]["items"], subtask["workloads"]
+            kept["workloads"] = [
+                _sound_object(one if isinstance(one, dict) else {}, item)
+                for one in (inner if isinstance(inner, list) and inner else [{}])
+            ]
+        found.append({"title": "", **kept})
+    return found
+
+
+#: In place of a scenario that does not fit the format; its checks find nothing.
+_STAND_IN: Mapping[str, Any] = {"scenario": {"Dummy.dummy": {}}}
+#: Keys whose checks look at the runner.
+_WITH_RUNNER = ("users", "think", "abort", "warmup")
+
+
+def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of an object that its schema knows, and whose values fit."""
+    known = schema["properties"]
+    if isinstance(named := found.get("scenario"), str):
+        found = {**found, "scenario": {named: {}}}
+    kept = {key: v for key, v in found.items() if key in known and not validate(v, known[key], "")}
+    if "runner" in found and "runner" not in kept:
+        kept = {key: value for key, value in kept.items() if key not in _WITH_RUNNER}
+    if "scenario" in schema["required"] and "scenario" not in kept:
+        kept = {key: value for key, value in kept.items() if key in ("title", "runner", "sla")}
+        return {**kept, **_STAND_IN}
+    return kept
 
 
 def _version(document: Any) -> tuple[int, list[Problem]]:
@@ -40,9 +107,11 @@ def _version(document: Any) -> tuple[int, list[Problem]]:
         return 0, [Problem("", "is empty")]
     if not isinstance(document, dict):
         return 0, [Problem("", f"must be an object, got {shown(document)}")]
+    if wrong := without_subtasks(document):
+        return 0, [Problem("", wrong)]
     version = document.get("version", 1)
     if "version" not in document and "subtasks" in document:
-        return 0, [Problem("", "has subtasks, but no version: add version: 2")]
+        return 2, [Problem("version", "is missing: add version: 2")]
     if isinstance(version, bool) or version not in (1, 2):
         return 0, [Problem("version", f"must be 1 or 2, got {shown(version)}")]
     return int(version), []
@@ -70,7 +139,7 @@ def _faults_1(document: Mapping[str, Any]) -> list[Problem]:
 
 
 def _faults_2(document: Mapping[str, Any]) -> list[Problem]:
-    problems = validate(document, schemas.TASK, "")
+    problems = validate({"version": 2, **document}, schemas.TASK, "")
     subtasks = document.get("subtasks")
     for position, subtask in enumerate(subtasks if isinstance(subtasks, list) else []):
         if isinstance(subtask, dict):

@@ -20,7 +20,13 @@ from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import Use, args_place, inside, scenario_place, uses
 from osbench.coordinator.taskfile.schema import schema_durations
-from osbench.coordinator.taskfile.schema.schema_errors import validate
+from osbench.coordinator.taskfile.schema.schema_errors import ELSEWHERE, validate
+from osbench.coordinator.taskfile.spellings import (
+    RUNNER_KEYS,
+    criterion_hint,
+    runner_hint,
+    unknown_name,
+)
 from osbench.coordinator.taskfile.users import virtual_users
 
 
@@ -225,9 +231,11 @@ def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Prob
     try:
         runner = _runner_class(workload, plugins)
     except PluginError as error:
-        yield Problem(place, str(error))
+        name = workload.runner.name
+        yield Problem(place, unknown_name(error, runner_hint(name), "runner", name))
         return
-    problems = validate(workload.runner.config, runner.CONFIG_SCHEMA, place)
+    schema = {ELSEWHERE: RUNNER_KEYS, **runner.CONFIG_SCHEMA}
+    problems = validate(workload.runner.config, schema, place)
     yield from problems
     if not problems:
         refused = _ask_plugin(runner.check, workload.runner.config)
@@ -271,7 +279,9 @@ def _used(use: Use, beside: ScenarioPlugin | None, plugins: Plugins) -> Iterator
             use.kind, use.named.name, beside=beside if use.kind == "context" else None
         )
     except PluginError as error:
-        yield Problem(use.place, str(error))
+        hint = criterion_hint(use.named.name, use.named.config) if use.kind == "sla" else ""
+        name = use.named.name
+        yield Problem(use.place, unknown_name(error, hint, "SLA criterion", name))
         return
     if getattr(found.cls, "HIDDEN", False):
         yield Problem(use.place, "is hidden: only scenarios ask for it")

@@ -23,6 +23,9 @@ from osbench.common.plugin.loading.neighbours import neighbours
 
 LOG = logging.getLogger(__name__)
 
+#: Modules that plug-ins import.
+_OURS = "osbench.common.plugin."
+
 
 class PluginImport(MetaPathFinder):
     """Imports files once each, also where one imports another from its folder."""
@@ -147,4 +150,14 @@ def reason(error: BaseException) -> str:
         line = (error.text or "").strip()
         text = f"{error.msg}: {line}" if line else error.msg
     name = type(error).__name__
-    return f"{name}: {text}" if text else name
+    return f"{name}: {text}{_remedy(error)}" if text else name
+
+
+def _remedy(error: BaseException) -> str:
+    """What to write in place of what this package does not have, or ""."""
+    if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
+        return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
+    module = getattr(getattr(error, "obj", None), "__name__", "")
+    if isinstance(error, AttributeError) and error.name == "configure" and module.startswith(_OURS):
+        return ": only scenarios have that decorator; other classes have their name as NAME"
+    return ""

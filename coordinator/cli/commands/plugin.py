@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 import yaml
 
-from osbench.common.errors import PluginError
+from osbench.common.errors import PluginError, UsageError
 from osbench.common.plugin.loading.mixed_scenario import SEPARATOR
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import KINDS, Plugins
-from osbench.common.plugin.signature import hints, placeholder
+from osbench.common.plugin.signature import hints, near, placeholder
 from osbench.coordinator.cli.base import CommandSettings, echo_table, warn_of_plugins, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import flag, options
@@ -90,22 +90,28 @@ def _rows(
 
 
 @plugin.command()
-@click.argument("kind", type=click.Choice(_KINDS))
-@click.argument("name")
+@click.argument("words", metavar="[KIND] NAME", nargs=-1, required=True)
 @options(prefer=preferred_plugins(), plugin_path=plugin_paths())
 @with_settings
 def show(
-    settings: CommandSettings, kind: str, name: str, prefer: str, plugin_path: tuple[str, ...]
+    settings: CommandSettings,
+    words: tuple[str, ...],
+    prefer: str,
+    plugin_path: tuple[str, ...],
 ) -> None:
     """Describe a plug-in and its configuration, with an example.
 
+    KIND, as in `plugin list`, is needed only for a name that plug-ins of two kinds have.
+
     \b
     Examples:
+      osbench-coord plugin show rps
       osbench-coord plugin show runner rps
       osbench-coord plugin show scenario HttpRequests.check_request
       osbench-coord plugin show scenario Dummy.dummy@rally
     """
     plugins = _plugins(settings, plugin_path, prefer)
+    kind, name = _meant(plugins, words)
     if kind == "scenario":
         click.echo(scenario_text(plugins, name))
         return
@@ -115,6 +121,37 @@ def show(
     click.echo(json.dumps(schema, indent=2))
     click.echo("\nexample:")
     click.echo(yaml.safe_dump({kind: {name: example(schema)}}, sort_keys=False).rstrip())
+
+
+def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
+    """Kind and name of the plug-in that is meant. Raises UsageError, PluginError."""
+    *kinds, name = words
+    if len(kinds) > 1:
+        raise UsageError(f"one plug-in at a time: {words[0]!r} and {name!r}")
+    if kinds and kinds[0] not in _KINDS:
+        raise UsageError(f"{kinds[0]!r} is no kind of plug-in; kinds are {', '.join(_KINDS)}")
+    if kinds:
+        return kinds[0], name
+    found = [one for one in _KINDS if _has(plugins, one, name)]
+    if len(found) > 1:
+        raise UsageError(
+            f"{name} is the name of a {' and of a '.join(found)}: say which, as in"
+            f" `osbench-coord plugin show {found[0]} {name}`"
+        )
+    if not found:
+        every = {one for kind in KINDS for one in plugins.names(kind)}
+        every.update(plugins.scenario_names())
+        like = near(name, sorted(every)) or "; `osbench-coord plugin list` lists them"
+        raise PluginError("; ".join((f"there is no plug-in {name!r}{like}", *plugins.reasons())))
+    return found[0], name
+
+
+def _has(plugins: Plugins, kind: str, name: str) -> bool:
+    try:
+        plugins.scenario(name) if kind == "scenario" else plugins.find(kind, name)
+    except PluginError:
+        return False
+    return True
 
 
 def _title(plugins: Plugins, kind: str, name: str) -> str:

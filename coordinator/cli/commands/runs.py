@@ -285,9 +285,15 @@ def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> N
 @click.argument("run", default="last")
 @options(
     workload=workload_name(),
-    rate=option("--rate", type=FiniteRange(0), metavar="N", help="Arrivals/s of an open load."),
+    rate=option(
+        "--rate", "--rps", type=FiniteRange(0), metavar="N", help="Arrivals/s of an open load."
+    ),
     users=option(
-        "--users", type=click.IntRange(0), metavar="N", help="Virtual users of a closed load."
+        "--users",
+        "--concurrency",
+        type=click.IntRange(0),
+        metavar="N",
+        help="Virtual users of a closed load.",
     ),
     pause=flag("--pause", help="Start no iterations until another `control`."),
     resume_load=flag("--resume-load", help="Go on as the task says."),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import yaml
 from jsonschema import Draft7Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import validator_for
@@ -26,8 +29,14 @@ _TYPES = {
     "null": "null",
 }
 
+_NAME = re.compile(r"[\w.@-]+")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+
 #: Keyword of a schema of ours: by key that it does not have, where that belongs.
 ELSEWHERE = "elsewhere"
+
+#: Keyword of a schema of ours: what to write in place of a value of another type.
+HINT = "hint"
 
 #: Messages for keywords that compare the value with a limit.
 _LIMITS = {
@@ -68,12 +77,22 @@ def _fault(schema: str) -> str:
 
 
 def _all_problems(errors: Iterable[ValidationError], place: str) -> Iterator[Problem]:
-    for error in errors:
+    found = list(errors)
+    # settings under names that are no plug-ins would each be told again
+    many = [error.absolute_path for error in found if error.validator == "maxProperties"]
+    for error in found:
+        if any(_is_below(error, path) for path in many):
+            continue
         where = place
         for part in error.absolute_path:
             where = inside(where, part)
         key = error.absolute_path[-1] if error.absolute_path else None
         yield from _problems(error, where, key, place)
+
+
+def _is_below(error: ValidationError, path: Sequence[str | int]) -> bool:
+    own = list(error.absolute_path)
+    return len(own) > len(path) and own[: len(path)] == list(path)
 
 
 def _problems(
@@ -90,14 +109,15 @@ def _problems(
             kinds = [rule] if isinstance(rule, str) else list(rule)
             timed = isinstance(error.schema, Mapping) and is_duration(error.schema)
             said = _not_a_duration(value, key) if timed else _must_be(kinds, value, key)
-            yield Problem(where, said)
+            yield Problem(where, f"{said}{_instead(value, kinds, error.schema)}")
         case "enum":
             known = ", ".join(shown(choice) for choice in rule)
             yield Problem(where, f"must be one of {known}, got {shown(value, key)}")
         case "anyOf" | "oneOf" if error.context:
             yield from _branches(error, where, key, place)
         case str(keyword) if keyword in _LIMITS:
-            yield Problem(where, f"{_LIMITS[keyword].format(rule)}, got {shown(value, key)}")
+            said = f"{_LIMITS[keyword].format(rule)}, got {shown(value, key)}"
+            yield Problem(where, f"{said}{_example(error.schema)}")
         case keyword:
             yield Problem(where, f"breaks the rule {keyword!r}, got {shown(value, key)}")
 
@@ -108,6 +128,27 @@ def _must_be(kinds: list[str], value: Any, key: str | int | None) -> str:
 
 def _not_a_duration(value: Any, key: str | int | None) -> str:
     return f"must be {WANTED}, got {shown(value, key)}"
+
+
+def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
+    """The end of a message about a value of another type: what to write in its place, or ""."""
+    if isinstance(value, str) and (number := _PERCENT.fullmatch(value)) and "number" in kinds:
+        return f": write {number[1]} where percent are meant"
+    schema = schema if isinstance(schema, Mapping) else {}
+    settings = schema.get("additionalProperties")
+    by_name = isinstance(settings, Mapping) and settings.get("type") == "object"
+    if by_name and isinstance(value, str) and _NAME.fullmatch(value):
+        return f": write {{{value}: {{}}}}, with its settings in the inner braces"
+    return f": {schema[HINT]}" if HINT in schema else _example(schema)
+
+
+def _example(schema: Any) -> str:
+    """The first example of a schema, as YAML, for the end of a message."""
+    examples = schema.get("examples") if isinstance(schema, Mapping) else None
+    if not examples:
+        return ""
+    text = yaml.safe_dump(examples[0], default_flow_style=True, sort_keys=False, width=math.inf)
+    return f"; an example: {text.strip()}"
 
 
 def _missing(error: ValidationError) -> str:
@@ -150,7 +191,8 @@ def _branches(
         return
     kinds = [f.validator_value for faults in branches.values() for f in faults if _is_type(f)]
     named = [kind for kind in kinds if isinstance(kind, str)]
-    yield Problem(where, _must_be(list(dict.fromkeys(named)), error.instance, key))
+    said = _must_be(list(dict.fromkeys(named)), error.instance, key)
+    yield Problem(where, f"{said}{_instead(error.instance, named, error.schema)}")
 
 
 def _is_type(fault: ValidationError) -> bool:

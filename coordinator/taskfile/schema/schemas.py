@@ -22,8 +22,13 @@ _ARGS: Mapping[str, Any] = {**_OBJECT, "description": "the scenario's arguments"
 _SLA: Mapping[str, Any] = {
     **_OBJECT,
     "description": "what must hold: criteria by name; failure_rate: {max: 0} by default",
+    "examples": [{"failure_rate": {"max": 1}, "percentile": {"p": 95, "max_s": "500ms"}}],
 }
-_CONTEXTS: Mapping[str, Any] = {**_OBJECT, "description": "what iterations need, by name"}
+_CONTEXTS: Mapping[str, Any] = {
+    **_OBJECT,
+    "description": "what iterations need, by name",
+    "examples": [{"users": {"tenants": 2, "users_per_tenant": 3}}],
+}
 
 #: One plug-in by name, with its configuration under the name.
 _ONE: Mapping[str, Any] = {
@@ -32,11 +37,18 @@ _ONE: Mapping[str, Any] = {
     "maxProperties": 1,
     "additionalProperties": _OBJECT,
 }
+#: A runner's settings, and one.
+_RUNNER = {
+    **_OBJECT,
+    "hint": "its settings have names, as in stages: {stages: [{duration: 1m, target: 50}]}",
+}
+_RUNNER_EXAMPLE = {"constant_for_duration": {"concurrency": 50, "duration": "30s"}}
 
 ABORT: Mapping[str, Any] = {
     "type": "object",
     "description": "ends the load before its time where too much fails or is too slow",
     "minProperties": 1,
+    "examples": [{"failure_rate": 50}],
     "properties": {
         "failure_rate": {
             "type": "number",
@@ -110,6 +122,7 @@ _OWN: Mapping[str, Any] = {
     "mix": {
         "type": "object",
         "additionalProperties": {"type": "number", "exclusiveMinimum": 0},
+        "examples": [{"Shop.browse": 9, "Shop.order": 1}],
         "description": "weights of several scenarios by name: each iteration makes one of them",
     },
     "enable_profiler": {
@@ -146,11 +159,14 @@ _WORKLOAD: Mapping[str, Any] = {
         "minProperties": 1,
         "additionalProperties": _OBJECT,
         "description": "one scenario by name, with its arguments; several with `mix`",
+        "examples": [{"Dummy.dummy": {"sleep": 0.1}}],
     },
     "description": _TEXT,
     "runner": {
         **_ONE,
         "description": "one runner by name, with its configuration; one iteration by default",
+        "additionalProperties": _RUNNER,
+        "examples": [_RUNNER_EXAMPLE],
     },
     "sla": _SLA,
     "hooks": {"type": "array", "items": HOOK, "description": "what happens during the load"},

@@ -12,6 +12,7 @@ _SECONDS: Mapping[str, Any] = {**DURATION, "minimum": 0}
 USERS: Mapping[str, Any] = {
     "type": "object",
     "description": "how virtual users start, and what each is given",
+    "hint": "how many there are is `concurrency` of the runner",
     "properties": {
         "start_rate": {
             "type": "number",
@@ -54,6 +55,7 @@ USERS: Mapping[str, Any] = {
 THINK: Mapping[str, Any] = {
     "type": "object",
     "description": "closed runners: seconds that a virtual user waits between two iterations",
+    "examples": [{"min": "1s", "max": "3s"}],
     "properties": {
         "min": {**_SECONDS, "description": "least think time"},
         "max": {**_SECONDS, "description": "greatest think time; min by default"},
@@ -69,6 +71,7 @@ THINK: Mapping[str, Any] = {
 HTTP: Mapping[str, Any] = {
     "type": "object",
     "description": "where the requests of self.http go, and what they carry",
+    "examples": [{"base": "http://127.0.0.1:8080"}],
     "properties": {
         "base": {
             "type": "string",

@@ -19,6 +19,7 @@ _THINK: Mapping[str, Any] = {
         },
     ],
     "description": "think time after the step: seconds, or {min, max}",
+    "examples": [{"min": "1s", "max": "3s"}],
 }
 
 STEP: Mapping[str, Any] = {

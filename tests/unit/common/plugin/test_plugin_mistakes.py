@@ -190,3 +190,24 @@ def test_the_hash_of_a_scenario_covers_what_it_imports_from_its_folder(tmp_path:
     (tmp_path / "near_hashed.py").write_text("VALUE = 2\n")
 
     assert Plugins([file]).scenario("Mine.go").source_hash != before
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            "from osbench.plugin import context\n@context.configure(name='a')\n"
+            "class A(context.Context): pass\n",
+            "only scenarios have that decorator; other classes have their name as NAME",
+        ),
+        (
+            "from osbench.plugin.context import Context\n",
+            "write `from osbench.plugin import context`",
+        ),
+    ],
+)
+def test_what_osbench_spells_otherwise_is_told(tmp_path: Path, body: str, says: str) -> None:
+    file = written(tmp_path, body)
+
+    with pytest.raises(errors.PluginError, match=re.escape(says)):
+        Plugins([file]).get("context", "mine")

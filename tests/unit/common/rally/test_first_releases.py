@@ -239,7 +239,7 @@ def test_where_a_path_was_given_a_message_says_what_it_holds(tmp_path, kind):
 def test_where_a_path_holds_nothing_the_message_says_so(tmp_path):
     path = written(tmp_path, "import osbench\n")
 
-    with pytest.raises(PluginError, match=f"'zzzzzzzz'; there is no plug-in in {path}"):
+    with pytest.raises(PluginError, match=f"'zzzzzzzz'; known .*; there is no plug-in in {path}"):
         Plugins([path]).get("runner", "zzzzzzzz")
 
 

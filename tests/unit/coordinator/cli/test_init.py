@@ -137,6 +137,24 @@ def test_an_unknown_plugin_is_one_message() -> None:
     assert "rps" in shown.output
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ("rps", 0, "runner rps"),
+        ("Dummy.dummy", 0, "scenario Dummy.dummy"),
+        ("Dummy.dumy", 2, "did you mean Dummy.dummy"),
+        ("nothing-like-it", 2, "`osbench-coord plugin list` lists them"),
+        ("runers rps", 2, "'runers' is no kind of plug-in; kinds are scenario, runner"),
+        ("runner rps stages", 2, "one plug-in at a time"),
+    ],
+)
+def test_a_plugin_is_shown_by_its_name_alone(words: str, code: int, said: str) -> None:
+    shown = coord("plugin", "show", *words.split())
+
+    assert shown.exit_code == code
+    assert said in shown.output
+
+
 def test_options_are_shown_without_secrets(tmp_path: Path) -> None:
     Path("osbench.conf").write_text("[messaging]\nredis_url = redis://:geheim@example.org/0\n")
 

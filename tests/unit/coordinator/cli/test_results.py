@@ -87,8 +87,8 @@ def test_an_unknown_run_is_reported(invoke, tmp_path):
     text, document = invoke("nightly"), invoke("nightly", "--json")
 
     assert text.exit_code == document.exit_code == 2
-    assert "no run 'nightly'" in text.stderr
-    assert "no run 'nightly'" in json.loads(document.stdout)["error"]["message"]
+    assert "there is no run in" in text.stderr
+    assert "there is no run in" in json.loads(document.stdout)["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -163,9 +163,21 @@ def test_a_beginning_of_several_names_them(runs):
 
 
 @pytest.mark.parametrize("name", ["2027", "last", "notes"])
-def test_what_is_not_there_is_told(tmp_path, name):
-    with pytest.raises(UsageError, match=f"no run '{name}' in"):
+def test_where_there_is_no_run_yet_that_is_said(tmp_path, name):
+    with pytest.raises(UsageError, match=r"there is no run in .* yet; `osbench-coord run` makes"):
         RunDirectory.find(str(tmp_path), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("2027", r"no run '2027' in .*; the newest is 20260102-1200"),
+        ("lst", r"no run 'lst' in .*; did you mean last\?"),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(runs, name, said):
+    with pytest.raises(UsageError, match=said):
+        RunDirectory.find(runs, name)
 
 
 def test_all_runs_are_listed_oldest_first(runs, tmp_path):

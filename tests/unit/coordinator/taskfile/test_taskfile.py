@@ -264,7 +264,14 @@ def mixed(weights, **more):
         ({"version": "2"}, "version", 'must be 1 or 2, got "2"'),
         ({"version": True}, "version", "must be 1 or 2, got true"),
         ({"version": 1}, "", "names no scenario"),
-        ({"title": "t", "subtasks": []}, "", "has subtasks, but no version: add version: 2"),
+        (
+            {
+                "title": "t",
+                "subtasks": [MIXED | {"title": "s", "mix": {"Dummy.dummy": 1, "Dummy.failure": 1}}],
+            },
+            "version",
+            "is missing: add version: 2",
+        ),
         (
             {"version": 2, "title": "t", "subtasks": []},
             "subtasks",
