@@ -125,16 +125,18 @@ class _Scan:
         try:
             self._scan()
         except (csv.Error, ValueError) as error:
-            reason = "is not text in UTF-8" if isinstance(error, UnicodeError) else str(error)
-            self.problems.append(f"line {self._line}: {reason}")
+            self.problems.append(f"line {self._line}: {_reason(error)}")
 
     def _scan(self) -> None:
+        delimiter = _delimiter(self.content)
+        if delimiter != ",":
+            self.content = self._with_commas(delimiter)
+            self._position = self._line = 0
         rows = data_rows.records(self._lines())
         self.header = next((cells for cells in rows if cells), [])
         self.offsets.append(self._position)
-        names = data_rows.names(self.header)
-        if not all(names) or len(set(names)) < len(names):
-            raise ValueError("the header must name each argument once")
+        if fault := _header_fault(data_rows.names(self.header)):
+            raise ValueError(fault)
         reader = data_rows.RowReader(self.header)
         for cells in rows:
             if cells:
@@ -148,9 +150,53 @@ class _Scan:
         if len(self.offsets) < 2:
             raise ValueError("there is no row: a header and at least one are needed")
 
+    def _with_commas(self, delimiter: str) -> bytes:
+        """The content with commas between its columns, as batches carry it; as many lines."""
+        found = io.StringIO()
+        writer = csv.writer(found, lineterminator="\n")
+        reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
+        for cells in reader:
+            writer.writerow(cells)
+        return found.getvalue().encode("utf-8")
+
     def _lines(self) -> Iterator[str]:
         # the reader takes a line only when it needs it: what was taken ends where its row ends
         for line in io.BytesIO(self.content):
             self._line += 1
             self._position += len(line)
             yield line.decode("utf-8")
+
+
+#: What may stand between columns, the usual first; no argument has it in its name.
+_DELIMITERS = ",;\t|"
+
+
+def _delimiter(content: bytes) -> str:
+    """What stands between the columns, by the header: Excel writes ; in much of Europe."""
+    header = next((line for line in io.BytesIO(content) if line.strip()), b"")
+    text = header.decode("utf-8", "replace")
+    return next((one for one in _DELIMITERS if one in text), ",")
+
+
+def _header_fault(names: list[str]) -> str:
+    if "" in names:
+        at = names.index("") + 1
+        last = " (is there a comma at the end of the line?)" if at == len(names) else ""
+        return f"column {at} has no name{last}: the header must name each argument once"
+    twice = [name for name in names if names.count(name) > 1]
+    return f"{twice[0]} is there twice: the header must name each argument once" if twice else ""
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a file, and what to do."""
+    if isinstance(error, UnicodeError):
+        return "is not text in UTF-8: save it as UTF-8, in Excel as `CSV UTF-8`"
+    said = str(error)
+    if "new-line character" in said:
+        return "a line ends with CR alone: save the file with line ends LF or CRLF"
+    if "field limit" in said:
+        return (
+            f"a cell has more than {csv.field_size_limit():,} characters; is a quote before it not"
+            " closed?"
+        )
+    return said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Iterator
@@ -13,9 +14,14 @@ from osbench.common.errors import Problem
 from osbench.common.yaml_documents import YamlBoundError, check_bounds, open_yaml
 from osbench.coordinator.taskfile.places import inside, shown
 
+LOG = logging.getLogger(__name__)
+
 #: Whole numbers that messages to workers can hold.
 _LEAST, _MOST = -(2**63), 2**64 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: Numbers of YAML 1.1 that are not decimal: 010 is 8, 1:30 is 90.
+_OLD_NUMBER = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)")
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -47,9 +53,29 @@ def _read(text: str) -> tuple[Any, list[Problem]]:
         if problems:
             return None, problems
         value = loader.construct_document(node)
+        for line in _misread(node, loader, set()):
+            LOG.warning("%s", line)
     finally:
         loader.dispose()
     return value, list(_foreign(value, "", None))
+
+
+def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
+    """A sentence on each number that YAML 1.1 reads as its writer may not have meant it."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag in _NUMBERS and _OLD_NUMBER.fullmatch(node.value):
+            base = "in base 60" if ":" in node.value else "as octal"
+            yield (
+                f"{_position(node.start_mark)}: YAML reads {node.value} {base}, as"
+                f" {loader.construct_object(node)}; write that number, or put it in quotes"
+            )
+        return
+    if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        return
+    seen.add(id(node))
+    for item in node.value:
+        for one in item if isinstance(item, tuple) else (item,):
+            yield from _misread(one, loader, seen)
 
 
 def _position(mark: yaml.Mark | None) -> str:

@@ -117,7 +117,7 @@ def _problems(
             yield from _branches(error, where, key, place)
         case str(keyword) if keyword in _LIMITS:
             said = f"{_LIMITS[keyword].format(rule)}, got {shown(value, key)}"
-            yield Problem(where, f"{said}{_example(error.schema)}")
+            yield Problem(where, f"{said}{_as_version_2(value) or _example(error.schema)}")
         case keyword:
             yield Problem(where, f"breaks the rule {keyword!r}, got {shown(value, key)}")
 
@@ -134,12 +134,23 @@ def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
     """The end of a message about a value of another type: what to write in its place, or ""."""
     if isinstance(value, str) and (number := _PERCENT.fullmatch(value)) and "number" in kinds:
         return f": write {number[1]} where percent are meant"
+    if "string" in kinds and isinstance(value, bool | int | float):
+        words = " (YAML reads yes, no, on and off as these)" if isinstance(value, bool) else ""
+        return f": put it in quotes{words}"
     schema = schema if isinstance(schema, Mapping) else {}
     settings = schema.get("additionalProperties")
     by_name = isinstance(settings, Mapping) and settings.get("type") == "object"
     if by_name and isinstance(value, str) and _NAME.fullmatch(value):
         return f": write {{{value}: {{}}}}, with its settings in the inner braces"
     return f": {schema[HINT]}" if HINT in schema else _example(schema)
+
+
+def _as_version_2(value: Any) -> str:
+    """How version 2 spells a plug-in that has its name as `type`, as in version 1, or ""."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
+        return ""
+    keys = ", ".join(str(key) for key in value if key != "type")
+    return f": version 2 spells it {{{value['type']}: {{{keys}}}}}, with their values"
 
 
 def _example(schema: Any) -> str:

@@ -98,6 +98,11 @@ def test_any_rows_reach_their_iterations(tmp_path_factory, rows, spans, end, mar
         ("a:json\nNaN\n", "line 2: column a is not JSON"),
         (b"a\n1\n\xff\n", "line 3: is not text in UTF-8"),
         ('a\n"1\n', "line 2: unexpected end of data"),
+        ("a,b,\n1,2,\n", "column 3 has no name (is there a comma at the end of the line?)"),
+        ("a,,b\n1,2,3\n", "column 2 has no name: the header"),
+        ("a;b\n1;2\n3\n", "line 3: has 1 cells, the header 2"),
+        ("a,b\r1,2\r", "line 1: a line ends with CR alone: save the file with line ends LF"),
+        (f"a,b\n1,{'x' * 200_000}\n", "line 2: a cell has more than 131,072 characters; is a qu"),
     ],
 )
 def test_files_that_are_refused(tmp_path, text, problem):
@@ -105,6 +110,21 @@ def test_files_that_are_refused(tmp_path, text, problem):
 
     assert file is None
     assert any(problem in one and "rows.csv" in one for one in problems), problems
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters_are_those_that_the_header_has(tmp_path, delimiter):
+    text = 'user,pw,more:json\n"bob; jr",x,"[1, 2]"\n\n"a\nb","c,d",1\n'
+    cells = csv.reader(io.StringIO(text, newline=""))
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(cells)
+
+    file, problems = made(tmp_path, f"\ufeff{out.getvalue()}")
+    same, _ = made(tmp_path, text, "same.csv")
+
+    assert problems == []
+    assert list(file.rows()) == list(same.rows())
+    assert fed(file, [(2, 3)]) == fed(same, [(2, 3)])
 
 
 def test_a_file_full_of_faults_is_told_of_in_part(tmp_path):

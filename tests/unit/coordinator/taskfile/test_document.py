@@ -71,3 +71,27 @@ def test_what_json_cannot_hold_is_refused(text, place, word):
 )
 def test_strange_documents_are_problems_and_never_tracebacks(text):
     assert faults(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 010", "line 1, column 4: YAML reads 010 as octal, as 8;"),
+        ("a: [1:30]", "line 1, column 5: YAML reads 1:30 in base 60, as 90;"),
+        ("a: -1:30.5", "in base 60, as -90.5;"),
+    ],
+)
+def test_numbers_that_yaml_reads_otherwise_are_warned_of(caplog, text, said):
+    value, problems = read(text)
+
+    assert (type(value), problems) == (dict, [])
+    assert said in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 0", "a: 10", "a: 1.5", 'a: "010"', "a: 12:99", "a: 2020-01-01x"]
+)
+def test_other_numbers_are_not(caplog, text):
+    read(text)
+
+    assert not caplog.text

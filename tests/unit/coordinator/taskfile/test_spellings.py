@@ -30,6 +30,7 @@ def task(**keys):
         ({"runner": {"stages": [1]}}, "runner.stages", "as in stages: {stages: [{duration: 1m"),
         ({"runner": {"users": 5, "duration": 9}}, "runner", "constant_for_duration: {concurrency"),
         ({"runner": {"ramping-vus": {}}}, "runner.ramping-vus", "write user_stages: {stages: ["),
+        ({"runner": {"type": "constant", "times": 2}}, "runner", "spells it {constant: {times}}"),
         ({"runner": {"constant": {"users": 4}}}, "runner.constant.users", "is `concurrency`"),
         ({"runner": {"constant": {"think": 1}}}, "runner.constant.think", "key of the workload"),
         ({"sla": {"p95": 2}}, "sla.p95", "write percentile: {p: 95, max_s: 2}"),
@@ -97,6 +98,15 @@ def test_problems_of_both_versions_are_told_with_those_of_plug_ins():
         "Dummy.dumy[0].runner",
         "Dummy.dumy[0]",
         "Dummy.dummy[0].sla.p9",
+    }
+
+
+def test_words_that_yaml_reads_as_a_truth_are_told_to_be_quoted():
+    document = {**task(), "title": False}
+
+    assert problems(document) == {
+        "title": "must be a string, got false: put it in quotes (YAML reads yes, no, on and off as"
+        " these)"
     }
 
 
