@@ -20,6 +20,14 @@ PATIENCE_S = 60.0
 _PIECE = 1 << 20
 
 
+def expanded(name: Path | str) -> Path:
+    """The path with a home directory in the place of ~; as it is where that is not known."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
 def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
     """The content of a file, pipe or device.
 

@@ -15,6 +15,7 @@ from oslo_config import cfg, iniparser
 from osbench.common.config import certificates
 from osbench.common.config.options import OPTIONS
 from osbench.common.errors import ConfigError
+from osbench.common.named_files import expanded
 from osbench.common.regular_files import read_regular
 from osbench.common.secrets.secret_names import MASK, is_secret
 from osbench.common.secrets.url_masking import mask_url
@@ -27,7 +28,7 @@ _Sections = dict[str, dict[str, list[str]]]
 
 def search_path() -> list[Path]:
     """Default configuration files, in order; the first that exists is read."""
-    return [Path.home() / ".osbench" / "osbench.conf", Path("/etc/osbench/osbench.conf")]
+    return [expanded("~/.osbench/osbench.conf"), Path("/etc/osbench/osbench.conf")]
 
 
 def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
@@ -36,7 +37,7 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
     Raises ConfigError, which lists every unknown section, unknown option and refused value.
     """
     if files:
-        paths = [str(Path(name).expanduser()) for name in files]
+        paths = [str(expanded(name)) for name in files]
     else:
         paths = [str(path) for path in search_path() if path.is_file()][:1]
     parsed, problems = _parse(paths)
@@ -52,6 +53,11 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
         default_config_dirs=[],
     )
     problems += _refused(conf, parsed)
+    if not problems and conf.data_dir.startswith("~"):
+        problems.append(
+            f"[DEFAULT] data_dir: {conf.data_dir}: this user has no home directory: set HOME, or"
+            " name another directory"
+        )
     if not problems:
         problems += certificates.complete(conf)
     if problems:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 from oslo_config import cfg, types
 
 from osbench.common.config.durations import seconds
+from osbench.common.named_files import expanded
 
 #: Sample rate that is computed from the plan of each workload.
 AUTO = "auto"
@@ -79,7 +79,7 @@ class _Path(types.String):
     def __call__(self, value: Any) -> str:
         if not value:
             raise ValueError("must not be empty")
-        return str(Path(super().__call__(value)).expanduser())
+        return str(expanded(super().__call__(value)))
 
 
 class _OptionalPath(_Path):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError
-from osbench.common.named_files import read_text
+from osbench.common.named_files import expanded, read_text
 
 
 def no_progress(what: str, done: int, planned: int) -> None:
@@ -111,7 +110,7 @@ def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, str]:
         if not isinstance(path, str):
             continue
         try:
-            found[name] = read_text(Path(path).expanduser())
+            found[name] = read_text(expanded(path))
         except OSError as error:
             raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
         except UnicodeDecodeError:

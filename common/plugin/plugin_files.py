@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from osbench.common import errors
+from osbench.common.named_files import expanded
 from osbench.common.plugin import atomic
 from osbench.common.plugin.scenario import MARK, Configuration, Scenario
 from osbench.common.syntax_trees import first_line
@@ -19,7 +20,7 @@ def files_of(path: str) -> list[Path]:
 
     Raises PluginError where it is neither a .py file nor a folder.
     """
-    top = Path(path).expanduser().resolve()
+    top = expanded(path).resolve()
     if top.is_file() and top.suffix == ".py":
         return [top]
     if not top.is_dir():

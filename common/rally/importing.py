@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from osbench.common.errors import PluginError
-from osbench.common.named_files import read_named
+from osbench.common.named_files import expanded, read_named
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import own_classes
@@ -80,7 +80,7 @@ def load(paths: Sequence[str] = ()) -> bool:
             with _quiet():
                 _load()
             _LOADED.plugins = True
-        wanted = [Path(path).expanduser().resolve() for path in paths]
+        wanted = [expanded(path).resolve() for path in paths]
         for path in wanted:
             if path not in _LOADED.paths:
                 _LOADED.paths[path] = _load_from(path)
@@ -89,13 +89,13 @@ def load(paths: Sequence[str] = ()) -> bool:
 
 def own(paths: Sequence[str]) -> list[OwnPath]:
     """Contents of each of `paths` that was loaded."""
-    wanted = [Path(path).expanduser().resolve() for path in paths]
+    wanted = [expanded(path).resolve() for path in paths]
     return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
 
 
 def configuration_file() -> Path | None:
     """Rally's configuration file, if there is one."""
-    found = (path.expanduser() for path in FILES)
+    found = (expanded(path) for path in FILES)
     return next((path for path in found if path.is_file()), None)
 
 

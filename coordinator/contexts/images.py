@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import requests
 
-from osbench.plugin.cloud import Cloud, PerProjectContext
+from osbench.plugin.cloud import Cloud, PerProjectContext, expanded
 from osbench.plugin.errors import ContextError
 
 _BLOCK = 1024 * 1024
@@ -110,7 +110,7 @@ def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
 def _local(place: str, folder: Path) -> Path:
     """A local file, or a copy of a URL's content in `folder`."""
     if "://" not in place:
-        path = Path(place).expanduser()
+        path = expanded(place)
         if not path.is_file():
             raise ContextError(f"there is no file {place}")
         return path

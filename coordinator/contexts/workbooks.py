@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
 
-from osbench.plugin.cloud import Cloud, PerProjectContext, load_yaml, read_text
+from osbench.plugin.cloud import Cloud, PerProjectContext, expanded, load_yaml, read_text
 from osbench.plugin.errors import ContextError
 
 
@@ -70,7 +69,7 @@ class Workbooks(PerProjectContext):
 
 def _definition(path: str) -> dict[str, Any]:
     try:
-        found = load_yaml(read_text(Path(path).expanduser()))
+        found = load_yaml(read_text(expanded(path)))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
         raise ContextError(f"the definition {path} cannot be read: {said}") from None

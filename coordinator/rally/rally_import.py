@@ -20,7 +20,7 @@ import msgpack
 
 from osbench import __version__
 from osbench.common.errors import UsageError
-from osbench.common.named_files import read_text
+from osbench.common.named_files import expanded, read_text
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import Names
 from osbench.common.plugin.plugin_names import RALLY
@@ -89,7 +89,7 @@ def _undo(made: Sequence[RunDirectory]) -> None:
 
 def _tasks(path: Path) -> list[dict[str, Any]]:
     try:
-        document = json.loads(read_text(path.expanduser(), _LARGEST))
+        document = json.loads(read_text(expanded(path), _LARGEST))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import yaml
 
 from osbench.common.errors import ExportError, OsbenchError, UsageError
+from osbench.common.named_files import expanded
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.secrets.masking import error_text
@@ -50,7 +51,7 @@ class Export:
             raise UsageError(f"the exporter {self.name} writes files: {mask_url(target)} is a URL")
         if not self._is_url and not writes:
             raise UsageError(f"the exporter {self.name} sends results: give {self.name}=URL")
-        path = Path(target).expanduser()
+        path = expanded(target)
         suffix = Path(target).suffix
         is_file = exact or suffix == Path(exporter.FILE).suffix
         is_file = is_file or bool(exporter.ANY_SUFFIX and suffix)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, UsageError
-from osbench.common.named_files import read_text
+from osbench.common.named_files import expanded, read_text
 from osbench.common.plugin.signature import near
 from osbench.coordinator.taskfile import document
 
@@ -75,7 +74,7 @@ def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> TaskArgum
 def _from_file(path: str) -> dict[str, Any]:
     origin = f"--task-args-file {path}"
     try:
-        text = read_text(Path(path).expanduser())
+        text = read_text(expanded(path))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "is not text in UTF-8"
         raise UsageError(f"{origin}: {reason}") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
+from osbench.common.named_files import expanded
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
 from osbench.coordinator.data_file import MAX_PROBLEMS, DataFile, read
@@ -25,8 +26,8 @@ def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list
     """A file that the task names at a place, and its problems; neither where `name` is empty."""
     if not name:
         return None, []
-    folder = Path() if task.source == "-" else Path(task.source).expanduser().parent
-    file, faults = read(folder / Path(name).expanduser())
+    folder = Path() if task.source == "-" else expanded(task.source).parent
+    file, faults = read(folder / expanded(name))
     return file, [Problem(place, fault) for fault in faults]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import Problem, TaskError
-from osbench.common.named_files import read_stdin, read_text
+from osbench.common.named_files import expanded, read_stdin, read_text
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.secrets.url_masking import mask_url
 from osbench.common.task import Task
@@ -105,7 +104,7 @@ class TaskTemplate:
         """Read it. Raises TaskError."""
         self.source = source
         self._text = _text(source)
-        self._folder = "." if source == "-" else str(Path(source).expanduser().parent)
+        self._folder = "." if source == "-" else str(expanded(source).parent)
 
     def names(self) -> frozenset[str] | None:
         """Names that it and the files it includes have; None where that is not known."""
@@ -133,7 +132,7 @@ def _text(source: str) -> str:
     try:
         if source == "-":
             return read_stdin()
-        return read_text(Path(source).expanduser())
+        return read_text(expanded(source))
     except OSError as error:
         raise TaskError(source, [Problem("", f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:

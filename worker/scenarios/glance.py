@@ -11,6 +11,7 @@ from typing import Any
 import requests
 
 from osbench.common.errors import DeploymentError
+from osbench.common.named_files import expanded
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import NotReady
@@ -259,7 +260,7 @@ class LocalCopy:
 
     def __init__(self, location: str) -> None:
         if "://" not in location:
-            self.path = Path(location).expanduser()
+            self.path = expanded(location)
             if not self.path.is_file():
                 raise DeploymentError(f"there is no file {location} on this host")
             return

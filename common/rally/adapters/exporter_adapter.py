@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from osbench.common.errors import ExportError
+from osbench.common.named_files import expanded
 from osbench.common.plugin.exporter import ExportedRun, Exporter
 from osbench.common.rally import importing, plugin_registry
 
@@ -31,7 +32,7 @@ class RallyExporter(Exporter):
         """Write the files that Rally's class makes for the destination `path`."""
         made = self._made(run, str(path))
         for name, text in made.get("files", {}).items():
-            Path(name).expanduser().write_text(text, encoding="utf-8")
+            expanded(name).write_text(text, encoding="utf-8")
         if not path.exists() and "print" in made:
             path.write_text(made["print"], encoding="utf-8")
 

@@ -19,6 +19,7 @@ from osbench.common.config.options import OPTIONS
 from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.named_files import expanded
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
@@ -60,7 +61,7 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
         "started_at": started_at,
         "task": asdict(plan.task),
         "options": {**asdict(plan.options), "run_id": plan.run_id},
-        "plugin_paths": [str(Path(path).expanduser().absolute()) for path in plan.plugins.paths],
+        "plugin_paths": [str(expanded(path).absolute()) for path in plan.plugins.paths],
         "prefer": plan.plugins.prefer,
         "deployment": plan.deployment.to_dict() if plan.deployment else None,
         "settings": _settings(plan.conf),

@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import UsageError
+from osbench.common.named_files import expanded
 from osbench.common.task import Task
 from osbench.coordinator.contexts.state_store import KEY
 from osbench.coordinator.run.plan import RunOptions, RunPlan
@@ -36,11 +37,11 @@ class RunRequest:
 def save(plan: RunPlan, directory: RunDirectory) -> None:
     """Write what is asked of a run; returns when it is on disk. Raises OsbenchError."""
     # files that it names lie beside it, from wherever it is asked for again
-    source = str(Path(plan.task.source).expanduser().absolute())
+    source = str(expanded(plan.task.source).absolute())
     document = {
         "task": {**asdict(plan.task), "source": source},
         "options": {**asdict(plan.options), "run_id": ""},
-        "plugin_paths": [str(Path(path).expanduser().absolute()) for path in plan.plugins.paths],
+        "plugin_paths": [str(expanded(path).absolute()) for path in plan.plugins.paths],
         "prefer": plan.plugins.prefer,
         "deployment": plan.deployment.name if plan.deployment else None,
     }

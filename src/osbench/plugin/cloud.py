@@ -9,6 +9,7 @@ Access:
 - `Cloud`: requests to services as one user
 - `CloudUser`: a user that iterations act as
 - `load_yaml`: the value of a YAML document, within bounds of size and depth
+- `expanded`: a path with a home directory in the place of ~
 - `read_text`: the text of a file, within a bound
 - `SERVICES`: the services whose API versions are known, by name
 
@@ -33,7 +34,7 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 - `AuthenticationFailed`: Keystone gave no token
 """
 
-from osbench.common.named_files import read_text
+from osbench.common.named_files import expanded, read_text
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import (
     CHOICE,
@@ -69,6 +70,7 @@ __all__ = [
     "CloudUser",
     "PerProjectContext",
     "RequestFailed",
+    "expanded",
     "is_from_iteration",
     "kinds",
     "load_yaml",
