@@ -232,7 +232,12 @@ def _metrics_address(what: str) -> cfg.Opt:
 
 
 _WORKER = [
-    _whole("processes", 0, "Worker processes; 0 is one per core.", low=0),
+    _whole(
+        "processes",
+        0,
+        "Worker processes; 0 is one per core that the host or its container's CPU quota gives.",
+        low=0,
+    ),
     _whole(
         "virtual_users",
         256,

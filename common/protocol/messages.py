@@ -168,6 +168,10 @@ class Heartbeat(Message):
     #: Cores that it may run on, and how many of them any process used; -1 is not known.
     cores: int = 0
     cores_used: float = -1.0
+    #: CPU quota of its container in cores, 0 for none, and the share of the quota's periods since
+    #: the last beat in which it was throttled.
+    quota: float = 0.0
+    throttled: float = 0.0
     #: Redis time minus this host's wall clock, seconds, and its uncertainty.
     offset_s: float = 0.0
     uncertainty_s: float = 0.0

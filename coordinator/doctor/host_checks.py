@@ -12,17 +12,20 @@ from pathlib import Path
 from oslo_config import cfg
 
 from osbench import __version__
+from osbench.common.cpu_quota import cpu_quota, usable_cores
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.deployments.registry import Deployments
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
-from osbench.coordinator.formatting import size
+from osbench.coordinator.formatting import count, size
 from osbench.coordinator.storage.run_retention import check_writable
 
 #: Less free space than this may not last for a run, and a run with less than that fails, bytes.
 LEAST_FREE = 1 << 30
 NO_ROOM = 64 << 20
+#: Share of the periods of a CPU quota that may have been throttled.
+_THROTTLED = 0.05
 #: Files that a worker process opens beside those of its virtual users.
 OWN_FILES = 64
 
@@ -34,11 +37,34 @@ def look_at_host(conf: cfg.ConfigOpts, plugins: Plugins) -> Iterator[Diagnosis]:
         state=OK,
         detail=f"osbench {__version__}, Python {platform.python_version()}",
     )
+    yield _cores(conf)
     yield _data_dir(conf)
     yield from _keys(conf)
     yield _files(conf)
     yield from _plugins(plugins)
     yield from _deployments(conf)
+
+
+def _cores(conf: cfg.ConfigOpts) -> Diagnosis:
+    quota, usable = cpu_quota(), usable_cores()
+    cores, most = count(os.cpu_count() or 1, "core"), conf.worker.processes or usable
+    workers = f"worker processes by default: {usable}"
+    if quota is None:
+        return Diagnosis(about="CPU", state=OK, detail=f"{cores}, {usable} usable; {workers}")
+    periods, throttled = quota.periods()
+    share = throttled / periods if periods else 0.0
+    detail = (
+        f"{cores}; the container's quota is {quota.cores:g}, which throttled it in"
+        f" {100 * share:.0f} % of its periods so far; {workers}"
+    )
+    if most <= max(1.0, quota.cores) and share <= _THROTTLED:
+        return Diagnosis(about="CPU", state=OK, detail=detail)
+    remedy = (
+        f"raise the quota, or set [worker] processes to {usable}"
+        if most > quota.cores
+        else ("raise the quota, or keep other programs out of the container")
+    )
+    return Diagnosis(about="CPU", state=WARNING, detail=detail, remedy=remedy)
 
 
 def _data_dir(conf: cfg.ConfigOpts) -> Diagnosis:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -77,6 +78,8 @@ class CoreUse:
     def __init__(self) -> None:
         #: By worker: beats, sum of `waiting`, beats that knew `cores_used`, and their sum.
         self._sums: dict[str, tuple[int, float, int, float]] = {}
+        #: By worker: sum of `throttled`.
+        self._throttled: defaultdict[str, float] = defaultdict(float)
         self._last: dict[str, int] = {}
 
     def add(self, worker: str, beat: Heartbeat) -> None:
@@ -85,6 +88,7 @@ class CoreUse:
             return
         self._last[worker] = beat.beat
         beats, waiting, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
+        self._throttled[worker] += beat.throttled
         knows = beat.cores_used >= 0
         self._sums[worker] = (
             beats + 1,
@@ -102,6 +106,11 @@ class CoreUse:
         """Cores that all programs used on the host of a worker, on average; None: not known."""
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
+
+    def throttled(self, worker: str) -> float | None:
+        """Share of periods in which a worker's container was throttled; None before any beat."""
+        beats, *_ = self._sums.get(worker, (0,))
+        return self._throttled[worker] / beats if beats else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,3 +32,6 @@ class WorkerFigures:
     #: Cores of its host, and those that all programs used on average.
     cores: int | None = None
     cores_used: float | None = None
+    #: CPU quota of its container, cores, and the share of its periods in which it was throttled.
+    quota: float | None = None
+    throttled: float | None = None

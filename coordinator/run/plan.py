@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from oslo_config import cfg
 
+from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
@@ -123,7 +123,7 @@ class RunPlan:
         wanted = self.options.workers or self.conf.worker.processes
         if wanted:
             return int(wanted)
-        cores = len(os.sched_getaffinity(0))
+        cores = usable_cores()
         some_open = any(one.runner.OPEN for one in self.workloads)
         return max(self.needs.workers, cores if some_open else min(cores, self.needs.users))
 

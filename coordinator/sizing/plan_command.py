@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import resource
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from osbench.common.cpu_quota import usable_cores
 from osbench.common.plugin.scenario import MOST_COROUTINES
 from osbench.coordinator.cli.base import (
     CommandSettings,
@@ -116,7 +116,7 @@ class PlanOptions(OptionSet):
     def limits(self, virtual_users: int) -> HostLimits:
         """Limits of the processes of a host."""
         return HostLimits(
-            cores=self.cores or len(os.sched_getaffinity(0)),
+            cores=self.cores or usable_cores(),
             utilisation=self.utilisation,
             virtual_users=virtual_users,
             coroutines=MOST_COROUTINES,

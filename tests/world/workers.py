@@ -12,6 +12,7 @@ from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import agent as agent_module
 from osbench.worker.process.agent import Agent, Identity, Patience
+from osbench.worker.process.host_load import HostSample
 from osbench.worker.process.will_sender import WillSender
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Preparation
@@ -37,10 +38,11 @@ class _IdleHost:
     """In place of `HostLoad`: nothing else runs on the host of a worker."""
 
     cores = 1
+    quota = 0.0
 
-    def measure(self, now_s: float) -> tuple[float, float]:
+    def measure(self, now_s: float) -> HostSample:
         """Nothing waits, and nothing is used."""
-        return 0.0, 0.0
+        return HostSample(0.0, 0.0, 0.0)
 
 
 agent_module.HostLoad = _IdleHost  # type: ignore[misc, assignment]

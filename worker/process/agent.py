@@ -363,7 +363,7 @@ class Agent:
         now, used = time.monotonic(), time.process_time()
         cpu = (used - self._cpu[1]) / max(now - self._cpu[0], 1e-6)
         self._cpu = (now, used)
-        waiting, cores_used = self._host_load.measure(now)
+        host = self._host_load.measure(now)
         steps = self._clock_steps
         steps.look()
         identity = self._identity
@@ -379,9 +379,11 @@ class Agent:
             state=self._state(),
             challenge=challenge,
             cpu=round(cpu, 3),
-            waiting=round(waiting, 3),
+            waiting=round(host.waiting, 3),
             cores=self._host_load.cores,
-            cores_used=round(cores_used, 3),
+            cores_used=round(host.cores_used, 3),
+            quota=self._host_load.quota,
+            throttled=round(host.throttled, 3),
             offset_s=offset.wall_s,
             uncertainty_s=offset.uncertainty_ns / 1e9,
             clock_set_s=[steps.back_s, steps.forward_s],

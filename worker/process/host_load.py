@@ -5,28 +5,47 @@ from __future__ import annotations
 import os
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
+from osbench.common.cpu_quota import CpuQuota, cpu_quota
 from osbench.worker.engine.precise_sleep import IdleCores
 
 #: Threads whose waits are read at most; of more, the first ones stand for all.
 THREADS_MOST = 100
 
 
+class HostSample(NamedTuple):
+    """What the kernel tells of the time between two calls."""
+
+    #: Threads that waited for a core, on average.
+    waiting: float
+    #: Cores of the host that any process used; -1 where that is not known.
+    cores_used: float
+    #: Share of the periods of the container's CPU quota in which it was throttled.
+    throttled: float
+
+
 class HostLoad:
     """Reads the kernel's accounts since the last call; elsewhere than on Linux nothing is known."""
 
-    def __init__(self, tasks: Path = Path("/proc/self/task")) -> None:
+    def __init__(
+        self, tasks: Path = Path("/proc/self/task"), quota: CpuQuota | None = None
+    ) -> None:
         self._tasks = tasks
+        self._quota = quota or cpu_quota()
+        self._periods = (0, 0)
         self._idle = IdleCores()
         self._waited_ns: dict[str, int] = {}
         self._at_s = 0.0
         self.cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
 
-    def measure(self, now_s: float) -> tuple[float, float]:
-        """Threads that waited for a core, on average, and cores that any process used.
+    @property
+    def quota(self) -> float:
+        """The CPU quota of the container, cores; 0 for none."""
+        return self._quota.cores if self._quota else 0.0
 
-        `now_s` is the instant of the call, seconds of any clock. Cores are -1 if not known.
-        """
+    def measure(self, now_s: float) -> HostSample:
+        """The time since the last call; `now_s` is that of this one, seconds of any clock."""
         elapsed_s, self._at_s = now_s - self._at_s, now_s
         before, threads = self._waited_ns, self._threads()
         self._waited_ns = {name: self._wait_ns(name) for name in islice(threads, THREADS_MOST)}
@@ -37,7 +56,15 @@ class HostLoad:
         if known and elapsed_s > 0:
             waiting = max(0, sum(known)) / 1e9 / elapsed_s * max(1.0, len(threads) / len(known))
         idle = self._idle.measure(now_s)
-        return waiting, -1.0 if idle is None else max(0.0, self.cores - idle)
+        used = -1.0 if idle is None else max(0.0, self.cores - idle)
+        return HostSample(waiting, used, self._throttled())
+
+    def _throttled(self) -> float:
+        if self._quota is None:
+            return 0.0
+        before, self._periods = self._periods, self._quota.periods()
+        periods, throttled = (new - old for new, old in zip(self._periods, before, strict=True))
+        return throttled / periods if periods > 0 else 0.0
 
     def _threads(self) -> list[str]:
         try:

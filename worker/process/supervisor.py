@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 from oslo_config import cfg
 
+from osbench.common.cpu_quota import usable_cores
 from osbench.common.errors import UsageError
 from osbench.common.escaping import decoded, escaped
 from osbench.worker.engine.will_page import WillPage
@@ -39,7 +40,7 @@ CHILD_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 
 def process_count(conf: cfg.ConfigOpts) -> int:
     """Number of worker processes of this host: as configured, else one per core."""
-    return int(conf.worker.processes or os.cpu_count() or 1)
+    return int(conf.worker.processes or usable_cores())
 
 
 @dataclass(kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from osbench.common.config import options
+from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
 from osbench.common.network.answer_bound import BOUND_KEY, worker_bound
@@ -56,7 +56,7 @@ class Preparation:
         self._writer: SpanWriter | None = None
         self._short_way: ShortWay | None = None
         self._store = ""
-        self._processes = int(conf.worker.processes or os.cpu_count() or 1)
+        self._processes = int(conf.worker.processes or usable_cores())
 
     def prepare(self, specification: Specification, observer: Observer | None = None) -> Prepared:
         """Load the scenario, build the body, warm up. The caller reports any exception.

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from osbench.common.histogram import Histogram
@@ -32,6 +32,7 @@ from osbench.coordinator.formatting import count, plain, spaced
 from osbench.coordinator.results.core_use import FULL, HostUse, host_uses
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.totals import NOT_MADE, Bound
+from osbench.coordinator.results.worker_figures import WorkerFigures
 
 GENERATOR, SERVICE, TASK = "generator", "service", "task"
 
@@ -49,6 +50,8 @@ TYPICAL_SHARE = 0.05
 SCARCE = 0.3
 #: Cores that one process uses at most while its threads share the interpreter's lock, about.
 ONE_CORE = 0.8
+#: Share of the periods of a CPU quota in which a container may be throttled.
+THROTTLED_ALLOWED = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +68,8 @@ class _Seen:
     rate: float
     duration_s: float
     lag_limit_s: float
+    #: The worker whose container its CPU quota throttled most, if that is too much.
+    throttled: WorkerFigures | None
     start_lag_p99_s: float
     lag_typical_s: float
     lag_p99_s: float
@@ -177,6 +182,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         rate=offered.rate_planned or 0.0,
         duration_s=offered.duration_s,
         lag_limit_s=lag_limit_s,
+        throttled=_throttled(workers),
         start_lag_p99_s=_at(statistics.start_lag, 99),
         lag_typical_s=max(_at(statistics.loop_lag, 50), _at(statistics.thread_lag, 95)),
         lag_p99_s=max(_at(lag, 99) for lag in lags),
@@ -194,6 +200,11 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         users_most=sum(one.virtual_users for one in workers),
         lost_workers=lost_workers,
     )
+
+
+def _throttled(workers: Sequence[WorkerFigures]) -> WorkerFigures | None:
+    found = max(workers, key=lambda one: one.throttled or 0.0, default=None)
+    return found if found and (found.throttled or 0.0) > THROTTLED_ALLOWED else None
 
 
 def _at(histogram: Histogram, percent: float) -> float:
@@ -261,6 +272,15 @@ def _why_late(seen: _Seen) -> Bound:
     crowded = [host for host in full if host.others > host.ours]
     if crowded:
         return _crowded(crowded[0], late)
+    if seen.throttled is not None:
+        return Bound(
+            cause="cpu_quota",
+            fault=GENERATOR,
+            sentence=f"{late}: the container of {plain(seen.throttled.host)} has a CPU quota of"
+            f" {seen.throttled.quota:g} cores, which throttled it in"
+            f" {100 * (seen.throttled.throttled or 0.0):.0f} % of its periods; raise the quota, or"
+            " take fewer worker processes in it, and more containers",
+        )
     if not seen.coroutines and seen.cpu > ONE_CORE and not full:
         return Bound(
             cause="interpreter_lock",

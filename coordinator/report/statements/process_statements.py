@@ -134,6 +134,9 @@ def _cores(workers: Sequence[WorkerFigures]) -> Iterator[str]:
         f"{three_digits(host.used)} of {host.cores} cores of {plain(host.host)}"
         for host in host_uses(workers)[:_HOSTS]
     ]
+    throttled = max((one.throttled or 0.0 for one in workers), default=0.0)
+    if throttled:
+        text += f"; throttled in {100 * throttled:.0f} % of the periods of their CPU quota"
     if hosts:
         text += f"; all programs used {', '.join(hosts)}"
     yield text

@@ -117,4 +117,6 @@ def _worker(worker: WorkerHandle, run: WorkloadRun) -> WorkerFigures:
         waiting=run.core_use.waiting(worker.name),
         cores=beat.cores,
         cores_used=run.core_use.cores_used(worker.name),
+        quota=beat.quota or None,
+        throttled=run.core_use.throttled(worker.name) if beat.quota else None,
     )

@@ -1,4 +1,4 @@
-"""What `doctor` says of the disk of the data directory."""
+"""What `doctor` says of the disk of the data directory, and of the cores of this host."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from typing import Any
 
 import pytest
 
+from osbench.common.cpu_quota import CpuQuota
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.doctor import host_checks
 from osbench.coordinator.doctor.diagnosis import Diagnosis
+
+
+def configured(home: Path, processes: int = 0) -> Any:
+    return SimpleNamespace(
+        data_dir=str(home / "not" / "yet"),
+        messaging=SimpleNamespace(redis_url=""),
+        worker=SimpleNamespace(virtual_users=1, processes=processes),
+    )
 
 
 def on_disk(monkeypatch: pytest.MonkeyPatch, home: Path, free: int, inodes: int = 9) -> Diagnosis:
     """What is said of a data directory on a disk with so much room."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
     monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_files=99, f_favail=inodes))
-    conf: Any = SimpleNamespace(
-        data_dir=str(home / "not" / "yet"),
-        messaging=SimpleNamespace(redis_url=""),
-        worker=SimpleNamespace(virtual_users=1),
-    )
-    found = host_checks.look_at_host(conf, Plugins())
+    found = host_checks.look_at_host(configured(home), Plugins())
     return next(one for one in found if one.about == "data directory")
 
 
@@ -48,3 +52,35 @@ def test_a_disk_that_takes_no_more_files_is_an_error(
 
     assert found.state == "error"
     assert "no inode left" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("quota", "throttled", "processes", "state", "said", "remedy"),
+    [
+        (None, 0, 0, "ok", "worker processes by default: 2", ""),
+        (2.0, 1, 0, "ok", "quota is 2, which throttled it in 1 % of its periods", ""),
+        (2.0, 40, 0, "warning", "in 40 % of its periods", "keep other programs out"),
+        (2.0, 1, 8, "warning", "worker processes by default: 2", "set [worker] processes to 2"),
+    ],
+)
+def test_a_quota_of_the_container_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    quota: float | None,
+    throttled: int,
+    processes: int,
+    state: str,
+    said: str,
+    remedy: str,
+) -> None:
+    (tmp_path / "stat").write_text(f"nr_periods 100\nnr_throttled {throttled}\n")
+    found = None if quota is None else CpuQuota(quota, tmp_path / "stat")
+    monkeypatch.setattr(host_checks, "cpu_quota", lambda: found)
+    monkeypatch.setattr(host_checks, "usable_cores", lambda: 2)
+
+    findings = host_checks.look_at_host(configured(tmp_path, processes), Plugins())
+    cpu = next(one for one in findings if one.about == "CPU")
+
+    assert cpu.state == state
+    assert said in cpu.detail
+    assert remedy in cpu.remedy

@@ -18,11 +18,13 @@ def test_means_are_over_heartbeats_and_each_counts_once():
     use = CoreUse()
 
     for number, waiting, used in ((1, 0.2, -1.0), (2, 0.4, 3.0), (2, 0.4, 3.0)):
-        use.add("w", heartbeat(beat=number, waiting=waiting, cores_used=used))
+        beat = heartbeat(beat=number, waiting=waiting, cores_used=used, throttled=waiting)
+        use.add("w", beat)
 
     assert use.waiting("w") == pytest.approx(0.3)
     assert use.cores_used("w") == 3.0
-    assert use.waiting("other") is use.cores_used("other") is None
+    assert use.throttled("w") == pytest.approx(0.3)
+    assert use.waiting("other") is use.cores_used("other") is use.throttled("other") is None
 
 
 def test_workers_of_a_host_share_its_cores():

@@ -1,0 +1,96 @@
+"""The CPU quota of a container (Linux cgroups, versions 1 and 2), and the cores of a process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_GROUPS = Path("/proc/self/cgroup")
+_ROOT = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True)
+class CpuQuota:
+    """The lowest CPU quota of the control groups that a process is in."""
+
+    #: Cores.
+    cores: float
+    #: The kernel's account of the group.
+    stat: Path
+
+    def periods(self) -> tuple[int, int]:
+        """Periods of the quota that had work to do, and those of them in which it was throttled."""
+        return _number(self.stat, "nr_periods"), _number(self.stat, "nr_throttled")
+
+
+def cpu_quota(groups: Path = _GROUPS, root: Path = _ROOT) -> CpuQuota | None:
+    """The quota of this process; None where it has none, or on other systems than Linux."""
+    return min(_quotas(groups, root), key=lambda one: one.cores, default=None)
+
+
+def usable_cores() -> int:
+    """Whole cores that this process may use, by its affinity and its quota; at least one."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    quota = cpu_quota()
+    return cores if quota is None else max(1, min(cores, int(quota.cores)))
+
+
+def _quotas(groups: Path, root: Path) -> Iterator[CpuQuota]:
+    for folder in _folders(groups, root):
+        cores = _cores(folder)
+        if cores:
+            yield CpuQuota(cores, folder / "cpu.stat")
+
+
+def _folders(groups: Path, root: Path) -> Iterator[Path]:
+    """The folders of the process's group and of those around it.
+
+    A container without a namespace of groups sees its path on the host, which is not there: its
+    own group is the root then.
+    """
+    try:
+        lines = groups.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        top = root / controllers if controllers else root
+        inner = top / path.lstrip("/")
+        for folder in (inner, *inner.parents):
+            yield folder
+            if folder == top:
+                break
+
+
+def _cores(folder: Path) -> float:
+    """The quota that a group has itself, in cores; 0 for none."""
+    quota, _, period = _text(folder / "cpu.max").partition(" ")
+    if not quota:
+        quota, period = (_text(folder / f"cpu.cfs_{part}_us") for part in ("quota", "period"))
+    try:
+        return max(0.0, int(quota) / int(period))
+    except (ValueError, ZeroDivisionError):
+        return 0.0
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _number(path: Path, name: str) -> int:
+    for line in _text(path).splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.isdecimal():
+            return int(value)
+    return 0
