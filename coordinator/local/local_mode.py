@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import sys
 import time
@@ -29,6 +30,8 @@ LOG = logging.getLogger(__name__)
 WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--private")
 #: Seconds in addition to the workers' own drain time before they are killed.
 _DRAIN_MARGIN_S = 8.0
+#: In a log: something that its writer wants to be read.
+_WARNS = re.compile(r" (?:WARNING|ERROR|CRITICAL) ")
 #: After which it is said that workers are waited for.
 _SAID_S = 3.0
 
@@ -141,7 +144,10 @@ class LocalMode:
             raise FleetError(f"the workers of local mode have ended: their process {exit_reason}")
 
     def explained(self, error: BaseException) -> BaseException:
-        """An error that ends the run, with the end of the server's log if that did not answer."""
+        """An error that ends the run, with the end of the log of whoever did not answer."""
+        if isinstance(error, FleetError) and self._workers and not self._workers.exit_reason():
+            said = self._workers.log_end()
+            return FleetError(f"{error}; {said}") if _WARNS.search(said) else error
         if self._server is None or not isinstance(error, StoreAway | StoreLost):
             return error
         return self._server.explained(error)

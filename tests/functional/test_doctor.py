@@ -16,7 +16,7 @@ from servers.redis_server import RedisServer
 
 pytestmark = pytest.mark.functional
 
-WELL = ("version", "data directory", "keys", "open files", "Redis", "clock", "rights")
+WELL = ("version", "CPU", "data directory", "keys", "open files", "Redis", "clock", "rights")
 
 
 @pytest.fixture

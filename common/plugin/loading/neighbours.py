@@ -1,4 +1,4 @@
-"""The modules that a plug-in file imports from its own folder."""
+"""The modules that a plug-in file imports from its own folder, or from the package it is in."""
 
 from __future__ import annotations
 
@@ -10,22 +10,40 @@ from pathlib import Path
 from osbench.common.named_files import read_named
 from osbench.common.syntax_trees import syntax_tree
 
+#: In place of the name of what a file imports relative to itself.
+RELATIVE = "."
+
 
 def neighbours(file: Path) -> dict[str, Path]:
     """What a plug-in file imports from its folder, directly or by other such modules, by name.
 
-    A package is named by its `__init__.py`. A name that can be imported without the plug-in's
-    folder means the module that is found so, as ever.
+    A package is named by its `__init__.py`; with a relative import the file imports the package
+    that it is in. A name that can be imported without the plug-in's folder means the module that
+    is found so, as ever.
     """
     found: dict[str, Path] = {}
     waiting = [file]
+    top = package_of(file)
     while waiting:
-        for name in imported_names(waiting.pop()):
-            path = None if name in found else _beside(file, name)
-            if path is not None and not _is_found_elsewhere(name):
+        for imported in imported_names(waiting.pop()):
+            name = top.parent.name if top and imported == RELATIVE else imported
+            if name in found:
+                continue
+            path = top if top and name == top.parent.name else _beside(file, name)
+            if path is not None and _origin(name) in (None, str(path)):
                 found[name] = path
                 waiting += files_of_module(path)
     return found
+
+
+def package_of(file: Path) -> Path | None:
+    """The `__init__.py` of the outermost package that a file is in; None for no package."""
+    top = None
+    for folder in file.parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        top = folder / "__init__.py"
+    return top
 
 
 def files_of_module(path: Path) -> list[Path]:
@@ -55,15 +73,18 @@ def _beside(file: Path, name: str) -> Path | None:
     return None
 
 
-def _is_found_elsewhere(name: str) -> bool:
-    """Whether a name can be imported without the folders of plug-ins."""
+def _origin(name: str) -> str | None:
+    """Where a name is found without the folders of plug-ins; None where it is not."""
     finders = [one for one in sys.meta_path if not hasattr(one, "of_plugins")]
-    return any(one.find_spec(name, None) is not None for one in finders)
+    specs = (one.find_spec(name, None) for one in finders)
+    return next((spec.origin or "" for spec in specs if spec is not None), None)
 
 
 def _named(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield RELATIVE
+        elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module.partition(".")[0]

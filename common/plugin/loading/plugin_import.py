@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import io
 import logging
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 
 from osbench.common import errors
 from osbench.common.named_files import read_named
 from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.exits import exits_refused
-from osbench.common.plugin.loading.neighbours import neighbours
+from osbench.common.plugin.loading.monkey_patches import GEVENT, refuse_eventlet, watch_gevent
+from osbench.common.plugin.loading.neighbours import (
+    RELATIVE,
+    imported_names,
+    neighbours,
+    package_of,
+)
+from osbench.common.plugin.loading.slow_import import told_if_slow
 
 LOG = logging.getLogger(__name__)
 
 #: Modules that plug-ins import.
 _OURS = "osbench.common.plugin."
+#: Begins the name of the module of a file that is imported by itself, not as part of a package.
+_ALONE = "osbench_plugin_"
 
 
 class PluginImport(MetaPathFinder):
@@ -45,9 +55,12 @@ class PluginImport(MetaPathFinder):
         known = self._modules.get(file)
         if known is not None:
             return known
-        self._admit(file)
-        digest = hashlib.sha256(str(file).encode()).hexdigest()[:12]
-        name = f"osbench_plugin_{digest}_{file.stem}"
+        name = self._admit(file)
+        if not name.startswith(_ALONE) and name in sys.modules:
+            # another file of its package has imported it
+            self.faults[file] = []
+            self._modules[file] = sys.modules[name]
+            return sys.modules[name]
         spec = spec_from_file_location(name, file)
         if spec is None:
             raise errors.PluginError(f"{file}: not importable as Python")
@@ -55,14 +68,20 @@ class PluginImport(MetaPathFinder):
         # dataclasses and inspect look modules up by name while their body runs
         self._modules[file] = sys.modules[name] = module
         try:
-            with exits_refused(), contextlib.redirect_stdout(_LoggedPrints(str(file))):
+            printed = contextlib.redirect_stdout(_LoggedPrints(str(file)))
+            with exits_refused(), printed, told_if_slow(str(file)):
                 found = execute(read_named(file), str(file), module.__dict__)
+                refuse_eventlet()
         except (Exception, SystemExit) as error:
-            del sys.modules[name], self._modules[file]
+            self._modules.pop(file, None)
+            sys.modules.pop(name, None)
             if isinstance(error, errors.PluginError):
                 # of a module that it imports from its folder
                 raise
             raise errors.PluginError(f"{place(error, str(file))}: {reason(error)}") from error
+        outer, _, own = name.rpartition(".")
+        if outer:
+            setattr(sys.modules[outer], own, module)
         self.faults[file] = [
             f"{place(one.error, str(file))}: class {one.name}: {reason(one.error)}" for one in found
         ]
@@ -72,31 +91,72 @@ class PluginImport(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find what a plug-in imports from its folder, where nothing else has the name."""
-        file = self._neighbours.get(fullname)
+        if fullname == GEVENT:
+            watch_gevent()
+        top, *inner = fullname.split(".")
+        file = self._neighbours.get(top)
         if file is None:
             return None
-        if file.name == "__init__.py":
-            return PathFinder.find_spec(fullname, [str(file.parent.parent)])
-        return spec_from_file_location(fullname, file, loader=_LoaderOfFile(self, file))
+        if file.name != "__init__.py":
+            loader = _LoaderOfFile(self, file)
+            return None if inner else spec_from_file_location(fullname, file, loader=loader)
+        module = file.parent.joinpath(*inner)
+        for one in (module / "__init__.py", module.with_suffix(".py")):
+            if one.is_file():
+                return spec_from_file_location(
+                    fullname, one, loader=_TextLoader(fullname, str(one))
+                )
+        return None
 
-    def _admit(self, file: Path) -> None:
-        """Let a file import its neighbours. Raises PluginError.
+    def _admit(self, file: Path) -> str:
+        """Let a file import its neighbours; returns the name of its module. Raises PluginError.
 
         Python knows one module of a name, so no two folders may have it.
         """
-        for name, path in neighbours(file).items():
+        beside = neighbours(file)
+        for name, path in beside.items():
             other = self._neighbours.get(name)
             if other is None:
                 self._neighbours[name] = path
                 # of a plug-in that was imported earlier in this process
-                sys.modules.pop(name, None)
+                for known in [one for one in sys.modules if f"{one}.".startswith(f"{name}.")]:
+                    del sys.modules[known]
             elif other != path:
                 raise errors.PluginError(
                     f"{file}: imports {name}, which is {path} for it and {other} for another "
                     "plug-in: give one of them another name"
                 )
-        if self._neighbours and self not in sys.meta_path:
-            sys.meta_path.append(self)
+        if self not in sys.meta_path:
+            # before the finder of files, whose .pyc may be older than the text that is hashed
+            sys.meta_path.insert(0, self)
+        top = package_of(file)
+        if top is None or beside.get(top.parent.name) != top:
+            if top is not None and RELATIVE in imported_names(file):
+                raise errors.PluginError(
+                    f"{file}: its package {top.parent.name} has the name of another one, which is"
+                    " installed: give its folder another name"
+                )
+            digest = hashlib.sha256(str(file).encode()).hexdigest()[:12]
+            return f"{_ALONE}{digest}_{file.stem}"
+        *outer, own = file.relative_to(top.parent.parent).with_suffix("").parts
+        name = ".".join(outer if own == "__init__" else (*outer, own))
+        try:
+            with exits_refused(), contextlib.redirect_stdout(_LoggedPrints(str(top))):
+                # what relative imports are relative to
+                importlib.import_module(name.rpartition(".")[0] or name)
+        except (Exception, SystemExit) as error:
+            raise errors.PluginError(f"{place(error, str(top))}: {reason(error)}") from error
+        return name
+
+
+class _TextLoader(SourceFileLoader):
+    """Loads a module of a package from its text, whatever has been compiled of it before."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The compiled text."""
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(read_named(path), path)
+        return code
 
 
 class _LoaderOfFile(Loader):
@@ -157,6 +217,8 @@ def _remedy(error: BaseException) -> str:
     """What to write in place of what this package does not have, or ""."""
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
+    if isinstance(error, ImportError) and "no known parent package" in str(error):
+        return ": put an __init__.py into its folder, or name the module without the dot"
     module = getattr(getattr(error, "obj", None), "__name__", "")
     if isinstance(error, AttributeError) and error.name == "configure" and module.startswith(_OURS):
         return ": only scenarios have that decorator; other classes have their name as NAME"

@@ -1,0 +1,39 @@
+"""Refuses plug-ins that replace Python's threads and sockets, as gevent and eventlet can."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+#: Importing it comes before its patches.
+GEVENT = "gevent.monkey"
+
+
+class PatchRefused(ImportError):
+    """A plug-in patches the modules of Python that this process lives on."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(
+            f"monkey patches of {package} are refused: threads and event loops of osbench would"
+            " hang; for many virtual users write scenarios as `async def`"
+        )
+
+
+def watch_gevent() -> None:
+    """Have gevent ask before it patches; raises PatchRefused in whoever wants to."""
+    subscribers = importlib.import_module("gevent.events").subscribers
+    if _refuse not in subscribers:
+        subscribers.append(_refuse)
+
+
+def refuse_eventlet() -> None:
+    """Raise PatchRefused if eventlet has patched this process."""
+    patcher: Any = sys.modules.get("eventlet.patcher")
+    if getattr(patcher, "already_patched", None):
+        raise PatchRefused("eventlet")
+
+
+def _refuse(event: Any) -> None:
+    if type(event).__name__.startswith("GeventWillPatch"):
+        raise PatchRefused("gevent")

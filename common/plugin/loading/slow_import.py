@@ -1,0 +1,42 @@
+"""Says of a plug-in file that it takes long to import, and where it is."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+LOG = logging.getLogger(__name__)
+
+#: After which it is said, and then each time when as long again has passed, seconds.
+SLOW_S = 5.0
+
+
+@contextlib.contextmanager
+def told_if_slow(file: str, after_s: float = SLOW_S) -> Iterator[None]:
+    """Log at which line of `file` its import is, if it takes longer than `after_s` seconds."""
+    thread, done = threading.get_ident(), threading.Event()
+
+    def tell() -> None:
+        waited_s = after_s
+        while not done.wait(waited_s):
+            place = _place(file, sys._current_frames().get(thread))
+            LOG.warning("plug-in file %s: its import takes longer than %g s", place, waited_s)
+            waited_s *= 2
+
+    teller = threading.Thread(target=tell, name="osbench-slow-import", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+def _place(file: str, frame: FrameType | None) -> str:
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    return file if frame is None else f"{file}:{frame.f_lineno}"
