@@ -138,6 +138,9 @@ class WebApp:
             abort_url=f"/runs/{name}/abort",
             control_url=f"/runs/{name}/control",
             now=web_pages.markup(document.now),
+            failures=web_pages.markup(document.failures),
+            log_line=document.log_line,
+            log=web_pages.markup(document.log),
         )
         if facts is None:
             text = "The run has no results yet; this page shows them as soon as there are some."

@@ -72,6 +72,10 @@ class Browsed:
         """Click on an element."""
         self._page.click(selector)
 
+    def choose(self, selector: str, label: str) -> None:
+        """Choose an entry of a list."""
+        self._page.select_option(selector, label=label)
+
     def accept_dialogs(self, answer: str = "") -> None:
         """Say yes to questions, and answer those that want a text."""
         self._page.on("dialog", lambda dialog: dialog.accept(answer))
@@ -87,6 +91,15 @@ class Browsed:
         """Iterations that the table of workloads says are done; 0 before there is a table."""
         cells = self._page.locator("#live-now tr.live-load td").all_text_contents()
         return int(re.split(r"\D", cells[1].replace(",", ""))[0]) if len(cells) > 1 else 0
+
+    def text(self, selector: str) -> str:
+        """The text of the first such element; "" if there is none."""
+        return next(iter(self._page.locator(selector).all_text_contents()), "")
+
+    def shown(self, selector: str) -> list[str]:
+        """The texts of elements that are visible."""
+        found = self._page.locator(selector).all()
+        return [str(one.text_content()) for one in found if one.is_visible()]
 
     def worker_rows(self) -> list[str]:
         """The rows of workers in the table of workloads."""
