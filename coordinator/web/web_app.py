@@ -29,9 +29,10 @@ from osbench.coordinator.web.feed import Feed
 from osbench.coordinator.web.live_documents import ListDocument, RunDocument
 from osbench.coordinator.web.request_guard import RequestGuard
 from osbench.coordinator.web.run_list import ListChoice
+from osbench.coordinator.web.run_starts import RunStarts, StartRequest, StartState
 from osbench.coordinator.web.runs_shown import RunsShown
 
-_KINDS = {"web.css": "text/css", "live.js": "text/javascript"}
+_KINDS = {"web.css": "text/css", "live.js": "text/javascript", "start.js": "text/javascript"}
 #: Feeds that are kept: those of runs that nobody watches go first.
 _FEEDS = 200
 
@@ -39,12 +40,22 @@ _FEEDS = 200
 class WebApp:
     """What the server answers. All of it runs in one event loop; drawing in threads."""
 
-    def __init__(self, shown: RunsShown, tokens: AccessTokens, names: frozenset[str]) -> None:
+    def __init__(
+        self,
+        shown: RunsShown,
+        tokens: AccessTokens,
+        names: frozenset[str],
+        starts: RunStarts | None = None,
+    ) -> None:
+        """`starts`: starts runs; None: none can be started from the page."""
         self._shown = shown
+        self._starts = starts
+        #: One check or start at a time.
+        self._starting = asyncio.Lock()
         self._tokens = tokens
         self._feeds: dict[str, Feed] = {}
         #: The last report that was drawn, with what it is of: drawing a long one takes seconds.
-        self._drawn: tuple[tuple[str, int], str] | None = None
+        self._drawn: tuple[tuple[str, int, bool], str] | None = None
         self._drawing = asyncio.Lock()
         #: Somebody has looked at a run.
         self.was_seen = False
@@ -56,6 +67,11 @@ class WebApp:
             Route("/runs/{run}/frames", self.run_frames),
             Route("/runs/{run}/abort", self.abort, methods=["POST"]),
             Route("/runs/{run}/control", self.control, methods=["POST"]),
+            Route("/start", self.start, methods=["GET", "POST"]),
+            Route("/start/check", self.check, methods=["POST"]),
+            Route("/starts/{run}", self.starting),
+            Route("/starts/{run}/state", self.start_state),
+            Route("/starts/{run}/stop", self.stop_start, methods=["POST"]),
             Route("/static/{name}", self.static),
         ]
         handlers: dict[Any, Any] = {404: self._unknown, OsbenchError: self._refused}
@@ -87,6 +103,7 @@ class WebApp:
             query=choice.query,
             line=live_documents.list_line(rows, total) if usual else f"{found:,} of {total:,} runs",
             rows=web_pages.markup(web_pages.rows(rows, found, choice)),
+            starts=self._may_start(request),
         )
         return _page(page)
 
@@ -119,7 +136,7 @@ class WebApp:
             return await self._unknown(request, UsageError(""))
         if await asyncio.to_thread(_goes_on, directory):
             return await self._live(directory, request.scope["role"])
-        text = await self._report(directory)
+        text = await self._report(directory, starts=self._may_start(request))
         return _page(text, policy=report_views.report_policy(live=False))
 
     async def _live(self, directory: RunDirectory, role: Role) -> Response:
@@ -150,18 +167,18 @@ class WebApp:
         page = await asyncio.to_thread(report_views.live, facts, bar)
         return _page(page, policy=report_views.report_policy(live=True))
 
-    async def _report(self, directory: RunDirectory) -> str:
+    async def _report(self, directory: RunDirectory, *, starts: bool) -> str:
         """The report of a run that is over; one is drawn at a time."""
         async with self._drawing:
-            key = (directory.path.name, await asyncio.to_thread(_changed_at, directory))
+            key = (directory.path.name, await asyncio.to_thread(_changed_at, directory), starts)
             if self._drawn is None or self._drawn[0] != key:
-                self._drawn = (key, await asyncio.to_thread(self._draw, directory))
+                self._drawn = (key, await asyncio.to_thread(self._draw, directory, starts))
             return self._drawn[1]
 
-    def _draw(self, directory: RunDirectory) -> str:
+    def _draw(self, directory: RunDirectory, starts: bool) -> str:
         name, bar = directory.path.name, ""
         if not self._shown.only:
-            bar = web_pages.links(name, *self._shown.before(name))
+            bar = web_pages.links(name, *self._shown.before(name), again=starts)
         return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
@@ -193,6 +210,106 @@ class WebApp:
         except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)
         return JSONResponse({"run": directory.path.name, "said": said}, 202)
+
+    # starts
+
+    async def start(self, request: Request) -> Response:
+        """What can be started; by POST, start it."""
+        if self._starts is None:
+            return await self._unknown(request, UsageError(""))
+        if request.method == "POST":
+            return await self._start(self._starts, request)
+        if not self._may_start(request):
+            text = "This token only reads: it starts no runs."
+            return _page(web_pages.message("Start a run", text, to_list=True), 403)
+        again = self._shown.find(request.query_params.get("again", ""))
+        asked = await asyncio.to_thread(again.read, "run.json") if again is not None else None
+        page = web_pages.render(
+            "start.html.j2",
+            title="Start a run",
+            live=False,
+            key=self._tokens.abort_key,
+            again=again.path.name if again is not None and asked is not None else "",
+            task=str((asked or {}).get("task", "")),
+            tasks=await asyncio.to_thread(self._starts.tasks.names),
+            folder=str(self._starts.tasks.path),
+        )
+        return _page(page)
+
+    async def _start(self, starts: RunStarts, request: Request) -> Response:
+        try:
+            wanted = StartRequest.read(await _bounded(request))
+        except UsageError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        if wanted.again and self._shown.find(wanted.again) is None:
+            return PlainTextResponse("There is no such run.\n", 404)
+        async with self._starting:
+            try:
+                if wanted.task:
+                    checked = await asyncio.to_thread(starts.tasks.check, wanted.task)
+                    if not checked.ok:
+                        return JSONResponse(checked.to_json(), 422)
+                run_id = await asyncio.to_thread(starts.start, wanted)
+            except OsbenchError as error:
+                return PlainTextResponse(f"{error}\n", 409)
+        return JSONResponse({"run": run_id, "page": f"/starts/{run_id}"}, 202)
+
+    async def check(self, request: Request) -> Response:
+        """Check a task file."""
+        if self._starts is None:
+            return await self._unknown(request, UsageError(""))
+        try:
+            wanted = StartRequest.read(await _bounded(request))
+        except UsageError as error:
+            return PlainTextResponse(f"{error}\n", 400)
+        async with self._starting:
+            try:
+                checked = await asyncio.to_thread(self._starts.tasks.check, wanted.task)
+            except OsbenchError as error:
+                return PlainTextResponse(f"{error}\n", 404)
+        return JSONResponse(checked.to_json())
+
+    async def starting(self, request: Request) -> Response:
+        """A run that has not begun; once it has, its own page."""
+        name = request.path_params["run"]
+        found = await asyncio.to_thread(self._state, name)
+        if found is None and self._found(request) is None:
+            return await self._unknown(request, UsageError(""))
+        if found is None or found.state == "begun":
+            return RedirectResponse(f"/runs/{name}", 303)
+        page = web_pages.render(
+            "starting.html.j2",
+            title="The run did not begin" if found.state == "ended" else "Starting a run",
+            live=False,
+            run=name,
+            key=self._tokens.abort_key if self._may_start(request) else "",
+            found=found,
+        )
+        return _page(page)
+
+    async def start_state(self, request: Request) -> Response:
+        """The same for the page's script."""
+        found = await asyncio.to_thread(self._state, request.path_params["run"])
+        if found is None:
+            return PlainTextResponse("There is no such start.\n", 404)
+        return JSONResponse(found.to_json())
+
+    async def stop_start(self, request: Request) -> Response:
+        """End a run that has not begun."""
+        name = request.path_params["run"]
+        if self._starts is None or self._state(name) is None:
+            return PlainTextResponse("There is no such start.\n", 404)
+        try:
+            self._starts.stop(name)
+        except OsbenchError as error:
+            return PlainTextResponse(f"{error}\n", 409)
+        return JSONResponse({"asked": name}, 202)
+
+    def _state(self, name: str) -> StartState | None:
+        return self._starts.state(name) if self._starts is not None else None
+
+    def _may_start(self, request: Request) -> bool:
+        return self._starts is not None and request.scope["role"] is Role.ABORT
 
     # parts
 

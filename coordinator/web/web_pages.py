@@ -222,10 +222,13 @@ def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = US
     )
 
 
-def links(run: str, task: str, before: str) -> str:
-    """The way from a run to the list, to those of its task, and to the one before it ("")."""
+def links(run: str, task: str, before: str, *, again: bool = False) -> str:
+    """The way from a run to the list, to those of its task, and to the one before it ("").
+
+    `again`: and to where it is started again.
+    """
     query = urlencode({"q": task})
-    return render("links.html.j2", run=run, task=task, before=before, query=query)
+    return render("links.html.j2", run=run, task=task, before=before, query=query, again=again)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:

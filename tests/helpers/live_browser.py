@@ -96,6 +96,10 @@ class Browsed:
         """The text of the first such element; "" if there is none."""
         return next(iter(self._page.locator(selector).all_text_contents()), "")
 
+    def count(self, selector: str) -> int:
+        """How many such elements there are now."""
+        return int(self._page.locator(selector).count())
+
     def shown(self, selector: str) -> list[str]:
         """The texts of elements that are visible."""
         found = self._page.locator(selector).all()
@@ -169,8 +173,12 @@ class Browsed:
     def assert_clean(self) -> None:
         """No error, no violation of the policy, no request to another host."""
         assert self._errors == []
-        assert self._page.evaluate("() => window.violations") == []
+        assert self.violations() == []
         assert len(self._hosts) == 1, self._hosts
+
+    def violations(self) -> list[str]:
+        """What the policy of the page has forbidden."""
+        return list(self._page.evaluate("() => window.violations"))
 
     def _note(self, message: Any) -> None:
         # a server that has ended with its run is what the page then tells
