@@ -38,7 +38,7 @@ def shown_kind(message: str) -> str:
 
 
 class FailurePlace(NamedTuple):
-    """Where an iteration failed."""
+    """Place of a failure in its iteration."""
 
     #: The last action that failed or did not end; "" for none.
     step: str = ""

@@ -332,7 +332,7 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
 
 
 def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
-    """Where an iteration of a block failed: actions and requests are in order of their start."""
+    """Place of a failure in a block, whose actions and requests are in order of their start."""
     row = int(np.flatnonzero(columns.iteration == iteration)[0])
     lines = columns.actions[columns.actions[:, 0] == row]
     bad = lines[(lines[:, 5] != 0) | (lines[:, 4] < lines[:, 3])]

@@ -67,7 +67,7 @@ class DetachedRun:
         self._process.send_signal(signal.SIGINT)
 
     def output(self) -> str:
-        """All that it has printed so far."""
+        """Text that it has printed so far."""
         return self._output.read_text("utf-8", "replace")
 
     def said(self) -> str:

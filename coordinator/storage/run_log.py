@@ -193,7 +193,7 @@ def _append(path: Path, lines: Sequence[LogLine]) -> None:
 
 
 def read_log(directory: RunDirectory) -> list[LogLine]:
-    """What is kept of the log of a run, oldest first; what is no line of it is left out."""
+    """Kept lines of the log of a run, oldest first; what is not a line is left out."""
     try:
         with open_regular(directory.path / LOG) as file:
             size = os.fstat(file.fileno()).st_size

@@ -187,7 +187,7 @@ def _lines(html: str) -> list[str]:
 
 
 def _stamp(directory: RunDirectory, name: str) -> tuple[int, int]:
-    """What changes with a file: instant and size; `_MISSING` if it is not there."""
+    """Instant of change and size of a file; `_MISSING` if it is not there."""
     try:
         found = (directory.path / name).stat()
     except FileNotFoundError:

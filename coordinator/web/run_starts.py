@@ -22,7 +22,7 @@ _FORM = 'write {"task": FILE}, or {"again": RUN}'
 
 @dataclass(frozen=True, kw_only=True)
 class StartRequest:
-    """What is to be started: one of both."""
+    """Task file or earlier run that is to be started: one of both."""
 
     #: Name of a task file.
     task: str = ""
@@ -46,7 +46,7 @@ class StartRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class StartState:
-    """How far a start is."""
+    """Progress of a start."""
 
     #: starting, begun, ended; of a run that has begun its directory tells the rest.
     state: str
@@ -101,7 +101,7 @@ class RunStarts:
         return run_id
 
     def state(self, run_id: str) -> StartState | None:
-        """How far a start is; None for one that is not known."""
+        """Progress of a start; None if it is not known."""
         started = self._started.get(run_id)
         if started is None:
             return None

@@ -23,7 +23,7 @@ FOLDER = "tasks"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,150}\.(?:yaml|yml|json)")
 MOST = 200
 #: Longest check of a file, seconds.
-CHECK_S = 60.0
+CHECK_S = 30.0
 #: Problems of a file that are shown, and letters of one.
 _PROBLEMS = 50
 _LETTERS = 500
@@ -31,7 +31,7 @@ _LETTERS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCheck:
-    """What `validate` says of a task file."""
+    """Result of `validate` for a task file."""
 
     ok: bool
     #: Each a place in the file ("" for none) and a message.

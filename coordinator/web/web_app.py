@@ -9,7 +9,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
-    HTMLResponse,
     JSONResponse,
     PlainTextResponse,
     RedirectResponse,
@@ -25,12 +24,14 @@ from osbench.coordinator.storage import control_requests
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web import live_documents, load_changes, report_views, web_pages
 from osbench.coordinator.web.access_tokens import AccessTokens, Role
+from osbench.coordinator.web.bodies import bounded_body, page_response
 from osbench.coordinator.web.feed import Feed
 from osbench.coordinator.web.live_documents import ListDocument, RunDocument
 from osbench.coordinator.web.request_guard import RequestGuard
 from osbench.coordinator.web.run_list import ListChoice
-from osbench.coordinator.web.run_starts import RunStarts, StartRequest, StartState
+from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
+from osbench.coordinator.web.start_pages import StartPages
 
 _KINDS = {"web.css": "text/css", "live.js": "text/javascript", "start.js": "text/javascript"}
 #: Feeds that are kept: those of runs that nobody watches go first.
@@ -49,9 +50,7 @@ class WebApp:
     ) -> None:
         """`starts`: starts runs; None: none can be started from the page."""
         self._shown = shown
-        self._starts = starts
-        #: One check or start at a time.
-        self._starting = asyncio.Lock()
+        self._starts = starts is not None
         self._tokens = tokens
         self._feeds: dict[str, Feed] = {}
         #: The last report that was drawn, with what it is of: drawing a long one takes seconds.
@@ -67,12 +66,8 @@ class WebApp:
             Route("/runs/{run}/frames", self.run_frames),
             Route("/runs/{run}/abort", self.abort, methods=["POST"]),
             Route("/runs/{run}/control", self.control, methods=["POST"]),
-            Route("/start", self.start, methods=["GET", "POST"]),
-            Route("/start/check", self.check, methods=["POST"]),
-            Route("/starts/{run}", self.starting),
-            Route("/starts/{run}/state", self.start_state),
-            Route("/starts/{run}/stop", self.stop_start, methods=["POST"]),
             Route("/static/{name}", self.static),
+            *(StartPages(starts, shown, tokens).routes if starts is not None else ()),
         ]
         handlers: dict[Any, Any] = {404: self._unknown, OsbenchError: self._refused}
         app = Starlette(routes=routes, exception_handlers=handlers)
@@ -105,7 +100,7 @@ class WebApp:
             rows=web_pages.markup(web_pages.rows(rows, found, choice)),
             starts=self._may_start(request),
         )
-        return _page(page)
+        return page_response(page)
 
     async def index_frames(self, request: Request) -> Response:
         """Events of the list."""
@@ -119,12 +114,12 @@ class WebApp:
         found = [one for one in map(self._shown.find, names) if one is not None]
         if len(names) != 2 or len(found) != 2 or names[0] == names[1] or self._shown.only:
             text = "Tick two finished runs in the list."
-            return _page(web_pages.message("Compare", text, to_list=True), 400)
+            return page_response(web_pages.message("Compare", text, to_list=True), 400)
         async with self._drawing:
             page = await asyncio.to_thread(
                 report_views.comparison, self._shown.data_dir, found[0], found[1]
             )
-        return _page(page, policy=report_views.comparison_policy())
+        return page_response(page, policy=report_views.comparison_policy())
 
     # runs
 
@@ -137,7 +132,7 @@ class WebApp:
         if await asyncio.to_thread(_goes_on, directory):
             return await self._live(directory, request.scope["role"])
         text = await self._report(directory, starts=self._may_start(request))
-        return _page(text, policy=report_views.report_policy(live=False))
+        return page_response(text, policy=report_views.report_policy(live=False))
 
     async def _live(self, directory: RunDirectory, role: Role) -> Response:
         document = await asyncio.to_thread(live_documents.first_look, directory)
@@ -163,9 +158,9 @@ class WebApp:
             text = "The run has no results yet; this page shows them as soon as there are some."
             title = f"Run {name}"
             only = bool(self._shown.only)
-            return _page(web_pages.message(title, text, to_list=not only, bar=bar))
+            return page_response(web_pages.message(title, text, to_list=not only, bar=bar))
         page = await asyncio.to_thread(report_views.live, facts, bar)
-        return _page(page, policy=report_views.report_policy(live=True))
+        return page_response(page, policy=report_views.report_policy(live=True))
 
     async def _report(self, directory: RunDirectory, *, starts: bool) -> str:
         """The report of a run that is over; one is drawn at a time."""
@@ -205,113 +200,16 @@ class WebApp:
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
-            wanted = load_changes.read(await _bounded(request))
+            wanted = load_changes.read(await bounded_body(request))
             said = await asyncio.to_thread(control_requests.ask, directory, wanted)
         except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)
         return JSONResponse({"run": directory.path.name, "said": said}, 202)
 
-    # starts
-
-    async def start(self, request: Request) -> Response:
-        """What can be started; by POST, start it."""
-        if self._starts is None:
-            return await self._unknown(request, UsageError(""))
-        if request.method == "POST":
-            return await self._start(self._starts, request)
-        if not self._may_start(request):
-            text = "This token only reads: it starts no runs."
-            return _page(web_pages.message("Start a run", text, to_list=True), 403)
-        again = self._shown.find(request.query_params.get("again", ""))
-        asked = await asyncio.to_thread(again.read, "run.json") if again is not None else None
-        page = web_pages.render(
-            "start.html.j2",
-            title="Start a run",
-            live=False,
-            key=self._tokens.abort_key,
-            again=again.path.name if again is not None and asked is not None else "",
-            task=str((asked or {}).get("task", "")),
-            tasks=await asyncio.to_thread(self._starts.tasks.names),
-            folder=str(self._starts.tasks.path),
-        )
-        return _page(page)
-
-    async def _start(self, starts: RunStarts, request: Request) -> Response:
-        try:
-            wanted = StartRequest.read(await _bounded(request))
-        except UsageError as error:
-            return PlainTextResponse(f"{error}\n", 400)
-        if wanted.again and self._shown.find(wanted.again) is None:
-            return PlainTextResponse("There is no such run.\n", 404)
-        async with self._starting:
-            try:
-                if wanted.task:
-                    checked = await asyncio.to_thread(starts.tasks.check, wanted.task)
-                    if not checked.ok:
-                        return JSONResponse(checked.to_json(), 422)
-                run_id = await asyncio.to_thread(starts.start, wanted)
-            except OsbenchError as error:
-                return PlainTextResponse(f"{error}\n", 409)
-        return JSONResponse({"run": run_id, "page": f"/starts/{run_id}"}, 202)
-
-    async def check(self, request: Request) -> Response:
-        """Check a task file."""
-        if self._starts is None:
-            return await self._unknown(request, UsageError(""))
-        try:
-            wanted = StartRequest.read(await _bounded(request))
-        except UsageError as error:
-            return PlainTextResponse(f"{error}\n", 400)
-        async with self._starting:
-            try:
-                checked = await asyncio.to_thread(self._starts.tasks.check, wanted.task)
-            except OsbenchError as error:
-                return PlainTextResponse(f"{error}\n", 404)
-        return JSONResponse(checked.to_json())
-
-    async def starting(self, request: Request) -> Response:
-        """A run that has not begun; once it has, its own page."""
-        name = request.path_params["run"]
-        found = await asyncio.to_thread(self._state, name)
-        if found is None and self._found(request) is None:
-            return await self._unknown(request, UsageError(""))
-        if found is None or found.state == "begun":
-            return RedirectResponse(f"/runs/{name}", 303)
-        page = web_pages.render(
-            "starting.html.j2",
-            title="The run did not begin" if found.state == "ended" else "Starting a run",
-            live=False,
-            run=name,
-            key=self._tokens.abort_key if self._may_start(request) else "",
-            found=found,
-        )
-        return _page(page)
-
-    async def start_state(self, request: Request) -> Response:
-        """The same for the page's script."""
-        found = await asyncio.to_thread(self._state, request.path_params["run"])
-        if found is None:
-            return PlainTextResponse("There is no such start.\n", 404)
-        return JSONResponse(found.to_json())
-
-    async def stop_start(self, request: Request) -> Response:
-        """End a run that has not begun."""
-        name = request.path_params["run"]
-        if self._starts is None or self._state(name) is None:
-            return PlainTextResponse("There is no such start.\n", 404)
-        try:
-            self._starts.stop(name)
-        except OsbenchError as error:
-            return PlainTextResponse(f"{error}\n", 409)
-        return JSONResponse({"asked": name}, 202)
-
-    def _state(self, name: str) -> StartState | None:
-        return self._starts.state(name) if self._starts is not None else None
+    # parts
 
     def _may_start(self, request: Request) -> bool:
-        return self._starts is not None and request.scope["role"] is Role.ABORT
-
-    # parts
+        return self._starts and request.scope["role"] is Role.ABORT
 
     async def static(self, request: Request) -> Response:
         """Style sheet and script."""
@@ -340,24 +238,12 @@ class WebApp:
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         text = "There is nothing at this address."
-        return _page(web_pages.message("Not found", text, to_list=True), 404)
+        return page_response(web_pages.message("Not found", text, to_list=True), 404)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        return _page(web_pages.message("This cannot be shown", str(error), to_list=True), 409)
-
-
-async def _bounded(request: Request) -> bytes:
-    """The body of a request. Raises UsageError for a long one."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > load_changes.MOST_BYTES:
-            raise UsageError("the request is too long")
-    return body
-
-
-def _page(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
-    return HTMLResponse(text, status, {"Content-Security-Policy": policy})
+        return page_response(
+            web_pages.message("This cannot be shown", str(error), to_list=True), 409
+        )
 
 
 def _goes_on(directory: RunDirectory) -> bool:

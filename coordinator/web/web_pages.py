@@ -131,7 +131,7 @@ def log(lines: Sequence[LogLine]) -> str:
 
 
 def log_line(lines: Sequence[LogLine]) -> str:
-    """How many lines of the log are kept, and how many of them are grave."""
+    """Number of lines of the log, and of warnings and errors among them."""
     if not lines:
         return "nothing yet"
     levels = Counter(line.level for line in lines)
@@ -202,7 +202,7 @@ def _state(row: Mapping[str, Any]) -> str:
 
 
 def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
-    """How many workers are in each state, if not all are in the same."""
+    """Number of workers in each state, if not all are in the same."""
     states = Counter(str(row["state"]) for row in rows)
     if len(states) < 2:
         return ""

@@ -97,7 +97,7 @@ class Browsed:
         return next(iter(self._page.locator(selector).all_text_contents()), "")
 
     def count(self, selector: str) -> int:
-        """How many such elements there are now."""
+        """Number of such elements now."""
         return int(self._page.locator(selector).count())
 
     def shown(self, selector: str) -> list[str]:
@@ -177,7 +177,7 @@ class Browsed:
         assert len(self._hosts) == 1, self._hosts
 
     def violations(self) -> list[str]:
-        """What the policy of the page has forbidden."""
+        """Violations of the policy of the page."""
         return list(self._page.evaluate("() => window.violations"))
 
     def _note(self, message: Any) -> None:

@@ -22,6 +22,7 @@
         list.append(...several.map(one => element("li", [one.place, one.message].filter(Boolean).join(": "))));
         said.append(list);
       }
+      said.scrollIntoView({block: "nearest"});
     };
     const ask = async (name, url, body) => {
       for (const button of buttons) button.disabled = true;

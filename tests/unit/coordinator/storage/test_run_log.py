@@ -15,6 +15,12 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_log import FollowedFile, LogLine, RunLog, last_lines, read_log
 
 
+@pytest.fixture(autouse=True)
+def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread writes at the end only; a test writes when it wants to."""
+    monkeypatch.setattr(run_log, "WRITE_S", 3600.0)
+
+
 @pytest.fixture
 def directory(tmp_path: Path) -> Iterator[RunDirectory]:
     found = RunDirectory.create(str(tmp_path), "a-run")

@@ -20,7 +20,7 @@ def failure(count: int = 3, **fields: Any) -> FailureProgress:
 
 
 def noted(**fields: Any) -> dict[str, Any]:
-    """What status.json has."""
+    """Content of status.json."""
     return {**dataclasses.asdict(snapshot(**fields)), "beside": []}
 
 
