@@ -100,6 +100,11 @@ class Browsed:
         """Number of such elements now."""
         return int(self._page.locator(selector).count())
 
+    def width(self, selector: str) -> float:
+        """Pixels of the first such element."""
+        box = self._page.locator(selector).first.bounding_box()
+        return float(box["width"]) if box else 0.0
+
     def shown(self, selector: str) -> list[str]:
         """The texts of elements that are visible."""
         found = self._page.locator(selector).all()
