@@ -46,6 +46,8 @@ _LINE = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (?P<pid>\d+) "
     r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<text>.*)"
 )
+#: Words of lines that are not by logging, and grave.
+_GRAVE = re.compile(r"(?i)error|warning|exception|traceback|fatal|kill|abort|memory")
 COORDINATOR = "coordinator"
 
 
@@ -159,8 +161,9 @@ class FollowedFile:
 
 
 def _of_worker(line: str) -> LogLine:
-    """A line of a worker process; others, such as what a library prints, count as warnings."""
-    text, at, level, source = line, time.time(), "WARNING", "workers"
+    """A line of a worker process; what is printed, not logged, has its level by its words."""
+    text, at, source = line, time.time(), "workers"
+    level = "WARNING" if _GRAVE.search(line) else "INFO"
     match = _LINE.match(line)
     if match is not None:
         with contextlib.suppress(ValueError, OverflowError):

@@ -129,9 +129,10 @@ def test_lines_of_workers_are_followed(directory: RunDirectory, tmp_path: Path) 
         file.write_text("2026-04-01 10:00:00,123 42 ERROR away, token=planted-1\nTraceb")
         log._write()
         with file.open("a") as more:
-            more.write("ack of nobody \x1b[2J\n")
+            more.write("ack of nobody \x1b[2J\nosbench-worker on vm: 2 processes\n")
 
-    one, other = read_log(directory)
+    one, other, banner = read_log(directory)
+    assert (banner.level, banner.source) == ("INFO", "workers")
     assert (one.level, one.source) == ("ERROR", "worker 42")
     assert one.text.startswith("away, ")
     assert "planted" not in one.text
