@@ -30,6 +30,7 @@ from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.control_requests import AbortWatch
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_log import RunLog
 from osbench.coordinator.storage.run_retention import check_writable
 from osbench.coordinator.taskfile import checked, semantics, source_validation
 from osbench.coordinator.taskfile.selection import once
@@ -181,6 +182,7 @@ def _taken_up(
         plan = replace(plan, options=replace(plan.options, wait_s=wait_s))
     with (
         contextlib.redirect_stdout(sys.stderr),
+        _logged(directory, progress) as log,
         _interruptible(progress, Interrupts(), directory) as relay,
         contextlib.closing(directory),
         connected(
@@ -195,6 +197,7 @@ def _taken_up(
         ) as connection,
         progress,
     ):
+        log.follow(connection.worker_log)
         progress.say(f"run {plan.run_id}: resumed")
         run = relay.begin(_run_of(plan, progress))
         try:
@@ -263,11 +266,11 @@ def execute_plan(
     """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
     if view is not None:
         view.begin(plan.conf.data_dir, plan.run_id)
+    directory = RunDirectory.of(plan.conf.data_dir, plan.run_id)
     with (
         contextlib.redirect_stdout(sys.stderr),
-        _interruptible(
-            progress, interrupts, RunDirectory.of(plan.conf.data_dir, plan.run_id)
-        ) as relay,
+        _logged(directory, progress) as log,
+        _interruptible(progress, interrupts, directory) as relay,
         connected(
             plan.conf,
             processes=plan.local_processes,
@@ -278,6 +281,7 @@ def execute_plan(
         ) as connection,
         progress,
     ):
+        log.follow(connection.worker_log)
         where = "local mode" if connection.local else "shared workers"
         count = len(plan.task.workloads)
         progress.say(
@@ -319,6 +323,17 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
     source = "--scenario" if wanted.adhoc.url is None else "--url"
     task = checked(document, source, plugins, options.overrides, options.selection)
     return task, plugins
+
+
+@contextlib.contextmanager
+def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
+    """Keep what is logged and said in the run directory, too."""
+    with RunLog(directory) as log:
+        progress.listener = log.say
+        try:
+            yield log
+        finally:
+            progress.listener = None
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +25,8 @@ class Progress:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
+        #: Gets what is said, also with `quiet`.
+        self.listener: Callable[[str], None] | None = None
         self._console = PipedConsole(stderr=True, highlight=False)
         self._live: Live | None = None
         #: By workload: when it was last printed; elapsed time and settled iterations of its last
@@ -48,7 +51,9 @@ class Progress:
             self._live.stop()
 
     def say(self, sentence: str) -> None:
-        """Print a sentence."""
+        """Print a sentence, and pass it on to `listener`."""
+        if self.listener is not None:
+            self.listener(sentence)
         if not self._quiet:
             self._console.print(escaped(sentence, breaks=True), markup=False, soft_wrap=True)
 

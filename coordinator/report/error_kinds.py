@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.errors import kind_of
 from osbench.coordinator.report.iterations import Errors, Reported
 from osbench.coordinator.report.model.workload_parts import ErrorReport
+from osbench.coordinator.results.error_groups import shown_kind
 
 #: Type of an error, and its message as `shown_kind` has it.
 Kind = tuple[str, str]
-_UNIT = r"(?:ns|us|ms|s|m|h|[kMG]?i?B)\b"
-#: What `kind_of` leaves: a fraction, a number with its unit, an address in memory.
-_MEASURED = re.compile(
-    rf"\b0x[0-9a-f]+\b|(?<![\w.])(?:[\d*]+(?:\.[\d*]+)+|[\d*]+(?={_UNIT}))(?:{_UNIT})?",
-    re.IGNORECASE,
-)
-
-
-def shown_kind(message: str) -> str:
-    """The message with `*` in place of numbers and ids; status codes and errno stay."""
-    return _MEASURED.sub("*", kind_of(message))
 
 
 @dataclass(frozen=True, kw_only=True)

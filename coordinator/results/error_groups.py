@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import kind_of
 from osbench.common.protocol.columns import Failure
+
+_UNIT = r"(?:ns|us|ms|s|m|h|[kMG]?i?B)\b"
+#: What `kind_of` leaves: a fraction, a number with its unit, an address in memory.
+_MEASURED = re.compile(
+    rf"\b0x[0-9a-f]+\b|(?<![\w.])(?:[\d*]+(?:\.[\d*]+)+|[\d*]+(?={_UNIT}))(?:{_UNIT})?",
+    re.IGNORECASE,
+)
 
 #: Exception type, message and traceback.
 Texts = tuple[str, str, str]
@@ -19,6 +29,24 @@ UNKNOWN = "(not described)"
 
 #: Groups kept apart; errors beyond are only counted.
 LIMIT = 1000
+
+
+@functools.lru_cache(4096)
+def shown_kind(message: str) -> str:
+    """The message with `*` in place of numbers and ids; status codes and errno stay."""
+    return _MEASURED.sub("*", kind_of(message))
+
+
+class FailurePlace(NamedTuple):
+    """Place of a failure in its iteration."""
+
+    #: The last action that failed or did not end; "" for none.
+    step: str = ""
+    #: Status code of the last answer that was an error; 0 for none.
+    status: int = 0
+
+
+_NOWHERE = FailurePlace()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +61,27 @@ class ErrorGroup:
     iteration: int
     #: Resource that a worker lacked, such as open files; "" for other errors.
     resource: str = ""
+    #: Where that iteration failed.
+    place: FailurePlace = _NOWHERE
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Iterations of a group: how many, the lowest of them, and where that failed."""
+
+    count: int = 0
+    iteration: int = 0
+    place: FailurePlace = _NOWHERE
+
+    def add(self, count: int, iteration: int, place: Callable[[], FailurePlace]) -> None:
+        """Count some more; `place` is asked only for a new lowest iteration."""
+        if not self.count or iteration < self.iteration:
+            self.iteration, self.place = iteration, place()
+        self.count += count
+
+    def join(self, other: _Tally) -> None:
+        """Count those of another tally."""
+        self.add(other.count, other.iteration, lambda: other.place)
 
 
 class ErrorGroups:
@@ -44,17 +93,17 @@ class ErrorGroups:
     __slots__ = ("_groups", "_meaning", "_resources", "_shown", "_waiting", "other")
 
     def __init__(self) -> None:
-        #: Kind -> [count, lowest iteration]; a kind is texts without numbers and ids.
-        self._groups: dict[Texts, list[int]] = {}
+        #: By kind: texts without numbers and ids.
+        self._groups: dict[Texts, _Tally] = {}
         #: The texts that stand for a kind: the least, in whatever order they come.
         self._shown: dict[Texts, Texts] = {}
         #: Resource that workers lacked, by kind; other errors are not in it.
         self._resources: dict[Texts, str] = {}
         #: worker -> its failure number -> kind
         self._meaning: dict[str, dict[int, Texts]] = {}
-        #: (worker, failure number) that is not described yet, for blocks come in any order ->
-        #: [count, lowest iteration]. They are counted in `other`, too.
-        self._waiting: dict[tuple[str, int], list[int]] = {}
+        #: By worker and failure number, those not described yet: blocks come in any order. They
+        #: are counted in `other`, too.
+        self._waiting: dict[tuple[str, int], _Tally] = {}
         #: Failed iterations whose error is in no group: beyond the limit, or not described.
         self.other = 0
 
@@ -72,8 +121,8 @@ class ErrorGroups:
                     self._resources[kind] = failure.resource
                 waited = self._waiting.pop((worker, failure.number), None)
                 if waited is not None:
-                    self.other -= waited[0]
-                    self._count(group, *waited)
+                    self.other -= waited.count
+                    group.join(waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
         """Type, message and traceback by failure number of a worker, as far as they are kept."""
@@ -85,16 +134,27 @@ class ErrorGroups:
         meaning = self._meaning.get(worker, {})
         return [meaning[number][0] if number in meaning else UNKNOWN for number in numbers.tolist()]
 
-    def add(self, worker: str, numbers: NDArray[np.uint32], iterations: NDArray[np.int64]) -> None:
-        """Count failed iterations by the failure number that their worker gave them."""
+    def add(
+        self,
+        worker: str,
+        numbers: NDArray[np.uint32],
+        iterations: NDArray[np.int64],
+        place: Callable[[int], FailurePlace] = lambda _: _NOWHERE,
+    ) -> None:
+        """Count failed iterations by the failure number that their worker gave them.
+
+        `place` says where an iteration failed.
+        """
         meaning = self._meaning.get(worker, {})
         for number in _distinct(numbers):
             found = iterations[numbers == number]
             group = self._groups.get(meaning[number]) if number in meaning else None
             count, first = len(found), int(np.minimum.reduce(found))
-            self._count(group, count, first)
-            if group is None and number:
-                self._await_description((worker, number), count, first)
+            if group is None:
+                self.other += count
+                group = self._awaited((worker, number)) if number else None
+            if group is not None:
+                group.add(count, first, functools.partial(place, first))
 
     def groups(self) -> list[ErrorGroup]:
         """All groups, the most frequent first."""
@@ -103,12 +163,13 @@ class ErrorGroups:
                 etype=self._shown[kind][0],
                 message=self._shown[kind][1],
                 traceback=self._shown[kind][2],
-                count=n,
-                iteration=at,
+                count=one.count,
+                iteration=one.iteration,
                 resource=self._resources.get(kind, ""),
+                place=one.place,
             )
-            for kind, (n, at) in self._groups.items()
-            if n
+            for kind, one in self._groups.items()
+            if one.count
         ]
         return sorted(
             found,
@@ -117,26 +178,19 @@ class ErrorGroups:
 
     def counts(self) -> dict[Texts, int]:
         """Failed iterations by type, message and traceback."""
-        return {self._shown[kind]: n for kind, (n, _) in self._groups.items() if n}
+        return {self._shown[kind]: one.count for kind, one in self._groups.items() if one.count}
 
-    def _group(self, key: Texts) -> list[int] | None:
+    def _group(self, key: Texts) -> _Tally | None:
         group = self._groups.get(key)
         if group is None and len(self._groups) < LIMIT:
-            group = self._groups[key] = [0, 0]
+            group = self._groups[key] = _Tally()
         return group
 
-    def _await_description(self, key: tuple[str, int], count: int, iteration: int) -> None:
-        if key in self._waiting or len(self._waiting) < LIMIT:
-            waiting = self._waiting.setdefault(key, [0, iteration])
-            waiting[0] += count
-            waiting[1] = min(waiting[1], iteration)
-
-    def _count(self, group: list[int] | None, count: int, iteration: int) -> None:
-        if group is None:
-            self.other += count
-        else:
-            group[1] = min(group[1], iteration) if group[0] else iteration
-            group[0] += count
+    def _awaited(self, key: tuple[str, int]) -> _Tally | None:
+        """Failures that a worker has yet to describe; None beyond the limit."""
+        if key not in self._waiting and len(self._waiting) >= LIMIT:
+            return None
+        return self._waiting.setdefault(key, _Tally())
 
 
 def _distinct(numbers: NDArray[np.uint32]) -> list[int]:

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from osbench.common.histogram import rank
+from osbench.common.protocol.messages import Heartbeat
+from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.formatting import plain
+from osbench.coordinator.results.error_groups import ErrorGroup, shown_kind
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.statistics.recent_times import RecentTimes, Sums
-from osbench.coordinator.storage.progress import CriterionState, RecentProgress, WorkerProgress
+from osbench.coordinator.storage.progress import (
+    CriterionState,
+    FailureProgress,
+    RecentProgress,
+    WorkerProgress,
+)
 
 #: Over how many seconds rates are, and how often all is computed anew.
 RATE_S = 5.0
 FRESH_S = 1.0
 #: A worker is called silent after this many seconds without a heartbeat.
 SILENT_S = 2.0
+
+#: Kinds of failure that are shown; letters of a message, and of the name of a class or an action.
+FAILURES = 10
+_LETTERS = 400
+_NAME = 120
 
 _PERCENTS = (50.0, 95.0, 99.0)
 
@@ -91,7 +104,18 @@ class LiveFigures:
             "recent": self._recent_progress(),
             "sla": sla,
             "failing": tuple(criterion.name for criterion in sla if not criterion.met),
+            **self._failures(),
             "rows": tuple(self._row(worker) for worker in workers),
+        }
+
+    def _failures(self) -> dict[str, Any]:
+        kinds: dict[tuple[str, str], list[ErrorGroup]] = defaultdict(list)
+        for group in self._results.statistics.errors.groups():
+            kinds[group.etype, shown_kind(group.message)].append(group)
+        found = sorted(kinds.items(), key=lambda one: -sum(group.count for group in one[1]))
+        return {
+            "failures": tuple(_failure(kind, several) for (_, kind), several in found[:FAILURES]),
+            "failure_kinds": len(found),
         }
 
     def _sums(self, now_s: float) -> Sums:
@@ -154,4 +178,27 @@ class LiveFigures:
             rate=self._rates.rate(worker.name),
             cpu=beat.cpu if worker.present else 0.0,
             lag_p99_s=None if math.isnan(lag_ns) else lag_ns / 1e9,
+            coroutines=worker.uses_coroutines,
+            host_cpu=_host_cpu(beat) if worker.present else None,
+            silent_s=worker.silence_s if state in ("silent", "lost") else 0.0,
         )
+
+
+def _host_cpu(beat: Heartbeat) -> float | None:
+    """Share of the cores of a host that is used; None if that is not known."""
+    if not beat.cores or beat.cores_used < 0:
+        return None
+    return beat.cores_used / beat.cores
+
+
+def _failure(kind: str, groups: Sequence[ErrorGroup]) -> FailureProgress:
+    """Failures of a kind; those of several messages have the message without what differs."""
+    first = min(groups, key=lambda group: group.iteration)
+    differ = len({group.message for group in groups}) > 1
+    return FailureProgress(
+        type=plain(first.etype, _NAME),
+        message=plain(mask_text(kind if differ else first.message), _LETTERS),
+        count=sum(group.count for group in groups),
+        step=plain(mask_text(first.place.step), _NAME),
+        status=first.place.status,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 from osbench.common.histogram import Histogram
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.columns import Columns, Failure
-from osbench.coordinator.results.error_groups import ErrorGroups
+from osbench.common.protocol.exchanges import FALSE_BODY
+from osbench.coordinator.results.error_groups import ErrorGroups, FailurePlace
 from osbench.coordinator.results.examples import ErrorExample, Exemplars
 from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
 from osbench.coordinator.results.load_profile import LoadProfile, arrival_window
@@ -37,6 +39,9 @@ OTHER_PLACES = "(other places)"
 
 #: Causes of stalls.
 STALLS = ("lock", "stopped")
+
+#: Status codes of errors begin here.
+_ERROR_STATUS = 400
 
 _OUTCOMES = len(Outcome) + 1
 
@@ -251,7 +256,9 @@ class WorkloadStatistics:
         outcome, failure = columns.outcome, columns.failure
         # a timeout needs no error to explain it, a failure does
         rows = (outcome == Outcome.FAILED) | ((outcome == Outcome.TIMED_OUT) & (failure > 0))
-        self.errors.add(worker, failure[rows], columns.iteration[rows])
+        self.errors.add(
+            worker, failure[rows], columns.iteration[rows], partial(_failed_at, columns)
+        )
         failed = np.flatnonzero((outcome == Outcome.FAILED) | (outcome == Outcome.TIMED_OUT))
         self._add_failures(columns, worker, failed)
 
@@ -322,6 +329,19 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
             yield name, slice(None)
         elif counts[code]:
             yield name, np.flatnonzero(outcome == code)
+
+
+def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
+    """Place of a failure in a block, whose actions and requests are in order of their start."""
+    row = int(np.flatnonzero(columns.iteration == iteration)[0])
+    lines = columns.actions[columns.actions[:, 0] == row]
+    bad = lines[(lines[:, 5] != 0) | (lines[:, 4] < lines[:, 3])]
+    statuses = columns.exchanges["status"][columns.exchanged == row] & ~FALSE_BODY
+    errors = statuses[statuses >= _ERROR_STATUS]
+    return FailurePlace(
+        step=columns.names[int(bad[-1, 1])] if len(bad) else "",
+        status=int(errors[-1]) if len(errors) else 0,
+    )
 
 
 def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:

@@ -34,6 +34,8 @@ class Connection:
     check: Callable[[], None]
     #: Adds what is known of a server of our own to the error that ends the run.
     explained: Callable[[BaseException], BaseException] = lambda error: error
+    #: What workers of our own write to stderr; None for shared ones.
+    worker_log: Path | None = None
     #: The run can be resumed from now on, with the directory given.
     keep_in: Callable[[Path], None] = lambda _: None
 
@@ -114,5 +116,6 @@ def _own(local: LocalMode) -> Connection:
         local=True,
         check=local.check,
         explained=local.explained,
+        worker_log=local.worker_log,
         keep_in=local.keep_in,
     )

@@ -55,6 +55,12 @@ class WorkerProgress:
     cpu: float
     #: 99 % of its iterations started at most this late so far; None before the first.
     lag_p99_s: float | None
+    #: Its virtual users are coroutines of one event loop, not threads.
+    coroutines: bool = False
+    #: Share of the cores of its host that any process uses; None if that is not known.
+    host_cpu: float | None = None
+    #: Seconds without a sign of life, of a worker that is silent or lost; else 0.
+    silent_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +79,22 @@ class RecentProgress:
     failed_share: float
     #: Type and message of the error that most of them ended with; "" where none failed.
     error: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureProgress:
+    """A kind of failure of a workload so far."""
+
+    #: Name of the exception class, and its message without secrets; folded if messages differ in
+    #: numbers and ids only.
+    type: str
+    message: str
+    #: Iterations that failed so.
+    count: int
+    #: The action in which the first of them failed, and the status code of its answer; "" and 0
+    #: for none.
+    step: str
+    status: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +139,9 @@ class Snapshot:
     #: None before there is load.
     recent: RecentProgress | None = None
     sla: tuple[CriterionState, ...] = ()
+    #: The most frequent kinds of failure, and how many kinds there are.
+    failures: tuple[FailureProgress, ...] = ()
+    failure_kinds: int = 0
     rows: tuple[WorkerProgress, ...] = ()
 
 

@@ -10,6 +10,7 @@ timeline      latency over time and the numbers so far, about once a second
 failure.json  why there is no summary
 contexts      what contexts have made, encrypted, until it is undone
 plan, prepared, notes, server.rdb   what another coordinator needs, see storage.resumable
+log           the last lines of the coordinator's log, see osbench.coordinator.storage.run_log
 lock          held by the coordinator as long as it lives; empty
 controls/     requests to change or end the load, see osbench.coordinator.storage.control_requests
 reserve       space for the last decisions and documents, freed when the disk is full

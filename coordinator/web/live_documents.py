@@ -13,6 +13,8 @@ from osbench.coordinator.report.model.model import RUNNING
 from osbench.coordinator.report.run_facts import RunFacts, read_facts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import TIMELINE
+from osbench.coordinator.storage.run_log import LOG as RUN_LOG
+from osbench.coordinator.storage.run_log import read_log
 from osbench.coordinator.web import report_views, web_pages
 from osbench.coordinator.web.feed import OVER
 from osbench.coordinator.web.runs_shown import RunsShown
@@ -26,13 +28,16 @@ SHARE = 0.01
 #: A run that writes nothing for so long may be at an end, or in difficulties.
 QUIET_S = 5.0
 
+_MISSING = (0, 0)
+
 
 class RunDocument:
     """The document of a run; the report's part is made anew when the run has written more."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
-        self._stamp = 0
+        self._stamp = self._log_stamp = _MISSING
+        self._logged: dict[str, Any] = {}
         self._report: dict[str, Any] = {}
         self._failed = False
         #: When the report may be drawn again, monotonic.
@@ -47,7 +52,7 @@ class RunDocument:
         awaited = not directory.path.exists()
         running = awaited or directory.has_coordinator()
         status = directory.read("status.json")
-        stamp = _stamp(directory)
+        stamp = _stamp(directory, TIMELINE)
         due = stamp != self._stamp and (time.monotonic() >= self._next_s or self._lacks(status))
         # where a run has ended there is a last time to look
         if due or not running:
@@ -56,11 +61,25 @@ class RunDocument:
         summary = directory.read("summary.json") if not running else None
         return {
             "line": state_line(status, running=running, summary=summary),
-            "begun": bool(stamp),
+            "begun": stamp != _MISSING,
             "now": _lines(web_pages.now(status if running else None)),
+            "failures": _lines(web_pages.failures(status if running else None)),
+            **self._log(),
             **self._report,
             OVER: not running,
         }
+
+    def _log(self) -> dict[str, Any]:
+        """The part of the log; made anew when more was written."""
+        stamp = _stamp(self._directory, RUN_LOG)
+        if not self._logged or stamp != self._log_stamp:
+            self._log_stamp = stamp
+            lines = read_log(self._directory)
+            self._logged = {
+                "log_line": web_pages.log_line(lines),
+                "log": _lines(web_pages.log(lines)),
+            }
+        return self._logged
 
     def _lacks(self, status: dict[str, Any] | None) -> bool:
         """Whether a workload has begun that the report does not have: it may be over soon."""
@@ -87,6 +106,9 @@ class FirstLook:
 
     line: str
     now: str
+    failures: str
+    log_line: str
+    log: str
     #: What is known so far, None where there is nothing to report yet.
     facts: RunFacts | None
 
@@ -98,11 +120,14 @@ class FirstLook:
 
 def first_look(directory: RunDirectory) -> FirstLook:
     """A run as it is when its page is opened."""
-    status = directory.read("status.json")
+    status, lines = directory.read("status.json"), read_log(directory)
     return FirstLook(
         line=state_line(status, running=True, summary=None),
         now=web_pages.now(status),
-        facts=read_facts(directory) if _stamp(directory) else None,
+        failures=web_pages.failures(status),
+        log_line=web_pages.log_line(lines),
+        log=web_pages.log(lines),
+        facts=read_facts(directory) if _stamp(directory, TIMELINE) != _MISSING else None,
     )
 
 
@@ -161,8 +186,10 @@ def _lines(html: str) -> list[str]:
     return html.split("\n")
 
 
-def _stamp(directory: RunDirectory) -> int:
+def _stamp(directory: RunDirectory, name: str) -> tuple[int, int]:
+    """Instant of change and size of a file; `_MISSING` if it is not there."""
     try:
-        return (directory.path / TIMELINE).stat().st_mtime_ns
+        found = (directory.path / name).stat()
     except FileNotFoundError:
-        return 0
+        return _MISSING
+    return found.st_mtime_ns, found.st_size

@@ -8,8 +8,6 @@ from typing import Any
 
 from osbench.common.errors import UsageError
 
-#: Largest request, bytes.
-MOST_BYTES = 4096
 _CHANGES = ("rate", "users", "pause", "resume_load")
 _FORM = (
     'write {"workload": N, ...} with one of "rate": ARRIVALS_PER_SECOND, "users": N, "pause": true,'

@@ -9,7 +9,6 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import (
-    HTMLResponse,
     JSONResponse,
     PlainTextResponse,
     RedirectResponse,
@@ -25,13 +24,16 @@ from osbench.coordinator.storage import control_requests
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web import live_documents, load_changes, report_views, web_pages
 from osbench.coordinator.web.access_tokens import AccessTokens, Role
+from osbench.coordinator.web.bodies import bounded_body, page_response
 from osbench.coordinator.web.feed import Feed
 from osbench.coordinator.web.live_documents import ListDocument, RunDocument
 from osbench.coordinator.web.request_guard import RequestGuard
 from osbench.coordinator.web.run_list import ListChoice
+from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
+from osbench.coordinator.web.start_pages import StartPages
 
-_KINDS = {"web.css": "text/css", "live.js": "text/javascript"}
+_KINDS = {"web.css": "text/css", "live.js": "text/javascript", "start.js": "text/javascript"}
 #: Feeds that are kept: those of runs that nobody watches go first.
 _FEEDS = 200
 
@@ -39,12 +41,20 @@ _FEEDS = 200
 class WebApp:
     """What the server answers. All of it runs in one event loop; drawing in threads."""
 
-    def __init__(self, shown: RunsShown, tokens: AccessTokens, names: frozenset[str]) -> None:
+    def __init__(
+        self,
+        shown: RunsShown,
+        tokens: AccessTokens,
+        names: frozenset[str],
+        starts: RunStarts | None = None,
+    ) -> None:
+        """`starts`: starts runs; None: none can be started from the page."""
         self._shown = shown
+        self._starts = starts is not None
         self._tokens = tokens
         self._feeds: dict[str, Feed] = {}
         #: The last report that was drawn, with what it is of: drawing a long one takes seconds.
-        self._drawn: tuple[tuple[str, int], str] | None = None
+        self._drawn: tuple[tuple[str, int, bool], str] | None = None
         self._drawing = asyncio.Lock()
         #: Somebody has looked at a run.
         self.was_seen = False
@@ -57,6 +67,7 @@ class WebApp:
             Route("/runs/{run}/abort", self.abort, methods=["POST"]),
             Route("/runs/{run}/control", self.control, methods=["POST"]),
             Route("/static/{name}", self.static),
+            *(StartPages(starts, shown, tokens).routes if starts is not None else ()),
         ]
         handlers: dict[Any, Any] = {404: self._unknown, OsbenchError: self._refused}
         app = Starlette(routes=routes, exception_handlers=handlers)
@@ -87,8 +98,9 @@ class WebApp:
             query=choice.query,
             line=live_documents.list_line(rows, total) if usual else f"{found:,} of {total:,} runs",
             rows=web_pages.markup(web_pages.rows(rows, found, choice)),
+            starts=self._may_start(request),
         )
-        return _page(page)
+        return page_response(page)
 
     async def index_frames(self, request: Request) -> Response:
         """Events of the list."""
@@ -102,12 +114,12 @@ class WebApp:
         found = [one for one in map(self._shown.find, names) if one is not None]
         if len(names) != 2 or len(found) != 2 or names[0] == names[1] or self._shown.only:
             text = "Tick two finished runs in the list."
-            return _page(web_pages.message("Compare", text, to_list=True), 400)
+            return page_response(web_pages.message("Compare", text, to_list=True), 400)
         async with self._drawing:
             page = await asyncio.to_thread(
                 report_views.comparison, self._shown.data_dir, found[0], found[1]
             )
-        return _page(page, policy=report_views.comparison_policy())
+        return page_response(page, policy=report_views.comparison_policy())
 
     # runs
 
@@ -119,8 +131,8 @@ class WebApp:
             return await self._unknown(request, UsageError(""))
         if await asyncio.to_thread(_goes_on, directory):
             return await self._live(directory, request.scope["role"])
-        text = await self._report(directory)
-        return _page(text, policy=report_views.report_policy(live=False))
+        text = await self._report(directory, starts=self._may_start(request))
+        return page_response(text, policy=report_views.report_policy(live=False))
 
     async def _live(self, directory: RunDirectory, role: Role) -> Response:
         document = await asyncio.to_thread(live_documents.first_look, directory)
@@ -138,27 +150,30 @@ class WebApp:
             abort_url=f"/runs/{name}/abort",
             control_url=f"/runs/{name}/control",
             now=web_pages.markup(document.now),
+            failures=web_pages.markup(document.failures),
+            log_line=document.log_line,
+            log=web_pages.markup(document.log),
         )
         if facts is None:
             text = "The run has no results yet; this page shows them as soon as there are some."
             title = f"Run {name}"
             only = bool(self._shown.only)
-            return _page(web_pages.message(title, text, to_list=not only, bar=bar))
+            return page_response(web_pages.message(title, text, to_list=not only, bar=bar))
         page = await asyncio.to_thread(report_views.live, facts, bar)
-        return _page(page, policy=report_views.report_policy(live=True))
+        return page_response(page, policy=report_views.report_policy(live=True))
 
-    async def _report(self, directory: RunDirectory) -> str:
+    async def _report(self, directory: RunDirectory, *, starts: bool) -> str:
         """The report of a run that is over; one is drawn at a time."""
         async with self._drawing:
-            key = (directory.path.name, await asyncio.to_thread(_changed_at, directory))
+            key = (directory.path.name, await asyncio.to_thread(_changed_at, directory), starts)
             if self._drawn is None or self._drawn[0] != key:
-                self._drawn = (key, await asyncio.to_thread(self._draw, directory))
+                self._drawn = (key, await asyncio.to_thread(self._draw, directory, starts))
             return self._drawn[1]
 
-    def _draw(self, directory: RunDirectory) -> str:
+    def _draw(self, directory: RunDirectory, starts: bool) -> str:
         name, bar = directory.path.name, ""
         if not self._shown.only:
-            bar = web_pages.links(name, *self._shown.before(name))
+            bar = web_pages.links(name, *self._shown.before(name), again=starts)
         return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
@@ -185,13 +200,16 @@ class WebApp:
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
-            wanted = load_changes.read(await _bounded(request))
+            wanted = load_changes.read(await bounded_body(request))
             said = await asyncio.to_thread(control_requests.ask, directory, wanted)
         except OsbenchError as error:
             return PlainTextResponse(f"{error}\n", 409)
         return JSONResponse({"run": directory.path.name, "said": said}, 202)
 
     # parts
+
+    def _may_start(self, request: Request) -> bool:
+        return self._starts and request.scope["role"] is Role.ABORT
 
     async def static(self, request: Request) -> Response:
         """Style sheet and script."""
@@ -220,24 +238,12 @@ class WebApp:
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         text = "There is nothing at this address."
-        return _page(web_pages.message("Not found", text, to_list=True), 404)
+        return page_response(web_pages.message("Not found", text, to_list=True), 404)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        return _page(web_pages.message("This cannot be shown", str(error), to_list=True), 409)
-
-
-async def _bounded(request: Request) -> bytes:
-    """The body of a request. Raises UsageError for a long one."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > load_changes.MOST_BYTES:
-            raise UsageError("the request is too long")
-    return body
-
-
-def _page(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
-    return HTMLResponse(text, status, {"Content-Security-Policy": policy})
+        return page_response(
+            web_pages.message("This cannot be shown", str(error), to_list=True), 409
+        )
 
 
 def _goes_on(directory: RunDirectory) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -22,12 +23,17 @@ from osbench.coordinator.storage.progress import (
     done_words,
     worker_title,
 )
+from osbench.coordinator.storage.run_log import LEVELS, LogLine, last_lines
 from osbench.coordinator.web.run_list import USUAL, ListChoice, zone
 
 #: Templates, style sheet and script.
 ASSETS = Path(__file__).parent / "assets"
-#: Rows of workers that are shown for a workload.
+#: Rows of workers that are shown for a workload, and kinds of failure of all workloads.
 WORKERS = 40
+FAILURES = 10
+#: Last lines of a log that are shown; half as many warnings and errors before them.
+LOG_LINES = 200
+_GRAVE = {"WARNING": "warning", "ERROR": "error"}
 
 #: Our own files and the address of this server; no script or style in the page but by hash.
 POLICY = (
@@ -77,6 +83,63 @@ def now(status: Mapping[str, Any] | None) -> str:
     )
 
 
+def failures(status: Mapping[str, Any] | None) -> str:
+    """The most frequent kinds of failure of the workloads under load, worst first."""
+    loads = [status, *status.get("beside", ())] if status is not None else []
+    found = [(one, kind) for one in loads for kind in one.get("failures", ())]
+    found.sort(key=lambda pair: -pair[1]["count"])
+    kinds = sum(one.get("failure_kinds", 0) for one in loads)
+    return render(
+        "failures.html.j2",
+        several=len({one["workload"] for one, _ in found}) > 1,
+        placed=any(kind["step"] for _, kind in found),
+        answered=any(kind["status"] for _, kind in found),
+        rows=[_kind(one, kind) for one, kind in found[:FAILURES]],
+        more=count(kinds - FAILURES, "kind") if kinds > FAILURES else "",
+    )
+
+
+def _kind(one: Mapping[str, Any], kind: Mapping[str, Any]) -> dict[str, Any]:
+    ran = one["ok"] + one["failed"]
+    return {
+        "name": one["name"],
+        "count": count(kind["count"]),
+        "share": f"{kind['count'] / ran:.1%}" if ran else "",
+        "step": kind["step"],
+        "status": kind["status"] or "",
+        "type": kind["type"],
+        "message": kind["message"],
+    }
+
+
+def log(lines: Sequence[LogLine]) -> str:
+    """The last lines of the log of a run."""
+    shown = last_lines(lines, LOG_LINES, LOG_LINES // 2)
+    return render(
+        "log.html.j2",
+        lines=[
+            {
+                "at": time.strftime("%H:%M:%S", time.gmtime(line.at)),
+                "level": line.level.lower(),
+                "rank": LEVELS.index(line.level),
+                "source": line.source,
+                "text": line.text,
+            }
+            for line in shown
+        ],
+    )
+
+
+def log_line(lines: Sequence[LogLine]) -> str:
+    """Number of lines of the log, and of warnings and errors among them."""
+    if not lines:
+        return "nothing yet"
+    levels = Counter(line.level for line in lines)
+    parts = [count(len(lines), "line")]
+    parts += [count(levels[name], word) for name, word in _GRAVE.items() if levels[name]]
+    return ", ".join(parts)
+
+
 def _since(at: float | None) -> str:
     """When figures were written that are not those of now; "" where they are."""
     if at is None or time.time() - at < STALE_S:
@@ -86,6 +149,10 @@ def _since(at: float | None) -> str:
 
 def _load(one: Mapping[str, Any]) -> dict[str, Any]:
     rows = one.get("rows", ())
+    shown = rows
+    if len(rows) > WORKERS:
+        # what needs to be looked at comes first
+        shown = sorted(rows, key=lambda row: (row["state"] not in ODD_STATES, -row["cpu"]))
     return {
         "number": one["workload"],
         "name": one["name"],
@@ -100,22 +167,46 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
         "lag": duration(one.get("lag_p99_s")),
         **{name: duration(one.get(f"{name}_s")) for name in ("p50", "p95", "p99")},
         "sla": one.get("sla", ()),
-        "rows": [_row(row) for row in rows[:WORKERS]],
+        "rows": [_row(row) for row in shown[:WORKERS]],
         "more": count(len(rows) - WORKERS, "worker") if len(rows) > WORKERS else "",
+        "workers": _workers(rows),
     }
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": worker_title(row["name"], row["label"]),
-        "state": row["state"],
+        "state": _state(row),
         "odd": row["state"] in ODD_STATES,
         "rate": three_digits(row["rate"]),
-        "users": f"{count(row['busy'])} of {count(row['users'])}",
+        "users": _users(row),
         "cpu": f"{row['cpu']:.0%}",
         "hot": row["cpu"] >= HOT_CPU,
+        "host": "" if row.get("host_cpu") is None else f"{row['host_cpu']:.0%}",
         "lag": duration(row["lag_p99_s"]),
     }
+
+
+def _users(row: Mapping[str, Any]) -> str:
+    of = f"{count(row['busy'])} of {count(row['users'])}"
+    # runs of older releases do not say what they are
+    coroutines = row.get("coroutines")
+    kind = "" if coroutines is None else " coroutines" if coroutines else " threads"
+    return of + kind
+
+
+def _state(row: Mapping[str, Any]) -> str:
+    """The state of a worker, and since when nothing was heard of it."""
+    silent_s = row.get("silent_s", 0)
+    return f"{row['state']}, unheard for {silent_s:.0f} s" if silent_s else str(row["state"])
+
+
+def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Number of workers in each state, if not all are in the same."""
+    states = Counter(str(row["state"]) for row in rows)
+    if len(states) < 2:
+        return ""
+    return ", ".join(f"{count(number)} {state}" for state, number in sorted(states.items()))
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:
@@ -131,10 +222,13 @@ def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = US
     )
 
 
-def links(run: str, task: str, before: str) -> str:
-    """The way from a run to the list, to those of its task, and to the one before it ("")."""
+def links(run: str, task: str, before: str, *, again: bool = False) -> str:
+    """The way from a run to the list, to those of its task, and to the one before it ("").
+
+    `again`: and to where it is started again.
+    """
     query = urlencode({"q": task})
-    return render("links.html.j2", run=run, task=task, before=before, query=query)
+    return render("links.html.j2", run=run, task=task, before=before, query=query, again=again)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:

@@ -15,6 +15,7 @@ from osbench.common.errors import OsbenchError
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.address import Address
 from osbench.coordinator.web.connection_limits import BoundedConnection, Connections
+from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_app import WebApp
 
@@ -38,8 +39,11 @@ class WebServer:
         tokens: AccessTokens,
         address: Address,
         more_names: tuple[str, ...] = (),
+        starts: RunStarts | None = None,
     ) -> None:
         """`more_names`: other names of this host, such as those of a proxy.
+
+        `starts`: starts runs from the page; None: the page starts none.
 
         Raises UsageError where it cannot listen.
         """
@@ -47,7 +51,7 @@ class WebServer:
         self._tokens = tokens
         self._address = address
         names = address.names() | {name.lower() for name in more_names}
-        self._app = WebApp(shown, tokens, names)
+        self._app = WebApp(shown, tokens, names, starts)
         config = uvicorn.Config(
             self._app.asgi,
             loop="asyncio",

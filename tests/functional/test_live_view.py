@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import re
 import time
 import urllib.error
@@ -22,8 +23,9 @@ from helpers.readme import blocks
 from helpers.runs import Cluster, Started, site
 from helpers.web import held, serving, snapshot, worker_progress
 from osbench.coordinator.storage import resumable
-from osbench.coordinator.storage.progress import CriterionState
+from osbench.coordinator.storage.progress import CriterionState, FailureProgress
 from osbench.coordinator.storage.run_documents import write_summary
+from osbench.coordinator.storage.run_log import RunLog
 from servers import Child, folder, redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
@@ -172,9 +174,23 @@ def test_pages_suit_screens_and_people(
 ) -> None:
     run = made_run(tmp_path, 5000)
     resumable.begin_again(run)
-    rows = (worker_progress(), worker_progress("host-b:8", state="silent", cpu=0.97))
+    rows = (
+        worker_progress(host_cpu=0.4),
+        worker_progress("host-b:8", state="silent", cpu=0.97, silent_s=2.5, coroutines=True),
+        worker_progress("host-c:9", state="lost", silent_s=12.0, users=0, busy=0, cpu=0.0),
+        worker_progress("host-d:9", state="left"),
+    )
+    failures = tuple(
+        FailureProgress(type=name, message="no answer " * 30, count=7, step="buy " * 9, status=503)
+        for name in ("Refused", "R" * 120)
+    )
     criteria = (CriterionState(name="failure_rate", met=False, detail="1 of 40 failed"),)
-    status = dataclasses.asdict(snapshot(rows=rows, sla=criteria))
+    status = dataclasses.asdict(
+        snapshot(rows=rows, sla=criteria, failures=failures, failure_kinds=30)
+    )
+    with RunLog(run) as log:
+        log.say(f"a {'very ' * 40}long sentence")
+        logging.getLogger("osbench").error("an error: %s", "x" * 300)
     with (
         held(run),
         serving(tmp_path) as server,
@@ -190,6 +206,9 @@ def test_pages_suit_screens_and_people(
         tab.click(f"a[href='/runs/{run.path.name}']")
         tab.expect_text("#live-state", "running, 3 s, connected")
         tab.expect_text("#live-now", "host-b:8")
+        tab.expect_text("#live-log-line", "2 lines, 1 error")
+        assert tab.width("#live-failures td.name") > 50
+        tab.click(".log summary")
         tab.assert_fits()
         assert tab.serious() == []
         tab.shoot(f"live-{width}-{theme}")

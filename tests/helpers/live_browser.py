@@ -72,6 +72,10 @@ class Browsed:
         """Click on an element."""
         self._page.click(selector)
 
+    def choose(self, selector: str, label: str) -> None:
+        """Choose an entry of a list."""
+        self._page.select_option(selector, label=label)
+
     def accept_dialogs(self, answer: str = "") -> None:
         """Say yes to questions, and answer those that want a text."""
         self._page.on("dialog", lambda dialog: dialog.accept(answer))
@@ -87,6 +91,24 @@ class Browsed:
         """Iterations that the table of workloads says are done; 0 before there is a table."""
         cells = self._page.locator("#live-now tr.live-load td").all_text_contents()
         return int(re.split(r"\D", cells[1].replace(",", ""))[0]) if len(cells) > 1 else 0
+
+    def text(self, selector: str) -> str:
+        """The text of the first such element; "" if there is none."""
+        return next(iter(self._page.locator(selector).all_text_contents()), "")
+
+    def count(self, selector: str) -> int:
+        """Number of such elements now."""
+        return int(self._page.locator(selector).count())
+
+    def width(self, selector: str) -> float:
+        """Pixels of the first such element."""
+        box = self._page.locator(selector).first.bounding_box()
+        return float(box["width"]) if box else 0.0
+
+    def shown(self, selector: str) -> list[str]:
+        """The texts of elements that are visible."""
+        found = self._page.locator(selector).all()
+        return [str(one.text_content()) for one in found if one.is_visible()]
 
     def worker_rows(self) -> list[str]:
         """The rows of workers in the table of workloads."""
@@ -156,8 +178,12 @@ class Browsed:
     def assert_clean(self) -> None:
         """No error, no violation of the policy, no request to another host."""
         assert self._errors == []
-        assert self._page.evaluate("() => window.violations") == []
+        assert self.violations() == []
         assert len(self._hosts) == 1, self._hosts
+
+    def violations(self) -> list[str]:
+        """Violations of the policy of the page."""
+        return list(self._page.evaluate("() => window.violations"))
 
     def _note(self, message: Any) -> None:
         # a server that has ended with its run is what the page then tells

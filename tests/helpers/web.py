@@ -13,6 +13,7 @@ from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.address import Address
+from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_server import WebServer
 
@@ -67,10 +68,12 @@ def snapshot(**fields: object) -> Snapshot:
 
 
 @contextlib.contextmanager
-def serving(data: Path, only: str = "", names: tuple[str, ...] = ()) -> Iterator[WebServer]:
+def serving(
+    data: Path, only: str = "", names: tuple[str, ...] = (), starts: RunStarts | None = None
+) -> Iterator[WebServer]:
     """A server on a port that is free."""
     with WebServer(
-        RunsShown(str(data), only, stays=not only), TOKENS, Address.parse("0"), names
+        RunsShown(str(data), only, stays=not only), TOKENS, Address.parse("0"), names, starts
     ) as server:
         yield server
 

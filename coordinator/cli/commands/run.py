@@ -89,7 +89,7 @@ class ModeOptions(OptionSet):
         help="Write the task that --url or --scenario and its load stand for, and run nothing; -"
         " is standard output.",
     )
-    #: Id given out by `--detach`.
+    #: Id given out by `--detach`, or by the page of `web`.
     run_id: str = option("--run-id", default="", hidden=True)
 
 
@@ -281,11 +281,17 @@ def told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
 
 @click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
 @click.argument("run", default="last")
+# that of a run that the page of `web` starts
+@options(new_id=option("--run-id", default="", hidden=True))
 @option_set(RunExportOptions, "exports")
 @option_set(OutputOptions, "output")
 @with_settings
 def rerun(
-    settings: CommandSettings, run: str, exports: RunExportOptions, output: OutputOptions
+    settings: CommandSettings,
+    run: str,
+    new_id: str,
+    exports: RunExportOptions,
+    output: OutputOptions,
 ) -> None:
     """Run the task of a run again, with the same arguments and options.
 
@@ -300,7 +306,7 @@ def rerun(
     """
     before = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=output.quiet)
-    run_id = new_run_id()
+    run_id = new_id or new_run_id()
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
     run_exports = exports_of(exports, settings, (), directory, progress.say)
     with run_exports.around():

@@ -8,10 +8,13 @@ import click
 
 from osbench.common.config import logs
 from osbench.coordinator.cli.base import CommandSettings, with_settings
+from osbench.coordinator.cli.group import FILES
 from osbench.coordinator.cli.live_view import announce
 from osbench.coordinator.cli.options.option_table import option, options, repeated
+from osbench.coordinator.run.plan import new_run_id
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.address import Address
+from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_server import WebServer
 
@@ -34,9 +37,11 @@ from osbench.coordinator.web.web_server import WebServer
 def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> None:
     """Show the runs of the data directory in a browser until Ctrl-C.
 
-    Runs that are going on are shown live and can be aborted; of others the report is shown. The
-    address that is printed contains a token, a new one each time; set OSBENCH_WEB_TOKEN to choose
-    it, and OSBENCH_WEB_READ_TOKEN for another one that cannot abort runs.
+    Runs that are going on are shown live and can be changed and aborted; of others the report is
+    shown. Task files in the folder `tasks` of the data directory can be started, and runs be run
+    again, one at a time; they go on when this command ends. The address that is printed contains a
+    token, a new one each time; set OSBENCH_WEB_TOKEN to choose it, and OSBENCH_WEB_READ_TOKEN for
+    another one that only sees runs.
 
     \b
     Examples:
@@ -46,8 +51,12 @@ def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> 
     """
     logs.begin(settings.conf.log_level)
     address = Address.parse(listen)
-    shown = RunsShown(str(settings.conf.data_dir))
-    with WebServer(shown, AccessTokens.from_environment(), address, allow_host) as server:
+    data_dir = str(settings.conf.data_dir)
+    shown, tokens = RunsShown(data_dir), AccessTokens.from_environment()
+    files: tuple[str, ...] = click.get_current_context().meta.get(FILES, ())
+    options = [part for file in files for part in ("--config-file", file)]
+    starts = RunStarts(data_dir, new_run_id, options)
+    with WebServer(shown, tokens, address, allow_host, starts) as server:
         announce(server.token_url, address)
         # Ctrl-C is how it ends
         with contextlib.suppress(KeyboardInterrupt):

@@ -32,10 +32,12 @@
   const show = next => {
     const before = page;
     page = next;
-    for (const name of ["now", "list"]) {
+    for (const name of ["now", "failures", "log", "list"]) {
       const place = document.getElementById("live-" + name);
       if (place && name in next && (!before || before[name] !== next[name])) replace(place, text(next[name]));
     }
+    const counted = document.getElementById("live-log-line");
+    if (counted && "log_line" in next) counted.textContent = next.log_line;
     addButtons();
     const report = window.osbench;
     const same = before && before.charts === next.charts && before.overview === next.overview;
@@ -52,7 +54,10 @@
     const ticked = new Set([...place.querySelectorAll("input:checked")].map(one => one.value));
     const focused = document.activeElement && place.contains(document.activeElement)
       ? document.activeElement.value : null;
+    // who reads the end goes on reading it
+    const atEnd = place.scrollTop + place.clientHeight >= place.scrollHeight - 4;
     place.innerHTML = html;
+    if (atEnd && place.id === "live-log") place.scrollTop = place.scrollHeight;
     for (const one of place.querySelectorAll("input")) {
       one.checked = ticked.has(one.value);
       if (focused && one.value === focused) one.focus();
@@ -164,6 +169,14 @@
       line.textContent += ": " + error.message;
     }
   });
+
+  const level = document.getElementById("live-level"), log = document.getElementById("live-log");
+  if (level) {
+    const filter = () => { log.dataset.from = level.value; log.scrollTop = log.scrollHeight; };
+    level.addEventListener("change", filter);
+    log.closest("details").addEventListener("toggle", filter);
+    filter();
+  }
 
   addButtons();
   open();

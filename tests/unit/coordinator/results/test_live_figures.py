@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from helpers.memberships import handle
@@ -12,7 +14,7 @@ from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
-from osbench.coordinator.results.live_figures import RATE_S, LiveFigures, RecentRates
+from osbench.coordinator.results.live_figures import FAILURES, RATE_S, LiveFigures, RecentRates
 from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
@@ -169,6 +171,33 @@ def test_the_most_frequent_error_of_the_last_seconds_is_named(results: WorkloadR
     assert "second" not in recent.error
 
 
+def test_failures_that_differ_in_numbers_are_one_kind(results: WorkloadResults) -> None:
+    fail(results, range(1, 4), 1, "Refused", "no answer after 1.5s")
+    fail(results, range(4, 9), 2, "Refused", "no answer after 2.25s")
+    fail(results, range(9, 11), 3, "Gone", "away\x1b[2J, token=planted-1")
+
+    found = LiveFigures(results, is_open=False).fields(0.0, ())
+
+    first, second = found["failures"]
+    assert found["failure_kinds"] == 2
+    assert (first.type, first.message, first.count) == ("Refused", "no answer after *", 8)
+    assert (second.type, second.count, second.step, second.status) == ("Gone", 2, "", 0)
+    assert "planted-1" not in second.message
+    assert "\x1b" not in second.message
+
+
+def test_failures_are_bounded(results: WorkloadResults) -> None:
+    names = ["".join(pair) for pair in itertools.product("abcdefgh", repeat=2)]
+    for number, name in enumerate(names):
+        fail(results, range(number + 1, number + 2), number + 1, name, f"{name} " * 900)
+
+    found = LiveFigures(results, is_open=False).fields(0.0, ())
+
+    assert len(found["failures"]) == FAILURES
+    assert found["failure_kinds"] == len(names)
+    assert max(len(one.message) for one in found["failures"]) < 500
+
+
 def test_each_worker_has_a_row(results: WorkloadResults) -> None:
     at_work = handle("w1", label="rack", cpu=0.5, busy=3, share=4)
     silent = handle("w2", pid=8, share=4, silence_s=3.0)
@@ -185,3 +214,18 @@ def test_each_worker_has_a_row(results: WorkloadResults) -> None:
     assert one.lag_p99_s == pytest.approx(50e-6, rel=0.02)
     assert (two.state, two.rate, two.lag_p99_s) == ("silent", 0, None)
     assert (three.state, three.users, three.busy, three.cpu) == ("lost", 0, 0, 0)
+    assert (one.silent_s, two.silent_s) == (0, 3.0)
+
+
+def test_rows_say_what_users_are_and_how_busy_the_host_is(results: WorkloadResults) -> None:
+    threads = handle("w1", cores=4, cores_used=3.0)
+    coroutines = handle("w2", pid=8, cores=4, cores_used=-1.0)
+    coroutines.uses_coroutines = True
+    left = handle("w3", pid=9)
+    left.left()
+
+    rows = LiveFigures(results, is_open=False).fields(0.0, (threads, coroutines, left))["rows"]
+
+    assert [one.coroutines for one in rows] == [False, True, False]
+    assert [one.host_cpu for one in rows] == [0.75, None, None]
+    assert rows[2].state == "left"

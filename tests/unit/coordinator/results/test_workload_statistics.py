@@ -7,6 +7,7 @@ from helpers import result_rows
 from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows, select
+from osbench.common.protocol.exchanges import OWN, pack_exchange
 from osbench.coordinator.results.error_groups import LIMIT
 from osbench.coordinator.results.workload_statistics import (
     ACTIONS,
@@ -160,6 +161,58 @@ def test_equal_errors_of_several_workers_are_one_group():
     found = [(group.message, group.count, group.iteration) for group in statistics.errors.groups()]
     assert found == [("refused", 2, 3), ("no route", 1, 7)]
     assert statistics.errors.other == 0
+
+
+def refusing(iteration, step, status):
+    """A failed iteration, and its block: two actions of which the last failed."""
+    name = NAMES.index(step)
+    exchanges = b"".join(
+        pack_exchange(place, OWN, *[1.0] * 5, 10, 10, code)
+        for place, code in enumerate((200, status))
+    )
+    return result_rows.row(
+        iteration,
+        outcome=Outcome.FAILED,
+        failure=1,
+        ended=9,
+        names=NAMES,
+        actions=(("boot", -1, 0, 1, 0), (NAMES[name], -1, 1, 2, 1)),
+        exchanges=exchanges,
+    )
+
+
+@pytest.mark.parametrize("described", ["before", "between", "after"])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_the_place_of_an_error_is_that_of_its_lowest_iteration(order, described):
+    statistics = WorkloadStatistics()
+    blocks = [
+        block(refusing(3, "delete", 404)),
+        block(refusing(2, "wait", 503), refusing(1, "delete", 500)),
+        block(row(9), refusing(4, "wait", 503)),
+    ]
+    texts = [error(1, "no")]
+    if described == "before":
+        statistics.add_failures("w1", texts)
+    for number, at in enumerate(order):
+        statistics.add(blocks[at], worker="w1")
+        if number == 0 and described == "between":
+            statistics.add_failures("w1", texts)
+    statistics.add_failures("w1", texts)
+
+    (group,) = statistics.errors.groups()
+
+    assert (group.count, group.iteration, group.place) == (4, 1, ("delete", 500))
+    assert statistics.errors.other == 0
+
+
+def test_an_error_outside_of_actions_and_requests_has_no_place():
+    statistics = statistics_of(
+        row(1, outcome=Outcome.FAILED, failure=1), failures=[error(1, "early")]
+    )
+
+    (group,) = statistics.errors.groups()
+
+    assert group.place == ("", 0)
 
 
 def test_errors_beyond_the_limit_are_counted_together():

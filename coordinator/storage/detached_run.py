@@ -1,0 +1,85 @@
+"""A run that another process starts in the background: its process, and what that has printed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from osbench.common.escaping import escaped
+from osbench.common.secrets.masking import mask_text
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_retention import check_writable
+
+#: Folder of the data directory with what such runs print.
+FOLDER = "detached"
+#: What is read of a file: its end, bytes and lines.
+_TAIL_BYTES = 16 << 10
+_TAIL_LINES = 40
+
+
+def own_command(*arguments: str) -> list[str]:
+    """The command line of `osbench-coord` with these arguments."""
+    # -P keeps the working directory, which could hide modules, out of the import path
+    return [sys.executable, "-P", "-m", "osbench.coordinator.main", *arguments]
+
+
+class DetachedRun:
+    """A run in its own session: neither Ctrl-C nor the end of who started it ends the run."""
+
+    def __init__(self, data_dir: str, run_id: str, arguments: Sequence[str]) -> None:
+        """Start `osbench-coord` with `arguments`; its output goes to `<data_dir>/detached/RUN.log`.
+
+        Raises ConfigError where the data directory cannot be written, OSError.
+        """
+        check_writable(data_dir)
+        self.run_id = run_id
+        self._directory = RunDirectory.of(data_dir, run_id).path
+        self._output = Path(data_dir) / FOLDER / f"{run_id}.log"
+        self._output.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._output.open("wb") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                own_command(*arguments),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    @property
+    def begun(self) -> bool:
+        """It has its run directory: what happens from now on is told there."""
+        return (self._directory / "run.json").exists()
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code of its process; None while that runs."""
+        return self._process.poll()
+
+    def wait(self) -> int:
+        """Wait for the end of its process; returns the exit code."""
+        return self._process.wait()
+
+    def interrupt(self) -> None:
+        """Ask its process to end, as Ctrl-C would."""
+        self._process.send_signal(signal.SIGINT)
+
+    def output(self) -> str:
+        """Text that it has printed so far."""
+        return self._output.read_text("utf-8", "replace")
+
+    def said(self) -> str:
+        """The last lines that it has printed, without secrets, escaped; "" if there are none."""
+        try:
+            with self._output.open("rb") as file:
+                file.seek(max(0, self._output.stat().st_size - _TAIL_BYTES))
+                text = file.read(_TAIL_BYTES).decode("utf-8", "replace")
+        except OSError:
+            return ""
+        return "\n".join(escaped(mask_text(text), breaks=True).splitlines()[-_TAIL_LINES:])
+
+    def forget(self) -> None:
+        """Remove what it has printed: no run directory will be deleted together with it."""
+        self._output.unlink(missing_ok=True)

@@ -1,0 +1,231 @@
+"""The log of a run's coordinator in the run directory, and what its own workers wrote.
+
+A file of JSON lines beside stderr, bounded: for those who watch the run from elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from osbench.common.config.logs import SafeFormatter
+from osbench.common.escaping import escaped
+from osbench.common.ports import clock as time
+from osbench.common.ports import threads as threading
+from osbench.common.regular_files import open_regular
+from osbench.common.secrets.masking import mask_text
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+#: File of the run directory.
+LOG = "log"
+#: Levels, the least first.
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+#: Largest file, bytes; the older half of a larger one is dropped.
+MOST_BYTES = 256 << 10
+#: Between two writes, seconds.
+WRITE_S = 0.5
+#: Lines that wait to be written, and letters of one.
+_WAITING = 1000
+_LETTERS = 2000
+#: Bytes of the workers' file that are read at once; what is more is left out.
+_AT_ONCE = 64 << 10
+#: Longest wait for the end of the thread, seconds.
+_JOIN_S = 5.0
+#: A line of a worker process, as `logs.begin` writes it.
+_LINE = re.compile(
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d{3} (?P<pid>\d+) "
+    r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) (?P<text>.*)"
+)
+#: Words of lines that are not by logging, and grave.
+_GRAVE = re.compile(r"(?i)error|warning|exception|traceback|fatal|kill|abort|memory")
+COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLine:
+    """A line of the log of a run."""
+
+    #: Wall clock, seconds since 1970-01-01 UTC.
+    at: float
+    #: One of `LEVELS`.
+    level: str
+    #: `coordinator`, or a process of its workers.
+    source: str
+    #: Without secrets, escaped; a traceback has several lines.
+    text: str
+
+
+class RunLog(logging.Handler):
+    """Keeps what is logged and said while it is open; nothing of it can end a run."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        """`directory` may be made later: what comes before is written then."""
+        super().__init__()
+        self.setFormatter(SafeFormatter("%(message)s"))
+        self._directory = directory.path
+        self._waiting: deque[LogLine] = deque(maxlen=_WAITING)
+        self._followed: FollowedFile | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
+
+    def __enter__(self) -> Self:
+        logging.getLogger().addHandler(self)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        logging.getLogger().removeHandler(self)
+        self._over.set()
+        self._thread.join(_JOIN_S)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record."""
+        try:
+            self._keep(record.created, _level(record.levelno), self.format(record))
+        except Exception:  # noqa: BLE001 - as all handlers do: the call may be wrong
+            self.handleError(record)
+
+    def say(self, sentence: str) -> None:
+        """Keep a sentence that is said to whoever started the run."""
+        self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
+
+    def follow(self, path: Path | None) -> None:
+        """Keep the lines of the workers' file too, if there is one."""
+        self._followed = FollowedFile(path) if path is not None else None
+
+    def _keep(self, at: float, level: str, text: str) -> None:
+        line = LogLine(at=at, level=level, source=COORDINATOR, text=text[:_LETTERS])
+        self._waiting.append(line)
+
+    def _write_on(self) -> None:
+        while not self._over.wait(WRITE_S):
+            self._write()
+        self._write()
+
+    def _write(self) -> None:
+        if not self._directory.is_dir():
+            return
+        lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if self._followed is not None:
+            lines += self._followed.fresh()
+        # a log is no reason to end a run, and must not log itself
+        with contextlib.suppress(OSError):
+            _append(self._directory / LOG, lines)
+
+
+class FollowedFile:
+    """The lines that processes of workers write to their common file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._rest = b""
+
+    def fresh(self) -> list[LogLine]:
+        """The lines since the last call; the oldest are left out if they are many."""
+        left_out = 0
+        try:
+            with open_regular(self._path) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size - self._offset > _AT_ONCE:
+                    left_out = size - _AT_ONCE - self._offset
+                    self._offset, self._rest = size - _AT_ONCE, b""
+                file.seek(self._offset)
+                content = file.read(_AT_ONCE)
+        except OSError:
+            return []
+        self._offset += len(content)
+        *whole, self._rest = (self._rest + content).split(b"\n")
+        # no line without an end grows for ever
+        self._rest = self._rest[-_AT_ONCE:]
+        found = [_of_worker(line.decode("utf-8", "replace")) for line in whole if line.strip()]
+        if left_out:
+            text = f"{left_out:,} bytes of the workers' log are left out here"
+            found.insert(0, LogLine(at=time.time(), level="WARNING", source="workers", text=text))
+        return found
+
+
+def _of_worker(line: str) -> LogLine:
+    """A line of a worker process; what is printed, not logged, has its level by its words."""
+    text, at, source = line, time.time(), "workers"
+    level = "WARNING" if _GRAVE.search(line) else "INFO"
+    match = _LINE.match(line)
+    if match is not None:
+        with contextlib.suppress(ValueError, OverflowError):
+            at = datetime.fromisoformat(match["at"]).astimezone().timestamp()
+        level, source = _level(getattr(logging, match["level"])), f"worker {match['pid']}"
+        text = match["text"]
+    return LogLine(
+        at=at, level=level, source=source, text=escaped(mask_text(text), breaks=True)[:_LETTERS]
+    )
+
+
+def _level(number: int) -> str:
+    """The name in `LEVELS` of a level of logging."""
+    return LEVELS[min(max(number // 10 - 1, 0), len(LEVELS) - 1)]
+
+
+def _append(path: Path, lines: Sequence[LogLine]) -> None:
+    """Add lines; of a file that is too large the older half goes. Raises OSError."""
+    if not lines:
+        return
+    content = b"".join(json.dumps(asdict(line)).encode() + b"\n" for line in lines)
+    with path.open("ab") as file:
+        file.write(content)
+        size = file.tell()
+    if size > MOST_BYTES:
+        kept = path.read_bytes()[-MOST_BYTES // 2 :].partition(b"\n")[2]
+        draft = path.with_suffix(".draft")
+        draft.write_bytes(kept)
+        draft.replace(path)
+
+
+def read_log(directory: RunDirectory) -> list[LogLine]:
+    """Kept lines of the log of a run, oldest first; what is not a line is left out."""
+    try:
+        with open_regular(directory.path / LOG) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - MOST_BYTES))
+            content = file.read(MOST_BYTES)
+    except OSError:
+        return []
+    return [line for one in content.split(b"\n") if (line := _read(one)) is not None]
+
+
+def _read(content: bytes) -> LogLine | None:
+    try:
+        found: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    match found:
+        case {
+            "at": int() | float() as at,
+            "level": str(level),
+            "source": str(source),
+            "text": str(text),
+        } if level in LEVELS:
+            return LogLine(at=float(at), level=level, source=source, text=text)
+    return None
+
+
+def last_lines(lines: Iterable[LogLine], most: int, most_grave: int) -> list[LogLine]:
+    """The last lines, and the last warnings and errors before them."""
+    every = list(lines)
+    recent, before = every[-most:], every[:-most]
+    grave = [line for line in before if LEVELS.index(line.level) >= LEVELS.index("WARNING")]
+    return [*grave[-most_grave:], *recent]

@@ -1,0 +1,27 @@
+"""Bodies of requests and answers of the web server."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.web import web_pages
+
+#: Largest request, bytes.
+MOST_BYTES = 4096
+
+
+async def bounded_body(request: Request) -> bytes:
+    """The body of a request. Raises UsageError for a long one."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise UsageError("the request is too long")
+    return body
+
+
+def page_response(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
+    """A page with its Content-Security-Policy."""
+    return HTMLResponse(text, status, {"Content-Security-Policy": policy})

@@ -1,0 +1,139 @@
+"""Runs that are started from the page: each a process of its own, one at a time."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.coordinator.storage.detached_run import DetachedRun
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_index import rows_of
+from osbench.coordinator.storage.run_listing import RUNNING
+from osbench.coordinator.web.task_folder import TaskFolder
+
+#: Starts that are remembered; the oldest are forgotten.
+REMEMBERED = 20
+_FORM = 'write {"task": FILE}, or {"again": RUN}'
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRequest:
+    """Task file or earlier run that is to be started: one of both."""
+
+    #: Name of a task file.
+    task: str = ""
+    #: Id of a run whose task is run again.
+    again: str = ""
+
+    @classmethod
+    def read(cls, body: bytes) -> StartRequest:
+        """The request of a page or a script. Raises UsageError for what asks for no one start."""
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise UsageError(f"the request is no JSON: {_FORM}") from None
+        if not isinstance(found, dict) or len(found) != 1:
+            raise UsageError(f"the request asks for no one start: {_FORM}")
+        ((name, value),) = found.items()
+        if name not in ("task", "again") or not isinstance(value, str) or not value:
+            raise UsageError(f"the request asks for no one start: {_FORM}")
+        return cls(**{name: value})
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartState:
+    """Progress of a start."""
+
+    #: starting, begun, ended; of a run that has begun its directory tells the rest.
+    state: str
+    exit_code: int | None
+    #: The last lines that it has printed.
+    said: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that pages and scripts get."""
+        return {"state": self.state, "exit_code": self.exit_code, "said": self.said}
+
+
+class RunStarts:
+    """Starts runs of a data directory. May be used by several threads."""
+
+    def __init__(
+        self, data_dir: str, new_run_id: Callable[[], str], options: Sequence[str] = ()
+    ) -> None:
+        """`options`: those of all commands, such as `--config-file FILE`."""
+        self.tasks = TaskFolder(data_dir, options)
+        self._data_dir = data_dir
+        self._new_run_id = new_run_id
+        self._options = tuple(options)
+        #: By id of the run, the oldest first.
+        self._started: dict[str, DetachedRun] = {}
+        #: What was printed by those that ended before they had begun.
+        self._said: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def start(self, wanted: StartRequest) -> str:
+        """Start a run; returns its id. Raises UsageError while another goes on, OsbenchError."""
+        run_id = self._new_run_id()
+        if wanted.task:
+            arguments = ["run", "--run-id", run_id, "--", str(self.tasks.find(wanted.task))]
+        else:
+            arguments = ["rerun", "--run-id", run_id, "--", wanted.again]
+        with self._lock:
+            other = self._going_on()
+            if other:
+                raise UsageError(
+                    f"run {other} goes on: a run from this page starts when no other one of this "
+                    "data directory is running; wait for its end, or abort it"
+                )
+            try:
+                started = DetachedRun(self._data_dir, run_id, [*self._options, *arguments])
+            except OSError as error:
+                raise OsbenchError(f"the run cannot be started: {error}") from None
+            self._started[run_id] = started
+            self._forget()
+        # its end is waited for, so that no zombie is left
+        threading.Thread(target=self._await, args=(started,), name="start", daemon=True).start()
+        return run_id
+
+    def state(self, run_id: str) -> StartState | None:
+        """Progress of a start; None if it is not known."""
+        started = self._started.get(run_id)
+        if started is None:
+            return None
+        # before it is asked whether it has begun: it may do both meanwhile
+        code = started.exit_code
+        state = "begun" if started.begun else "starting" if code is None else "ended"
+        said = self._said.get(run_id) or started.said()
+        return StartState(state=state, exit_code=code, said=said)
+
+    def stop(self, run_id: str) -> None:
+        """End a run that has not begun. Raises UsageError for any other."""
+        found = self.state(run_id)
+        if found is None or found.state != "starting":
+            raise UsageError(f"run {run_id} is not starting; abort it on its page if it is running")
+        self._started[run_id].interrupt()
+
+    def _going_on(self) -> str:
+        """A run that starts, is running or has yet to end its workers; "" if there is none."""
+        for name, one in self._started.items():
+            # it may be ending its workers, with its report written
+            if one.exit_code is None:
+                return name
+        rows = rows_of(self._data_dir, RunDirectory.all(self._data_dir))
+        return next((str(row["run"]) for row in rows[::-1] if row["state"] == RUNNING), "")
+
+    def _await(self, started: DetachedRun) -> None:
+        started.wait()
+        if not started.begun:
+            self._said[started.run_id] = started.said()
+            started.forget()
+
+    def _forget(self) -> None:
+        for name in list(self._started)[:-REMEMBERED]:
+            del self._started[name]
+            self._said.pop(name, None)
