@@ -47,6 +47,8 @@ EXCEPTIONS = {
     "worker/engine/loop/blocking_calls.py": {"concurrent.futures"},
     # a command that compares what other processes wrote with the real clock
     "worker/process/health_check.py": {"time"},
+    # looks at the stack of a real thread
+    "common/plugin/loading/slow_import.py": {"threading"},
     # may be asked by a signal handler, which a simulation does not have
     "worker/process/leave_request.py": {"queue"},
     # starts real processes, waits for them and ends them
