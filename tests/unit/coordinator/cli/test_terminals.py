@@ -12,6 +12,7 @@ from helpers.sample_reports import full_report
 from helpers.summaries import to_json
 from helpers.synthetic_traces import Fault, slow_query, traces
 from osbench.coordinator.cli import command
+from osbench.coordinator.cli.commands import runs
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.model.spans import uuid_form
@@ -67,6 +68,8 @@ def call(home, monkeypatch):
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
+    # what a summary holds changes
+    monkeypatch.setattr(runs, "size", lambda _: "12.3 kB")
 
     def call(words, out, columns=None, **environment):
         for name, value in environment.items():
