@@ -118,6 +118,8 @@ class TraceGroup:
     number: int
     reason: str
     sentence: str
+    #: The sentence names a clear cause.
+    has_cause: bool
     bands: list[BandView]
     waterfalls: list[WaterfallView]
 
@@ -149,6 +151,8 @@ class RankingRow:
 class WhyLine:
     """A sentence of the first screen on why slow iterations were slow."""
 
+    #: The workload, by number and title.
+    number: int
     title: str
     text: str
     #: The waterfall that shows it; "" for none.
@@ -162,6 +166,8 @@ class WhyView:
     lines: list[WhyLine]
     #: Workloads that are left out.
     more: int
+    #: Lines that name a clear cause, by workload.
+    by_workload: dict[int, WhyLine]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,8 +212,13 @@ def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> 
             shown = next((fall for fall in group.waterfalls if fall.kind == "p99"), None)
             shown = shown or next(iter(group.waterfalls), None)
             title = workloads[group.number].title
-            lines.append(WhyLine(title=title, text=group.sentence, trace=shown.id if shown else ""))
-    return WhyView(lines=lines[:_WHY], more=len(lines[_WHY:]))
+            trace = shown.id if shown else ""
+            lines.append(
+                WhyLine(number=group.number, title=title, text=group.sentence, trace=trace)
+            )
+    explained = {group.number for group in groups if group.has_cause}
+    by_workload = {line.number: line for line in lines if line.number in explained}
+    return WhyView(lines=lines[:_WHY], more=len(lines[_WHY:]), by_workload=by_workload)
 
 
 class _Names:
@@ -249,6 +260,7 @@ def _group(workload: WorkloadFacts, traces: WorkloadTraces, names: _Names, most:
         number=workload.number,
         reason=mask_url(traces.reason),
         sentence=spaced(mask_url(traces.sentence)),
+        has_cause=any(band.clear is not None for band in bands if band.enough),
         bands=[_band(band) for band in bands if band.enough][:_BANDS],
         waterfalls=falls,
     )

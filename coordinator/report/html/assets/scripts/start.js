@@ -13,5 +13,4 @@ setUpTheme();
 followWidth();
 setUpBar();
 if (data.table) setUpTable();
-addEventListener("hashchange", showTarget);
-showTarget();
+setUpAddress();
