@@ -167,3 +167,33 @@ def test_paper_has_no_heading_without_text_and_says_what_is_left_out(
         assert "traces that are not open" in page.locator(".paper").inner_text()
         assert bare == []
         assert found.wrong() == []
+
+
+def test_the_command_that_shows_a_trace_in_osprofiler_is_copied(
+    headless: Any, tmp_path: Path
+) -> None:
+    root = Work(name="osbench.iteration", start=0, length=50)
+    html = page_with_trace(tmp_path, root, store="redis://:hunter2@traces:6379/1?a=b&c=$(x)")
+    permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
+
+    assert "hunter2" not in html
+    with watched(headless, written(tmp_path, html), viewport=PHONE, **permissions) as found:
+        page = found.page
+        page.locator("#traces details.trace > summary").click()
+        page.locator("#traces button[data-copy]").click()
+        page.locator("#traces button", has_text="Copied").wait_for()
+        copied = page.evaluate("() => navigator.clipboard.readText()")
+        trace = page.locator("#traces .wf .id").last.inner_text()
+
+        assert copied == (
+            f"osprofiler trace show --html {trace}"
+            " --connection-string 'redis://traces:6379/1?a=b&c=$(x)'"
+        )
+        assert page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
+        assert found.wrong() == []
+
+
+def test_a_run_without_a_trace_store_has_no_command_for_osprofiler(tmp_path: Path) -> None:
+    root = Work(name="osbench.iteration", start=0, length=50)
+
+    assert "data-copy" not in page_with_trace(tmp_path, root).partition('id="data"')[0]

@@ -151,6 +151,7 @@ def test_no_secret_and_no_style_or_handler_is_in_it(html: str) -> None:
 
     assert SECRET not in html
     assert KEY not in html
+    assert "--connection-string redis://127.0.0.1:" in html
     assert "style" not in parts.attributes
     assert not [name for name in parts.attributes if name.startswith("on")]
     assert not parts.tags & {"img", "link", "iframe", "object", "base", "form"}

@@ -125,7 +125,7 @@ class _Page:
         """The views of a run."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
-        traces = None if facts.live else trace_section(facts.traces, workloads)
+        traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
         groups = traces.groups if traces else []
         examples = {group.number: group.examples() for group in groups}
         has_run = any(one.report.ran for one in workloads)
@@ -183,6 +183,11 @@ class _Page:
             "most_rows": ACTIONS,
             "percentile_names": _PERCENTILES,
         }
+
+
+def _store(facts: PageFacts) -> str:
+    """The connection string of OSProfiler's store; "" for none, and of runs of older releases."""
+    return str(facts.manifest.get("trace_store") or "")
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:

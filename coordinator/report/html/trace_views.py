@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from osbench.common.secrets.url_masking import mask_url
+from osbench.common.secrets.url_masking import mask_url, without_credentials
 from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, rect, share_bar
 from osbench.coordinator.report.html.page_numbers import spaced, time_text, whole
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
@@ -93,6 +94,8 @@ class WaterfallView:
     groups: list[SpanGroup]
     #: Spans that are left out, beside those of folds.
     more: int
+    #: What shows the trace in OSProfiler; "" if it is in no store of OSProfiler.
+    command: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,10 +186,10 @@ class TraceSection:
 
 
 def trace_section(
-    found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts]
+    found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts], store: str = ""
 ) -> TraceSection:
-    """The traces of a run."""
-    names = _Names()
+    """The traces of a run; `store` is the connection string of OSProfiler's, "" for none."""
+    names = _Names(without_credentials(store))
     share = _shares([len(one.picks) for one in found])
     groups = [
         _group(workloads[one.workload], one, names, most)
@@ -222,10 +225,17 @@ def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> 
 
 
 class _Names:
-    """Short ids, each given once."""
+    """Short ids, each given once, and what shows a trace in OSProfiler."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: str) -> None:
+        self._store = store
         self._taken: set[str] = set()
+
+    def command(self, trace_id: str) -> str:
+        if not self._store:
+            return ""
+        where = shlex.quote(self._store)
+        return f"osprofiler trace show --html {trace_id} --connection-string {where}"
 
     def short(self, trace_id: str) -> str:
         digits = trace_id.replace("-", "")
@@ -255,7 +265,7 @@ def _group(workload: WorkloadFacts, traces: WorkloadTraces, names: _Names, most:
     for pick in traces.picks[:most]:
         if pick.trace_id not in seen:
             seen.add(pick.trace_id)
-            falls.append(_waterfall(workload, pick, names.short(pick.trace_id)))
+            falls.append(_waterfall(workload, pick, names))
     return TraceGroup(
         number=workload.number,
         reason=mask_url(traces.reason),
@@ -295,7 +305,7 @@ def _ranking_look(row: Ranked) -> str:
     return "b-tail" if row.service.startswith("osbench/") else "b-mid"
 
 
-def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> WaterfallView:
+def _waterfall(workload: WorkloadFacts, pick: TracePick, names: _Names) -> WaterfallView:
     fall = pick.waterfall
     total = max(fall.end_s, fall.duration_s, 1e-9)
     ticks = nice_ticks(total)
@@ -304,7 +314,7 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
     # hidden ones of a fold are told with it
     told = sum(fall.folds[at].hidden for at in {row.fold for row in rows[:SPANS]} - {-1})
     return WaterfallView(
-        id=short,
+        id=names.short(pick.trace_id),
         trace_id=pick.trace_id,
         label=pick.label,
         kind=pick.kind,
@@ -318,6 +328,7 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
         axis=_axis(ticks, total),
         groups=_span_groups(rows[:SPANS], fall, total, grid),
         more=max(0, len(rows) - SPANS) + fall.hidden - told,
+        command=names.command(pick.trace_id),
     )
 
 

@@ -15,6 +15,13 @@ function addCsvButtons(within) {
   }
 }
 
+function setUpCommands() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (button) copy(button, button.previousElementSibling.textContent);
+  });
+}
+
 // --- theme, printing ----------------------------------------------------------
 
 const THEMES = [

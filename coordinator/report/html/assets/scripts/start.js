@@ -9,6 +9,7 @@ for (const output of data.outputs || []) {
   if (holder) place(holder, () => outputOption(output));
 }
 addCsvButtons(document);
+setUpCommands();
 setUpTheme();
 followWidth();
 setUpBar();
