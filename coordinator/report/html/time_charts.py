@@ -121,7 +121,7 @@ def payload(
             for mark in workload.list_of("marks")
         ],
         "spoilt": [[round(one[0], 3), round(one[1], 3)] for one in workload.list_of("spoilt")],
-        "late": "generator late" if workload.report.is_generators else "users busy",
+        "late": "generator late" if workload.report.is_generators else "users in use",
         "limits": [
             {"percent": row.percent, "ms": round(1e3 * row.limit_s, 6)}
             for row in criteria
