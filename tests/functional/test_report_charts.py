@@ -193,6 +193,24 @@ def test_a_click_on_the_strip_names_failed_iterations_only(headless: Any, url: s
         assert found.wrong() == []
 
 
+def test_paper_has_the_lines_of_the_light_theme_with_their_dashes(headless: Any, url: str) -> None:
+    lines = {}
+    for theme in ("light", "dark"):
+        with watched(headless, url, viewport=DESK, color_scheme=theme) as found:
+            found.page.emulate_media(media="print")
+            found.page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+            drawn = option(found.page, "bands")["series"]
+            lines[theme] = [one["line"] for one in drawn if str(one["name"]).startswith("p")]
+            found.page.emulate_media(media="screen")
+            found.page.wait_for_function("() => !document.documentElement.dataset.theme")
+            canvases = found.page.locator(".plot canvas")
+            heights = canvases.evaluate_all("(all) => all.map((one) => one.clientHeight)")
+            assert min(heights) > 50
+            assert found.wrong() == []
+
+    assert lines["light"] == lines["dark"]
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_lines_of_percentiles_differ_in_colour_and_in_dashes(
     headless: Any, url: str, theme: str

@@ -269,7 +269,7 @@ def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
         pytest.approx([step["load"], step["throughput"]]) for step in steps
     ]
     assert percentiles["height"] > 100
-    assert [("did not hold" not in text) for text in listed] == [one["held"] for one in trials]
+    assert [("not sustained" not in text) for text in listed] == [one["held"] for one in trials]
     assert "Search for the capacity" in said
     assert workload["search"]["grown_spans"][0]["span"] in said
 

@@ -29,7 +29,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 COLUMNS = (
-    "worker", "label", "state", "run", "users", "busy", "cpu", "offset", "stuck", "refused",
+    "worker", "label", "state", "run", "users", "in use", "cpu", "offset", "stuck", "refused",
     "version",
 )  # fmt: skip
 

@@ -61,11 +61,14 @@ function setUpTheme() {
     applyTheme(THEMES[theme].theme);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => applyTheme("light"));
-  addEventListener("afterprint", () => {
+  const ended = () => {
     applyTheme(THEMES[theme].theme);
     resizeAll();
-  });
+  };
+  addEventListener("beforeprint", () => applyTheme("light"));
+  addEventListener("afterprint", ended);
+  // a preview of the paper, without those events
+  onPaper.addEventListener("change", () => (onPaper.matches ? applyTheme("light") : ended()));
 }
 
 function followWidth() {

@@ -63,7 +63,7 @@ function histogramOption(chart, of, holder) {
     yAxis: valueAxis({
       type: "value",
       min: 0,
-      max: Math.max(1, ...counts),
+      max: Math.max(...counts) ? null : 1,
       minInterval: 1,
       splitNumber: isLast ? 2 : 4,
       axisLabel: { formatter: (value) => (Number.isInteger(value) ? value.toLocaleString("en") : "") },
