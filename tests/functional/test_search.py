@@ -87,7 +87,7 @@ def test_the_rate_that_holds_is_bracketed_and_every_iteration_accounted_for(here
     report = here.coord("results", "last").out
     assert "capacity" in report
     assert "with 95 % between" in report
-    assert "80/s did not hold: 8" in report
+    assert "80/s not sustained: 8" in report
 
 
 def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
