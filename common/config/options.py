@@ -154,8 +154,8 @@ _BENCHMARK = [
     _seconds(
         "max_lag_s",
         1.0,
-        "An arrival of an open runner that could not start within this many seconds of its due "
-        "time is dropped.",
+        "An arrival of an open runner that could not start within this many seconds of its "
+        "scheduled time is dropped.",
     ),
 ]
 
@@ -257,7 +257,7 @@ _WORKER = [
     _seconds(
         "drain_timeout_s",
         30.0,
-        "Seconds that running iterations may take to end after the worker is asked to stop.",
+        "Seconds that running iterations may take to end after the worker is told to stop.",
     ),
     _seconds(
         "coordinator_lost_s",
@@ -271,8 +271,8 @@ _WORKER = [
         type=_Number(min=0.0, max=1.0, type_name="share"),
         default=0.1,
         help="Share of a core, from 0 to 1, that a worker process may spend on being awake shortly "
-        "before an arrival is due, so that it starts some 50 us sooner. It is spent only while a "
-        "core is idle; an arrival takes 50 to 100 us of it, so that 0.1 suffices for 1,000 "
+        "before an arrival is scheduled, so that it starts some 50 us sooner. It is spent only "
+        "while a core is idle; an arrival takes 50 to 100 us of it, so that 0.1 suffices for 1,000 "
         "arrivals a second. 0: never; advisable where a container has a limit of CPU.",
     ),
     cfg.BoolOpt(

@@ -35,6 +35,24 @@ def mask_url(text: str) -> str:
     return _masked(text, _shown_query)
 
 
+def without_credentials(url: str) -> str:
+    """The URL without user, password and secret parameters; "" if another part may be a secret."""
+    scheme, mark, rest = url.partition("://")
+    if not mark:
+        return ""
+    # a password may hold any character
+    place, _, query = rest.rpartition("@")[2].partition("?")
+    names = [one.partition("=")[0] for one in query.split("&")]
+    beside = names_beside(map(unquote_plus, names), place)
+    kept = "&".join(
+        pair
+        for pair, name in zip(query.split("&"), names, strict=True)
+        if pair and not is_secret(unquote_plus(name), pair, Place.QUERY, beside)
+    )
+    found = f"{scheme}://{place}?{kept}" if kept else f"{scheme}://{place}"
+    return found if mask_url(found) == found else ""
+
+
 def _masked(text: str, shown_query: Callable[[re.Match[str]], str]) -> str:
     if "://" in text:
         text = _AFTER_SCHEME.sub(_without_user, text)

@@ -103,7 +103,7 @@ def _criteria(one: Snapshot) -> Text:
 def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("worker", no_wrap=True, overflow="ellipsis")
-    for head in ("users busy", "rate", "CPU", "start lag p99"):
+    for head in ("users in use", "rate", "CPU", "start lag p99"):
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for row in (shown := _chosen(rows, room)):

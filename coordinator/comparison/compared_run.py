@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -130,13 +130,18 @@ def read_compared_run(directory: RunDirectory) -> ComparedRun:
 
 
 def finished_runs(
-    data_dir: str, tags: tuple[str, ...] = (), *, left_out: Callable[[str], None] | None = None
+    data_dir: str,
+    tags: tuple[str, ...] = (),
+    *,
+    left_out: Callable[[str], None] | None = None,
+    among: Iterable[RunDirectory] | None = None,
 ) -> Iterator[ComparedRun]:
-    """Runs with results whose load was the one asked for, oldest first; without timelines.
+    """Runs with results whose load was the one requested, oldest first; without timelines.
 
-    Raises DamagedRun for one whose files are cut or changed, unless `left_out` takes the reason.
+    `among`: the only runs that are looked at. Raises DamagedRun for one whose files are cut or
+    changed, unless `left_out` takes the reason.
     """
-    for directory in RunDirectory.all(data_dir):
+    for directory in RunDirectory.all(data_dir) if among is None else among:
         try:
             summary, manifest = summary_of(directory), directory.read("run.json")
         except DamagedRun as error:

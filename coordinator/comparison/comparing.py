@@ -326,7 +326,7 @@ def _without_odd_runs(
     )
     found = [f"{which[:1].upper()}{which[1:]}. Without {'it' if len(odd) == 1 else 'them'}: {said}"]
     if not evidence.by_rank:
-        found.append("With five runs a side a single odd run neither hides a change nor makes one")
+        found.append("With five runs a side a single outlier neither hides a change nor makes one")
     return found
 
 

@@ -70,9 +70,15 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
     )
 
 
-def trends_page(trends: Sequence[RunsTrend]) -> str:
-    """Trends as a page; there must be one at least."""
-    return page_environment().get_template("trends.html.j2").render(trends=list(trends), frame=None)
+def trends_page(
+    trends: Sequence[RunsTrend], frame: PageFrame | None = None, notes: Sequence[str] = ()
+) -> str:
+    """Trends as a page; there must be one at least. In a `frame` as a page of a server.
+
+    `notes` are sentences on runs that are left out.
+    """
+    template = page_environment().get_template("trends.html.j2")
+    return template.render(trends=list(trends), frame=frame, notes=notes)
 
 
 def compare_command(result: ComparisonResult) -> str:

@@ -23,9 +23,9 @@ _NO_TAG = re.compile(r"[\s,]+")
 class Hdr(exporter.Exporter):
     """Writes latency.hlog: HdrHistogram's interval log, version 2, with a tag for each workload.
 
-    A line has the durations of iterations that succeeded and were due in its interval, without
-    those of the warm-up. Values are nanoseconds; a tag is the workload's number, from 0, and
-    its scenario.
+    A line has the durations of iterations that succeeded and were scheduled in its interval,
+    without those of the warm-up. Values are nanoseconds; a tag is the workload's number, from 0,
+    and its scenario.
     """
 
     NAME: ClassVar[str] = "hdr"
@@ -36,7 +36,7 @@ class Hdr(exporter.Exporter):
             "time": {
                 "enum": ["service", "response"],
                 "default": "service",
-                "description": "which time: from start to end, or from the due instant to the end",
+                "description": "from start to end, or from the scheduled instant to the end",
             },
             "interval_s": {
                 "type": "number",

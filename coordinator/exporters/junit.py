@@ -123,7 +123,7 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
 
 def _check(name: str, counts: Mapping[str, int]) -> str:
     failed, held = counts["failed"], counts["held"]
-    return f"check {name}: failed {failed} times, held {held} times"
+    return f"check {name}: failed {failed} times, passed {held} times"
 
 
 def _errors(workload: Mapping[str, Any]) -> Iterator[str]:

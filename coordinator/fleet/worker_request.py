@@ -126,7 +126,7 @@ class Shortage:
             )
         more = "Start more with osbench-worker"
         if got < request.wanted and (request.count is not None or request.least > 1):
-            lack = f"{processes(request.wanted)} asked for and {got} free after "
+            lack = f"{processes(request.wanted)} requested and {got} free after "
             lack += f"{request.wait_s:g} s."
             if request.count and got:
                 more += f", or ask for fewer than --workers {request.count}"
@@ -146,6 +146,6 @@ class Shortage:
     def _others(self) -> str:
         """Sentences on workers that are there and cannot be taken; "" where there are none."""
         held = ", ".join(sorted(set(self.holders)))
-        others = f" Others are held by run {held}." if held else ""
+        others = f" Others are in use by run {held}." if held else ""
         others += f" {unverified(self.unverified)}" if self.unverified else ""
         return others + (f" {other_version(self.strangers)}" if self.strangers else "")

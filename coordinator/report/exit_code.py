@@ -16,7 +16,7 @@ MEANINGS = {
     1: "an SLA failed, or a workload was aborted",
     2: "the command, task, configuration or deployment is wrong",
     3: "iterations were lost, dropped with a worker or the coordinator, or not started",
-    4: "the load generator was the limit: the load was not the one asked for",
+    4: "the load generator was the limit: the load was not the one requested",
     5: "all is well but for a hook or export that failed, or a context that could not be undone",
     130: "interrupted",
 }

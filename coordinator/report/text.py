@@ -48,7 +48,10 @@ def render(report: Report, console: Console) -> None:
     if briefly:
         _show(console, Text())
         _show(
-            console, Text(f"{count(len(briefly), 'workload')} held with no failure", style="bold")
+            console,
+            Text(
+                f"{count(len(briefly), 'workload')} met all criteria with no failure", style="bold"
+            ),
         )
         for number, workload in briefly:
             _show(console, Text(f"   {_brief(workload, number)}"))

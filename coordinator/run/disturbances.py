@@ -56,7 +56,7 @@ def remarks_of(services: RunServices) -> Iterator[str]:
     late = sum(results.started_late for results in services.accounts.results.values())
     if late:
         many = "1 iteration" if late == 1 else f"{late} iterations"
-        yield f"{many} started after the lease to start them had ended: their worker was held up"
+        yield f"{many} started after the lease to start them had ended: their worker was delayed"
 
 
 def _clocks(services: RunServices) -> Iterator[str]:

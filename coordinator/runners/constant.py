@@ -70,7 +70,7 @@ class Constant(runner.Runner):
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep all virtual users busy until `times` iterations are settled."""
+        """Keep all virtual users active until `times` iterations are settled."""
         return runner.Step(
             shares=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,

@@ -14,7 +14,7 @@ DEFAULT_TIMEOUT_S = 600
 
 
 class ConstantForDuration(runner.Runner):
-    """Keeps `concurrency` virtual users busy for `duration` seconds.
+    """Keeps `concurrency` virtual users active for `duration` seconds.
 
     The users are added evenly over the first `ramp_up` seconds (at once unless given).
     Iterations that are running when the time is up may finish. A duration of 0 runs the scenario
@@ -78,7 +78,7 @@ class ConstantForDuration(runner.Runner):
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep all virtual users busy until `duration`, then wait for running iterations."""
+        """Keep all virtual users active until `duration`, then wait for running iterations."""
         shares = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:

@@ -34,7 +34,7 @@ class Search(runner.SearchingRunner):
     """Looks for the highest rate of arrivals at which the workload's SLA criteria are met.
 
     It begins with `low`, doubles the rate until a criterion breaks, or up to `high`, and then tries
-    rates in between. A rate is held for `hold` seconds after `settle` seconds that do not count,
+    rates in between. A rate is kept for `hold` seconds after `settle` seconds that do not count,
     `repeats` times in a row. It ends when the capacity is known to `precision` (0.1 is 10 %) with
     95 %, or after `max_trials` trials. At most `max_concurrency` iterations run at once.
     """

@@ -44,7 +44,7 @@ class Serial(runner.Runner):
         return int(self.config.get("times", 1))
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep one virtual user busy until `times` iterations are settled."""
+        """Keep one virtual user active until `times` iterations are settled."""
         return runner.Step(
             shares=runner.split(1, capacity),
             budget=self.planned,

@@ -18,7 +18,7 @@ _COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0, "maximum": MOST_US
 
 
 class StagedUsers(runner.Runner):
-    """Keeps a number of virtual users busy that changes linearly from `start` through every stage.
+    """Keeps virtual users active whose number changes linearly from `start` through every stage.
 
     `start` (0 unless given) and `users` of each stage are virtual users over all workers; a stage
     takes `duration` seconds, 0 seconds is a jump, and stages with 0 users are a pause. Users that
@@ -97,7 +97,7 @@ class StagedUsers(runner.Runner):
         return list(zip(self._instants, map(float, self._levels), strict=True))
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep the users of the stage busy, then wait for running iterations."""
+        """Keep the users of the stage active, then wait for running iterations."""
         over = elapsed_s >= self.lasts_s and totals.settled >= totals.allotted
         return runner.Step(
             shares=runner.split(self.users(elapsed_s), capacity), stop_s=self.lasts_s, done=over

@@ -104,8 +104,8 @@ def _workload_notes(one: WorkloadNeeds) -> Iterator[str]:
         )
     elif not cost.cpu_s:
         yield (
-            "the CPU time of its iterations could not be measured, as this host was too busy: the "
-            "plan is for its users alone; a longer --calibrate-s says more"
+            "the CPU time of its iterations could not be measured, as this host was overloaded: "
+            "the plan is for its users alone; a longer --calibrate-s says more"
         )
     if cost.iterations < FEW:
         yield (

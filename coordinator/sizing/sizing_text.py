@@ -92,7 +92,7 @@ def _levels(workload: Mapping[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     unit = "/s" if workload["open"] else " users"
     rate = "iterations/s" if workload["open"] else "iterations/s at most"
-    for head in ("from", "to", "asked", rate, "users", "users at most", "cores", "processes"):
+    for head in ("from", "to", "target", rate, "users", "users at most", "cores", "processes"):
         table.add_column(head, justify="right", no_wrap=True)
     for level in workload["levels"][:LEVELS]:
         begin, end = level["begin"], level["end"]

@@ -18,7 +18,7 @@ _LIMIT: Mapping[str, Any] = {
             "type": "number",
             "minimum": 0,
             "maximum": 100,
-            "description": "least percentage of times that the check held",
+            "description": "least percentage of times that the check passed",
         },
     },
     "required": ["min_percent"],
@@ -27,7 +27,7 @@ _LIMIT: Mapping[str, Any] = {
 
 
 class SoftCheckRate(sla.Sla):
-    """Soft checks (`self.verify`, and `verify` of requests), in percent of times that they held."""
+    """Soft checks (`self.verify`, and `verify` of requests), by how often they passed."""
 
     NAME: ClassVar[str] = "checks"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
@@ -60,5 +60,5 @@ class SoftCheckRate(sla.Sla):
                 percent = 100 * held / (held + failed)
                 yield (
                     percent >= least,
-                    f"{name} held {percent:.4g} % of {held + failed} times, at least {least:g} %",
+                    f"{name} passed {percent:.4g} % of {held + failed} times, at least {least:g} %",
                 )

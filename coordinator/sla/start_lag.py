@@ -13,9 +13,9 @@ from osbench.plugin.statistics import OVER_S, Windows, least_percentile
 
 
 class StartLag(sla.Sla):
-    """A percentile of the time from due to started, of all iterations that ran.
+    """A percentile of the time from scheduled to started, of all iterations that ran.
 
-    With `over_s`, the limit holds in every window of that length, by when iterations were due.
+    With `over_s`, the limit holds in every window of that length, by the scheduled instants.
     """
 
     NAME: ClassVar[str] = "start_lag"

@@ -64,7 +64,7 @@ class Throughput(sla.Sla):
             return self.verdict(False, "a single iteration has no rate")
         return self.verdict(
             rate >= least,
-            f"{three_digits(rate)} successful iterations/s, at least {least:g}/s asked for",
+            f"{three_digits(rate)} successful iterations/s, at least {least:g}/s required",
         )
 
     def _judged(self, worst: Window) -> sla.Verdict:
@@ -72,5 +72,5 @@ class Throughput(sla.Sla):
         return self.verdict(
             rate >= least,
             f"{three_digits(rate)} successful iterations/s {worst.span},"
-            f" at least {least:g}/s asked for in any {self.config['over_s']:g} s",
+            f" at least {least:g}/s required in any {self.config['over_s']:g} s",
         )

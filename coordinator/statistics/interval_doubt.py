@@ -25,7 +25,7 @@ Ranks = tuple[float, float] | None
 class DoubtCause(Enum):
     """Shortcoming of a run."""
 
-    SHORT = "iterations were due over less than 5 s"
+    SHORT = "iterations were scheduled over less than 5 s"
     ROSE = "latency rose through the load"
     FELL = "latency fell through the load"
     STRETCHES = "latency kept its level for long stretches"

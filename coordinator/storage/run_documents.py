@@ -15,6 +15,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import read_regular
 from osbench.common.secrets.masking import mask
+from osbench.common.secrets.url_masking import without_credentials
 from osbench.common.task import Task, Workload
 from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -61,8 +62,16 @@ def describe(
         "source": task.source,
         "tags": tags,
         "deployment": deployment.name if deployment else None,
+        "trace_store": _trace_store(deployment),
         "workloads": [_workload(workload, plugins) for workload in task.workloads],
     }
+
+
+def _trace_store(deployment: Deployment | None) -> str:
+    """Where OSProfiler's traces of the run are; "" if it has none."""
+    if deployment is None or not deployment.profiler_hmac_key:
+        return ""
+    return without_credentials(deployment.profiler_conn_str or "")
 
 
 def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from osbench.coordinator.comparison.compared_run import earlier_runs, read_compared_run
+from osbench.common.errors import UsageError
+from osbench.coordinator.comparison.compared_run import (
+    earlier_runs,
+    finished_runs,
+    read_compared_run,
+)
 from osbench.coordinator.comparison.comparing import compare_sides
-from osbench.coordinator.comparison.comparison_page import compare_page, page_policy
+from osbench.coordinator.comparison.comparison_page import compare_page, page_policy, trends_page
 from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.comparison.trends import trend_of
 from osbench.coordinator.report.html import page_assets
 from osbench.coordinator.report.html.page import live_parts, render_page
 from osbench.coordinator.report.page_facts import gather
@@ -16,6 +23,9 @@ from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web import web_pages
 from osbench.coordinator.web.report_page import framed, merged
+
+#: Newest runs of a trend.
+TREND_RUNS = 60
 
 
 def report(facts: RunFacts, bar: str) -> str:
@@ -43,6 +53,21 @@ def comparison_policy() -> str:
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
     """What a live page shows first, and the data of its charts."""
     return live_parts(gather(facts, live=True))
+
+
+def trend(data_dir: str, run: RunDirectory, alike: Iterable[RunDirectory]) -> str:
+    """The trend of the runs `alike` that have the fingerprint of a run. Raises UsageError."""
+    wanted = read_compared_run(run).fingerprint
+    notes: list[str] = []
+    found = finished_runs(data_dir, left_out=notes.append, among=alike)
+    runs = [one for one in found if one.fingerprint == wanted]
+    if not runs:
+        raise UsageError(
+            f"run {run.path.name} has no trend: no run of this task, load and number of workers"
+            " had the load that was requested"
+        )
+    frame = framed(web_pages.links("", "", ""))
+    return trends_page([trend_of(runs[-TREND_RUNS:])], frame, notes)
 
 
 def comparison(data_dir: str, first: RunDirectory, second: RunDirectory) -> str:

@@ -12,7 +12,7 @@ from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_index import rows_of
-from osbench.coordinator.storage.run_listing import FINISHED
+from osbench.coordinator.storage.run_listing import FINISHED, RUNNING
 from osbench.coordinator.web.run_list import MOST, ListChoice, shown
 
 #: Rows of the list that follows what happens.
@@ -61,6 +61,17 @@ class RunsShown:
             if row["run"] < name and row["task"] == task and row["state"] == FINISHED
         ]
         return task, earlier[-1] if earlier else ""
+
+    def alike(self, name: str) -> list[RunDirectory]:
+        """The runs of the task of a run that have ended, oldest first."""
+        rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
+        task = next((row["task"] for row in rows if row["run"] == name), None)
+        runs = Path(self.data_dir) / "runs"
+        return [
+            RunDirectory(runs / str(row["run"]))
+            for row in rows
+            if row["task"] == task and row["state"] != RUNNING
+        ]
 
     def _in_words(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         runs = Path(self.data_dir) / "runs"

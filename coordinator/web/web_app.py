@@ -64,6 +64,7 @@ class WebApp:
             Route("/compare", self.compare),
             Route("/runs/{run}", self.run),
             Route("/runs/{run}/frames", self.run_frames),
+            Route("/runs/{run}/trends", self.trends),
             Route("/runs/{run}/abort", self.abort, methods=["POST"]),
             Route("/runs/{run}/control", self.control, methods=["POST"]),
             Route("/static/{name}", self.static),
@@ -182,6 +183,19 @@ class WebApp:
         if directory is None:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, directory.path.name, lambda: RunDocument(directory))
+
+    async def trends(self, request: Request) -> Response:
+        """Percentiles over the runs that are like a run."""
+        directory = self._found(request)
+        if directory is None or self._shown.only:
+            return await self._unknown(request, UsageError(""))
+        async with self._drawing:
+            page = await asyncio.to_thread(self._draw_trend, directory)
+        return _page(page, policy=report_views.comparison_policy())
+
+    def _draw_trend(self, directory: RunDirectory) -> str:
+        alike = self._shown.alike(directory.path.name)
+        return report_views.trend(self._shown.data_dir, directory, alike)
 
     async def abort(self, request: Request) -> Response:
         """End a run as Ctrl-C would."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from osbench.plugin import runner
 
-#: Seconds that arrivals are planned ahead: workers have to get them before they are due.
+#: Seconds that arrivals are planned ahead: workers have to get them before their instant.
 AHEAD_S = 10.0
 
 

@@ -254,7 +254,7 @@ def test_fewer_workers_than_are_asked_for(worker: Cluster) -> None:
 
     assert (lacking.code, chosen.code) == (2, 2)
     message = lacking.result["error"]["message"]
-    assert "3 worker processes asked for and 2 free after 0.5 s" in message
+    assert "3 worker processes requested and 2 free after 0.5 s" in message
     assert "fewer than --workers 3" in message
     assert "--virtual-users" not in message
     message = chosen.result["error"]["message"]
@@ -413,6 +413,6 @@ def test_more_threads_than_are_possible_are_refused_before_the_load() -> None:
         cannot_begin(
             here,
             *("--scenario", "Dummy.dummy", *load),
-            says=("virtual users are asked of each worker process", "as threads: possible are"),
+            says=("virtual users are requested of each worker process", "as threads: possible are"),
         )
         here.await_nothing_left()

@@ -45,7 +45,7 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
     assert "100 = 100 + 0" in mix
     assert "100 = 100 + 0" in flow
     assert "> order" in flow
-    assert "40/s held, the highest rate that was tried: raise `high`" in capacity
+    assert "40/s sustained, the highest rate that was tried: raise `high`" in capacity
     assert "0 of 0 contexts" in left
     assert "failure_rate" in plugins
     assert "max_s" in plugins

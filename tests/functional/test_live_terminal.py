@@ -74,7 +74,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_the_table_shows_figures_and_a_row_a_worker_until_the_run_ends(terminal: Terminal) -> None:
-    terminal.read(r"users busy.*\d of \d +\d[\d.]*/s")
+    terminal.read(r"users in use.*\d of \d +\d[\d.]*/s")
     terminal.read()
     code = terminal.process.wait(60)
 
@@ -108,4 +108,4 @@ def test_without_a_terminal_there_are_lines(tmp_path: Path) -> None:
     lines = re.findall(r"^\[ *\d+\.\d s\] Dummy\.dummy running: .*$", done.stderr, re.M)
     assert lines
     assert "\x1b" not in done.stderr
-    assert "users busy" not in done.stderr
+    assert "users in use" not in done.stderr

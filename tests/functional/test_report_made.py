@@ -16,6 +16,7 @@ from helpers.report_facts import facts_of
 from helpers.sample_reports import constant_workload, rps_workload, run_report
 from helpers.shown_page import page_of
 from helpers.synthetic_traces import Work
+from helpers.web import TOKENS, serving
 from osbench.coordinator.report.run_facts import read_facts
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
@@ -167,3 +168,62 @@ def test_paper_has_no_heading_without_text_and_says_what_is_left_out(
         assert "traces that are not open" in page.locator(".paper").inner_text()
         assert bare == []
         assert found.wrong() == []
+
+
+def test_the_command_that_shows_a_trace_in_osprofiler_is_copied(
+    headless: Any, tmp_path: Path
+) -> None:
+    root = Work(name="osbench.iteration", start=0, length=50)
+    html = page_with_trace(tmp_path, root, store="redis://:hunter2@traces:6379/1?a=b&c=$(x)")
+    permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
+
+    assert "hunter2" not in html
+    with watched(headless, written(tmp_path, html), viewport=PHONE, **permissions) as found:
+        page = found.page
+        page.locator("#traces details.trace > summary").click()
+        page.locator("#traces button[data-copy]").click()
+        page.locator("#traces button", has_text="Copied").wait_for()
+        copied = page.evaluate("() => navigator.clipboard.readText()")
+        trace = page.locator("#traces .wf .id").last.inner_text()
+
+        assert copied == (
+            f"osprofiler trace show --html {trace}"
+            " --connection-string 'redis://traces:6379/1?a=b&c=$(x)'"
+        )
+        assert page.evaluate("() => document.documentElement.scrollWidth") == PHONE["width"]
+        assert found.wrong() == []
+
+
+def test_a_run_without_a_trace_store_has_no_command_for_osprofiler(tmp_path: Path) -> None:
+    root = Work(name="osbench.iteration", start=0, length=50)
+
+    assert "data-copy" not in page_with_trace(tmp_path, root).partition('id="data"')[0]
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_the_page_of_a_run_leads_to_the_trend_of_its_task(
+    headless: Any, tmp_path: Path, size: dict[str, int]
+) -> None:
+    names = [f"2026040{day}-101500-abcd" for day in range(1, 10)]
+    for seed, name in enumerate(names, 1):
+        made_run(tmp_path, 300, run=name, seed=seed)
+    bearer = {"Authorization": f"Bearer {TOKENS.token}"}
+
+    with (
+        serving(tmp_path) as server,
+        watched(
+            headless, f"{server.url}runs/{names[4]}", viewport=size, extra_http_headers=bearer
+        ) as found,
+    ):
+        page = found.page
+        page.locator("a", has_text="trend of this task").click()
+        page.locator("figure svg.series").first.wait_for()
+
+        assert page.url.endswith(f"/runs/{names[4]}/trends")
+        assert "9 runs" in page.locator("h2").first.inner_text()
+        page.locator("summary").click()
+        assert page.evaluate("() => document.documentElement.scrollWidth") == size["width"]
+        page.locator("a", has_text=names[0]).click()
+        page.locator("#overview").wait_for()
+        assert page.url.endswith(f"/runs/{names[0]}")
+        assert found.said == []

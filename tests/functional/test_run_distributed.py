@@ -140,7 +140,7 @@ def test_a_second_run_gets_the_workers_when_the_first_ends(
     holder.interrupt()
 
     first = holder.finish()
-    assert f"Others are held by run {first.result['run_id']}" in message
+    assert f"Others are in use by run {first.result['run_id']}" in message
     assert first.code == 130
     assert first.sums["not_started"] > 0
     done = second.finish()

@@ -87,7 +87,7 @@ def test_the_rate_that_holds_is_bracketed_and_every_iteration_accounted_for(here
     report = here.coord("results", "last").out
     assert "capacity" in report
     assert "with 95 % between" in report
-    assert "80/s did not hold: 8" in report
+    assert "80/s not sustained: 8" in report
 
 
 def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
@@ -99,7 +99,7 @@ def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
     said = "at least 40.0/s, the highest rate that was tried: raise `high`"
     shown = here.coord("results", above.result["run_id"]).out
     assert said in shown
-    assert "40/s held, the highest rate that was tried: raise `high`" in shown
+    assert "40/s sustained, the highest rate that was tried: raise `high`" in shown
     assert above.result["workloads"][0]["sla"][0]["detail"] == said
     assert below.code == 1
     search = below.result["workloads"][0]["search"]
@@ -107,7 +107,7 @@ def test_a_search_that_holds_everywhere_or_nowhere_says_so(here: Site) -> None:
     said = "below 60.0/s, the lowest rate that was tried: lower `low`"
     shown = here.coord("results", "last").out
     assert said in shown
-    assert "no rate held; at 60/s, the lowest: slow_enough: " in " ".join(shown.split())
+    assert "no rate was sustained; at 60/s, the lowest: slow_enough: " in " ".join(shown.split())
     assert below.result["workloads"][0]["sla"][0]["detail"].startswith(f"{said}; at 60.0/s ")
 
 
@@ -269,7 +269,7 @@ def test_the_page_draws_the_trials_as_a_staircase_and_lists_them(
         pytest.approx([step["load"], step["throughput"]]) for step in steps
     ]
     assert percentiles["height"] > 100
-    assert [("did not hold" not in text) for text in listed] == [one["held"] for one in trials]
+    assert [("not sustained" not in text) for text in listed] == [one["held"] for one in trials]
     assert "Search for the capacity" in said
     assert workload["search"]["grown_spans"][0]["span"] in said
 

@@ -32,8 +32,8 @@ def set_of(*found: Trace) -> TraceSet:
     )
 
 
-def page_with_trace(data: Path, root: Work) -> str:
-    """A page whose only waterfall is that of some work."""
+def page_with_trace(data: Path, root: Work, store: str = "") -> str:
+    """A page whose only waterfall is that of some work; its trace is in a `store`."""
     trace = spans_of(root)
     fall = waterfall(set_of(trace), trace)
     pick = TracePick(
@@ -41,4 +41,6 @@ def page_with_trace(data: Path, root: Work) -> str:
         due_s=1.0, started_s=1.0, service_s=0.1, response_s=0.1, lag_s=0.0, waterfall=fall,
     )  # fmt: skip
     traces = (WorkloadTraces(name="w", workload=0, traced=1, picks=(pick,)),)
-    return render_page(replace(gather(facts_of(data)), traces=traces))
+    facts = gather(facts_of(data))
+    manifest = {**facts.manifest, "trace_store": store}
+    return render_page(replace(facts, traces=traces, manifest=manifest))

@@ -96,7 +96,7 @@ class LeftMemberships:
         now = time.monotonic()
         for one in list(self._left):
             if now - one.since > redis_keys.RUN_TTL_S:
-                self._forget(one, "nobody asked for them in two days")
+                self._forget(one, "nobody requested them in two days")
                 continue
             known = now - one.heard < RARELY_S
             try:

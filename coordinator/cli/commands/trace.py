@@ -67,11 +67,26 @@ class ShowOptions(OptionSet):
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File to look in: a log of trace points, OSProfiler's JSON, or OTLP's.",
     )
+    perfetto: Path | None = option(
+        "--perfetto",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the trace to FILE as trace events, which https://ui.perfetto.dev opens.",
+    )
     as_json: bool = json_flag()
     damaged: bool = damaged_flag()
 
 
-@trace.command()
+@trace.command(
+    cls=RuledCommand,
+    rules=(
+        Rule(
+            option="--perfetto",
+            why="writes a file instead of showing the trace",
+            excludes=("--json",),
+        ),
+    ),
+)
 @click.argument("which", metavar="[RUN:]ITERATION|[RUN:]TRACE-ID")
 @option_set(ShowOptions, "wanted")
 @with_settings
@@ -91,10 +106,15 @@ def show(settings: CommandSettings, which: str, wanted: ShowOptions) -> None:
       osbench-coord trace show last:f12e75d5
       osbench-coord trace show f12e75d5-5d59-4cbc-b74d-357f19290dd7 --json
       osbench-coord trace show f12e75d5 --from mistral_osprofile.log
+      osbench-coord trace show --perfetto trace.json f12e75d5
     """
     found, trace_set, iteration = find_trace(
         settings, which, wanted.run, wanted.workload, wanted.file, damaged=wanted.damaged
     )
+    if wanted.perfetto is not None:
+        document = trace_formats.chrome(trace_set, [found])
+        write_file(wanted.perfetto, json.dumps(document) + "\n")
+        return
     if wanted.as_json:
         tree, paths = trace_set.tree_and_paths(found)
         rows = list(rows_of(tree, paths))

@@ -32,7 +32,7 @@ COLUMNS = (
     *names("worker"),
     *texts("label"),
     *names("state", "run"),
-    *figures("users", "busy", "cpu", "offset", "stuck"),
+    *figures("users", "in use", "cpu", "offset", "stuck"),
     *texts("refused"),
     *names("version"),
 )

@@ -34,7 +34,7 @@ FORMATS = (
 FORMAT_RULES = (
     Alternatives(
         of=(*(f"--{name}" for name in FORMATS), "--export"),
-        missing="nothing is asked for",
+        missing="nothing is requested",
         remedy="as in `osbench-coord report --html report.html`",
     ),
 )

@@ -87,7 +87,7 @@ def _lines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         warm = ", in the warm-up" if one["warmup"] else ""
         yield "started", f"{at}{one['started_s']:.3f} s after the load began, {late} late{warm}"
     elif one["due_s"] is not None:
-        yield "due", f"{one['due_s']:.3f} s after the load began"
+        yield "scheduled", f"{one['due_s']:.3f} s after the load began"
     if one["worker"]:
         yield "worker", plain(one["worker"])
     if one["trace_id"]:

@@ -324,7 +324,7 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
         cause="max_concurrency",
         fault=TASK,
         sentence=f"the task's own max_concurrency was the limit: {count(dropped)} of "
-        f"{count(seen.planned)} arrivals were dropped for it; the rate asked for needs at least "
+        f"{count(seen.planned)} arrivals were dropped for it; the requested rate needs at least "
         f"{needed} virtual users at once",
     )
 
@@ -360,13 +360,13 @@ def _why_short(seen: _Seen) -> Bound:
         return Bound(
             cause="worker_lost",
             fault=GENERATOR,
-            sentence=f"concurrency held is {held:.1%}: workers lost: {seen.lost_workers}",
+            sentence=f"the sustained concurrency is {held:.1%}: workers lost: {seen.lost_workers}",
         )
     return Bound(
         cause="dispatch",
         fault=GENERATOR,
-        sentence=f"concurrency held is {held:.1%}: a virtual user waited {seen.waited_s:.2f} s for "
-        "work, or had no worker",
+        sentence=f"the sustained concurrency is {held:.1%}: a virtual user waited "
+        f"{seen.waited_s:.2f} s for work, or had no worker",
     )
 
 

@@ -121,7 +121,7 @@ def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
         if least_s >= FACTOR * next_s and least_s - next_s >= APART_S:
             took = spaced(slowest[0] / 1e9)
             took = took if number == 1 else f"{spaced(least_s)} to {took}"
-            when = f", due {_last_at(over_time):.3g} s into the load" if number == 1 else ""
+            when = f", scheduled {_last_at(over_time):.3g} s into the load" if number == 1 else ""
             yield (
                 f"{count(number, 'iteration')} took {took}{when}, the next slowest of "
                 f"{count(total)} {spaced(next_s)}"

@@ -69,8 +69,8 @@ def _rate_figure(trial: TrialFigures | None) -> Figure:
         return Figure(head=head, number=escape(DASH), note="no rate was judged")
     number = with_unit(short(trial.rate), "/s")
     if trial.held:
-        return Figure(head=head, number=number, note="✓ the highest rate that held")
-    strong = "✕ the lowest rate did not hold"
+        return Figure(head=head, number=number, note="✓ the highest sustained rate")
+    strong = "✕ the lowest rate was not sustained"
     return Figure(head=head, number=number, note="", strong=strong, look="bad")
 
 
@@ -82,7 +82,7 @@ def _trial_figure(view: WorkloadView, trial: TrialFigures | None, key: str) -> F
     number, at = time_markup(seconds), f"at {short(trial.rate)}{NARROW}/s"
     limit_s = limit_of(view.facts, key)
     if limit_s is None:
-        no_limit = "" if key == "p50" else ", no limit asked"
+        no_limit = "" if key == "p50" else ", no limit set"
         return Figure(head=head, number=number, note=f"response time {at}{no_limit}")
     asked = f"at most {limit_text(limit_s)}"
     if seconds is None or seconds > limit_s:
@@ -102,14 +102,14 @@ def _load_figure(view: WorkloadView) -> Figure:
         planned = offered.rate_planned
         asked = "too few arrivals for a rate"
         if planned is not None:
-            asked = f"of {short(planned)}{NARROW}/s asked"
+            asked = f"of {short(planned)}{NARROW}/s requested"
         return Figure(head="Load offered", number=number, note=asked)
     users, held = offered.concurrency, offered.concurrency_held
     if users is None:
         return Figure(head="Load offered", number=escape(DASH), note="")
     busy = users * held if held is not None else None
     number = with_unit(short(busy), "users") if busy is not None else escape(DASH)
-    return Figure(head="Load offered", number=number, note=f"of {whole(users)} asked")
+    return Figure(head="Load offered", number=number, note=f"of {whole(users)} requested")
 
 
 def _succeeded(view: WorkloadView, *, running: bool) -> Figure:
@@ -133,7 +133,7 @@ def _limited(view: WorkloadView, key: str) -> Figure:
     number = time_markup(times.percentile(key))
     row = view.criterion(key)
     if row is None:
-        return Figure(head=key, number=number, note="no limit asked")
+        return Figure(head=key, number=number, note="no limit set")
     if not row.ok:
         return Figure(head=key, number=number, note="", strong=f"✕ {row.asked}", look="bad")
     if row.close:
@@ -154,7 +154,7 @@ def _lag_figure(view: WorkloadView) -> Figure:
     if lag is None:
         return Figure(head=head, number=number, note="")
     if lag > facts.lag_limit_s and not is_generators:
-        return Figure(head=head, number=number, note="", strong="! all users busy", look="care")
+        return Figure(head=head, number=number, note="", strong="! all users in use", look="care")
     if lag > facts.lag_limit_s:
         return Figure(head=head, number=number, note="", strong="! generator was late", look="care")
     return Figure(head=head, number=number, note="✓ generator kept up")

@@ -121,7 +121,7 @@ def _verdict(facts: PageFacts, views: Sequence[WorkloadView]) -> VerdictWords:
     if facts.state == RUNNING:
         return _running(len(failed), total)
     if code == 2:
-        said = _notes(facts, 1) or "The run could not do what was asked."
+        said = _notes(facts, 1) or "The run could not do what was requested."
         return VerdictWords(look="", sign="✕", word="Not judged.", rest=said)
     if facts.state == CRASHED or code == 130 or (code == 3 and not failed):
         return _not_finished(facts)
@@ -142,8 +142,8 @@ def _not_finished(facts: PageFacts) -> VerdictWords:
 
 
 def _met(total: int, code: Any, dropped: int) -> VerdictWords:
-    every = f"All {total} criteria held." if total > 1 else "The one criterion held."
-    every = every if total else "No criteria were asked for."
+    every = f"All {total} criteria are met." if total > 1 else "The one criterion is met."
+    every = every if total else "No criteria were set."
     if dropped and code != 4:
         said = f"{counted(dropped, 'arrival')} {'was' if dropped == 1 else 'were'} dropped."
         word = "Met, but not for all of the load." if total else "Done, but not all of the load."
@@ -151,7 +151,7 @@ def _met(total: int, code: Any, dropped: int) -> VerdictWords:
     if not total:
         return VerdictWords(look="ok", sign="✓", word="Done.", rest=every)
     if code == 4:
-        word = "Met, but the load was not the one asked for."
+        word = "Met, but the load was not the one requested."
         return VerdictWords(look="warned", sign="!", word=word, rest=every)
     return VerdictWords(look="ok", sign="✓", word="Met.", rest=every)
 
@@ -160,8 +160,8 @@ def _running(failed: int, total: int) -> VerdictWords:
     if failed:
         strong = f"{failed} of {counted(total, 'criterion', 'criteria')} not met so far."
         return VerdictWords(look="", sign="✕", word="Running.", strong=strong)
-    rest = f"All {total} criteria hold so far." if total > 1 else ""
-    rest = "The one criterion holds so far." if total == 1 else rest
+    rest = f"All {total} criteria are met so far." if total > 1 else ""
+    rest = "The one criterion is met so far." if total == 1 else rest
     return VerdictWords(look="ok", sign="▸", word="Running.", rest=rest)
 
 
@@ -219,7 +219,11 @@ def _spoilt(view: WorkloadView) -> Reason:
     facts = view.facts
     clean = facts.timeline.get("without_spoilt")
     starts = f"{counted(view.late_starts, 'start')} {'was' if view.late_starts == 1 else 'were'}"
-    who = "The generator spoilt" if view.report.is_generators else "Arrivals waited for users for"
+    who = (
+        "A late generator affected"
+        if view.report.is_generators
+        else "Arrivals waited for users for"
+    )
     rest = f"{starts} more than {time_text(facts.lag_limit_s, 1)} late."
     if clean:
         rest += (
@@ -239,7 +243,7 @@ def _held(view: WorkloadView) -> Reason:
     every = f"all {len(view.criteria)}" if len(view.criteria) > 1 else "its one criterion"
     more = f", and {len(view.criteria) - 4} more" if len(view.criteria) > 4 else ""
     return Reason(
-        look="ok", strong="", rest=f"{view.facts.title} held {every}: {', '.join(rows)}{more}."
+        look="ok", strong="", rest=f"{view.facts.title} met {every}: {', '.join(rows)}{more}."
     )
 
 

@@ -21,6 +21,13 @@ from osbench.coordinator.report.html.latency_series import heat_table
 from osbench.coordinator.report.html.overview_view import OverviewView, overview_of
 from osbench.coordinator.report.html.page_assets import PageFrame
 from osbench.coordinator.report.html.run_details import RunHead, run_details, run_head
+from osbench.coordinator.report.html.section_order import (
+    Emphasis,
+    emphasis_of,
+    overview_blocks,
+    run_emphasis,
+    workload_blocks,
+)
 from osbench.coordinator.report.html.time_charts import payload
 from osbench.coordinator.report.html.trace_views import (
     TraceSection,
@@ -41,7 +48,14 @@ _PERCENTILES = (
     ("max", "max"),
 )
 #: Parts of a workload's section that the live view replaces, and their templates.
-_LIVE_PARTS = {"lede": "lede.j2", "marks": "marks.j2", "times": "times.j2", "tables": "tables.j2"}
+_LIVE_PARTS = {
+    "lede": "lede.j2",
+    "marks": "marks.j2",
+    "times": "times.j2",
+    "criteria-part": "criteria.j2",
+    "errors-part": "errors.j2",
+    "tables": "tables.j2",
+}
 
 
 def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
@@ -100,6 +114,9 @@ class _Page:
     overview: OverviewView
     traces: TraceSection | None
     why: WhyView
+    #: That of the run, and those of its workloads.
+    emphasis: Emphasis
+    emphases: list[Emphasis]
     payloads: list[dict[str, Any]]
     table: IterationTable | None
 
@@ -108,10 +125,12 @@ class _Page:
         """The views of a run."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
-        traces = None if facts.live else trace_section(facts.traces, workloads)
+        traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
         groups = traces.groups if traces else []
         examples = {group.number: group.examples() for group in groups}
         has_run = any(one.report.ran for one in workloads)
+        explained = {group.number for group in groups if group.has_cause}
+        emphases = [emphasis_of(one.report, has_cause=one.number in explained) for one in workloads]
         return cls(
             live=facts.live,
             head=run_head(facts),
@@ -120,6 +139,8 @@ class _Page:
             overview=overview_of(facts, views),
             traces=traces,
             why=why_of(workloads, groups),
+            emphasis=run_emphasis(facts, emphases),
+            emphases=emphases,
             payloads=[
                 payload(one.facts, one.charts, one.criteria, examples.get(one.facts.number, []))
                 for one in views
@@ -146,6 +167,9 @@ class _Page:
             "groups": groups,
             "failures": failures_of(self.views, shown),
             "why": self.why,
+            "emphases": self.emphases,
+            "overview_blocks": overview_blocks(self.emphasis),
+            "workload_blocks": [workload_blocks(one) for one in self.emphases],
             "traced": 0 if self.live else _traced(self.workloads),
             "waterfalls": len(shown),
             "shown_traces": shown,
@@ -159,6 +183,11 @@ class _Page:
             "most_rows": ACTIONS,
             "percentile_names": _PERCENTILES,
         }
+
+
+def _store(facts: PageFacts) -> str:
+    """The connection string of OSProfiler's store; "" for none, and of runs of older releases."""
+    return str(facts.manifest.get("trace_store") or "")
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:
@@ -193,6 +222,8 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "time": page_numbers.time_text,
         "times": page_numbers.time_markup,
+        "plain": page_numbers.plain_number,
+        "seconds": lambda value: None if value is None else value / 1e3,
         "milliseconds": lambda value: page_numbers.time_text(
             None if value is None else value / 1e3
         ),

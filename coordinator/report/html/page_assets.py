@@ -20,11 +20,13 @@ _SCRIPTS = (
     "format.js",
     "axes.js",
     "timecharts.js",
+    "histogram.js",
     "curve.js",
     "staircase.js",
     "outputs.js",
     "timeline.js",
     "iterations.js",
+    "address.js",
     "chrome.js",
     "start.js",
 )

@@ -86,6 +86,13 @@ def whole(number: float) -> str:
     return f"{number:,.0f}"
 
 
+def plain_number(number: float | None) -> str:
+    """A number for a spreadsheet: seven digits, no unit, no separators; "" for None."""
+    if number is None or math.isnan(number):
+        return ""
+    return str(number) if isinstance(number, int) else f"{number:.7g}"
+
+
 def percent_text(share: float | None, digits: int = 2) -> str:
     """A share, 0 to 1, in percent."""
     if share is None:

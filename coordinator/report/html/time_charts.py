@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from osbench.coordinator.report.html.criterion_rows import CriterionRow
+from osbench.coordinator.report.html.duration_histogram import DurationHistogram, histogram
 from osbench.coordinator.report.html.latency_series import (
     PER_DECADE,
     Bands,
@@ -56,6 +57,7 @@ class ChartData:
     heat: Heat
     curve: list[list[float]]
     other_curve: list[list[float]]
+    histogram: DurationHistogram
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
@@ -72,6 +74,7 @@ def charts_of(workload: WorkloadFacts) -> ChartData:
         heat=heat(workload.main_matrix),
         curve=curve(workload.main_matrix, report.main_times.max),
         other_curve=curve(other, report.times(kind).max),
+        histogram=histogram(workload.main_matrix, [one[1] for one in workload.list_of("failed")]),
     )
 
 
@@ -118,7 +121,7 @@ def payload(
             for mark in workload.list_of("marks")
         ],
         "spoilt": [[round(one[0], 3), round(one[1], 3)] for one in workload.list_of("spoilt")],
-        "late": "generator late" if workload.report.is_generators else "users busy",
+        "late": "generator late" if workload.report.is_generators else "users in use",
         "limits": [
             {"percent": row.percent, "ms": round(1e3 * row.limit_s, 6)}
             for row in criteria
@@ -126,10 +129,23 @@ def payload(
         ],
         "curve": data.curve,
         "otherCurve": data.other_curve,
+        "histogram": {
+            "log": data.histogram.is_log,
+            "edges": data.histogram.edges,
+            "ok": data.histogram.ok,
+            "failed": data.histogram.failed,
+        },
+        "percentiles": _percentiles(workload.report.main_times),
         "intervals": _intervals(workload.report.main_times),
         "staircase": to_json(workload.report.staircase),
         "lagLimit": 1e3 * workload.lag_limit_s,
     }
+
+
+def _percentiles(times: TimeFigures) -> dict[str, float]:
+    """The percentiles that the histogram marks, milliseconds."""
+    known = {name: times.percentile(name) for name in ("p50", "p90", "p95", "p99")}
+    return {name: round(1e3 * value, 4) for name, value in known.items() if value is not None}
 
 
 def _intervals(times: TimeFigures) -> list[list[Any]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from osbench.common.secrets.url_masking import mask_url
+from osbench.common.secrets.url_masking import mask_url, without_credentials
 from osbench.coordinator.report.html.inline_graphics import graphic, pair_bar, rect, share_bar
 from osbench.coordinator.report.html.page_numbers import spaced, time_text, whole
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
@@ -93,6 +94,8 @@ class WaterfallView:
     groups: list[SpanGroup]
     #: Spans that are left out, beside those of folds.
     more: int
+    #: What shows the trace in OSProfiler; "" if it is in no store of OSProfiler.
+    command: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,8 @@ class TraceGroup:
     number: int
     reason: str
     sentence: str
+    #: The sentence names a clear cause.
+    has_cause: bool
     bands: list[BandView]
     waterfalls: list[WaterfallView]
 
@@ -149,6 +154,8 @@ class RankingRow:
 class WhyLine:
     """A sentence of the first screen on why slow iterations were slow."""
 
+    #: The workload, by number and title.
+    number: int
     title: str
     text: str
     #: The waterfall that shows it; "" for none.
@@ -162,6 +169,8 @@ class WhyView:
     lines: list[WhyLine]
     #: Workloads that are left out.
     more: int
+    #: Lines that name a clear cause, by workload.
+    by_workload: dict[int, WhyLine]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,10 +186,10 @@ class TraceSection:
 
 
 def trace_section(
-    found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts]
+    found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts], store: str = ""
 ) -> TraceSection:
-    """The traces of a run."""
-    names = _Names()
+    """The traces of a run; `store` is the connection string of OSProfiler's, "" for none."""
+    names = _Names(without_credentials(store))
     share = _shares([len(one.picks) for one in found])
     groups = [
         _group(workloads[one.workload], one, names, most)
@@ -206,15 +215,27 @@ def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> 
             shown = next((fall for fall in group.waterfalls if fall.kind == "p99"), None)
             shown = shown or next(iter(group.waterfalls), None)
             title = workloads[group.number].title
-            lines.append(WhyLine(title=title, text=group.sentence, trace=shown.id if shown else ""))
-    return WhyView(lines=lines[:_WHY], more=len(lines[_WHY:]))
+            trace = shown.id if shown else ""
+            lines.append(
+                WhyLine(number=group.number, title=title, text=group.sentence, trace=trace)
+            )
+    explained = {group.number for group in groups if group.has_cause}
+    by_workload = {line.number: line for line in lines if line.number in explained}
+    return WhyView(lines=lines[:_WHY], more=len(lines[_WHY:]), by_workload=by_workload)
 
 
 class _Names:
-    """Short ids, each given once."""
+    """Short ids, each given once, and what shows a trace in OSProfiler."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: str) -> None:
+        self._store = store
         self._taken: set[str] = set()
+
+    def command(self, trace_id: str) -> str:
+        if not self._store:
+            return ""
+        where = shlex.quote(self._store)
+        return f"osprofiler trace show --html {trace_id} --connection-string {where}"
 
     def short(self, trace_id: str) -> str:
         digits = trace_id.replace("-", "")
@@ -244,11 +265,12 @@ def _group(workload: WorkloadFacts, traces: WorkloadTraces, names: _Names, most:
     for pick in traces.picks[:most]:
         if pick.trace_id not in seen:
             seen.add(pick.trace_id)
-            falls.append(_waterfall(workload, pick, names.short(pick.trace_id)))
+            falls.append(_waterfall(workload, pick, names))
     return TraceGroup(
         number=workload.number,
         reason=mask_url(traces.reason),
         sentence=spaced(mask_url(traces.sentence)),
+        has_cause=any(band.clear is not None for band in bands if band.enough),
         bands=[_band(band) for band in bands if band.enough][:_BANDS],
         waterfalls=falls,
     )
@@ -283,7 +305,7 @@ def _ranking_look(row: Ranked) -> str:
     return "b-tail" if row.service.startswith("osbench/") else "b-mid"
 
 
-def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> WaterfallView:
+def _waterfall(workload: WorkloadFacts, pick: TracePick, names: _Names) -> WaterfallView:
     fall = pick.waterfall
     total = max(fall.end_s, fall.duration_s, 1e-9)
     ticks = nice_ticks(total)
@@ -292,7 +314,7 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
     # hidden ones of a fold are told with it
     told = sum(fall.folds[at].hidden for at in {row.fold for row in rows[:SPANS]} - {-1})
     return WaterfallView(
-        id=short,
+        id=names.short(pick.trace_id),
         trace_id=pick.trace_id,
         label=pick.label,
         kind=pick.kind,
@@ -306,6 +328,7 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, short: str) -> Waterfal
         axis=_axis(ticks, total),
         groups=_span_groups(rows[:SPANS], fall, total, grid),
         more=max(0, len(rows) - SPANS) + fall.hidden - told,
+        command=names.command(pick.trace_id),
     )
 
 

@@ -272,10 +272,10 @@ def _meanwhile(facts: WorkloadFacts, begin: float, end: float) -> str:
 
 
 def _time_rows(report: WorkloadReport) -> list[tuple[str, str, TimeFigures]]:
-    response = ("Response time", "from due to end", report.times("response"))
+    response = ("Response time", "from scheduled to end", report.times("response"))
     service = ("Service time", "from start to end", report.times("service"))
     first = [response, service] if report.is_open else [service, response]
-    rows = [*first, ("Start lag", "from due to start", report.start_lag)]
+    rows = [*first, ("Start lag", "from scheduled to start", report.start_lag)]
     for state in ("failed", "timed_out"):
         times = report.times(report.kind, state)
         if times.count:

@@ -160,8 +160,8 @@ def _shortened(texts: Sequence[str]) -> Sequence[str]:
     if len(texts) <= CHECKS:
         return texts
     left = len(texts) - CHECKS + 1
-    return [*texts[: CHECKS - 1], f"and {left} others that did not always hold"]
+    return [*texts[: CHECKS - 1], f"and {left} others that did not always pass"]
 
 
 def _always(held: int) -> list[str]:
-    return [f"{count(held)} always held"] if held > 0 else []
+    return [f"{count(held)} always passed"] if held > 0 else []

@@ -65,7 +65,9 @@ def _load(offered: Offered) -> str:
     parts = []
     if offered.concurrency is not None:
         users, held = count(offered.concurrency, "virtual user"), offered.concurrency_held
-        parts.append(f"{users} asked for" + ("" if held is None else f", held {100 * held:.1f} %"))
+        parts.append(
+            f"{users} requested" + ("" if held is None else f", {100 * held:.1f} % sustained")
+        )
     if offered.rate_planned is not None:
         started = offered.rate_offered
         text = f"{three_digits(offered.rate_planned)}/s planned"

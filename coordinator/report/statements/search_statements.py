@@ -34,9 +34,9 @@ class _Limit(NamedTuple):
 
 
 def search_headline(search: SearchReport) -> str:
-    """The rate that held and what failed above it: "206/s held p95 <= 20ms; 260/s did not: 31ms".
+    """The sustained rate and what failed above it: "9/s sustained with p95 <= 2s; 12/s not: 3s".
 
-    If no rate held: the lowest rate with the limit that it broke, and a lower one to try.
+    If no rate was sustained: the lowest rate with the limit that it broke, and a lower one to try.
     """
     broken = next((one for one in search.trials if _is_broken(one, search.broke)), None)
     limit = _broken_limit(broken.detail) if broken else None
@@ -46,21 +46,21 @@ def search_headline(search: SearchReport) -> str:
     if search.held is None:
         text = _none_held(search, limit, why)
     elif search.broke is None:
-        text = f"{rate_text(search.held)} held, the highest rate that was tried"
+        text = f"{rate_text(search.held)} sustained, the highest rate that was tried"
         text += f": {search.advice}" if search.advice else ""
     else:
         held, broke = rate_text(search.held), rate_text(search.broke)
-        text = f"{held} held; {broke} did not{': ' if why else ''}{why}"
+        text = f"{held} sustained; {broke} not{': ' if why else ''}{why}"
         if limit:
-            text = f"{held} held {limit.name} <= {limit.asked}; "
-            text += f"{broke} did not: {limit.found}"
+            text = f"{held} sustained with {limit.name} <= {limit.asked}; "
+            text += f"{broke} not: {limit.found}"
     ended = "; the search was stopped before its end" if search.kind == "unfinished" else ""
     return f"{text}{ended}"
 
 
 def _none_held(search: SearchReport, limit: _Limit | None, why: str) -> str:
     assert search.broke is not None
-    text = f"no rate held; at {rate_text(search.broke)}, the lowest"
+    text = f"no rate was sustained; at {rate_text(search.broke)}, the lowest"
     if limit:
         text += f", {limit.name} was {limit.found} (at most {limit.asked})"
     elif why:
@@ -77,7 +77,7 @@ def search_interval(search: SearchReport) -> str:
     low, high = three_digits(search.low), three_digits(search.high)
     text = f"capacity {three_digits(search.rate)}/s, with 95 % between {low} and {high}/s"
     if search.kind != "unfinished" and not search.precise:
-        text += "; less precise than asked for: hold longer, or allow more trials"
+        text += "; less precise than requested: hold longer, or allow more trials"
     return text
 
 
@@ -124,7 +124,7 @@ def search_statements(search: SearchReport) -> Iterator[Statement]:
 
 
 def _trial(trial: TrialFigures) -> str:
-    told = f"{trial.rate:g}/s {'held' if trial.held else 'did not hold'}"
+    told = f"{trial.rate:g}/s {'sustained' if trial.held else 'not sustained'}"
     if trial.cause == DISTURBED:
         told = f"{trial.rate:g}/s says nothing"
     parts = [f"{three_digits(trial.ok_per_s)} ok/s", *percentile_texts(trial)]

@@ -20,7 +20,7 @@ def sentence(found: Capacity, why: str) -> str:
     between = f"between {three_digits(found.low)} and {three_digits(found.high)}/s with 95 %"
     if found.kind == "unfinished":
         return f"the search did not end; so far {between}{at_broke}"
-    wide = "" if found.precise else ", less precise than asked for"
+    wide = "" if found.precise else ", less precise than requested"
     return f"capacity {three_digits(found.rate)}/s, {between}{wide}{at_broke}"
 
 

@@ -57,7 +57,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> RunRequest:
     content = _file(directory, conf).read()
     if content is None:
         name = directory.path.name
-        raise UsageError(f"run {name} cannot be run again: what was asked of it is not kept")
+        raise UsageError(f"run {name} cannot be run again: what was requested of it is not kept")
     saved: dict[str, Any] = json.loads(content)
     options = RunOptions(**saved["options"])
     return RunRequest(

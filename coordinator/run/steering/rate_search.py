@@ -104,7 +104,7 @@ class RateSearch:
         if self._trials.disturbed + (lost > 0) >= MOST_DISTURBED:
             rate = None
         if made:
-            said = "held" if made[-1].held else "did not hold"
+            said = "sustained" if made[-1].held else "not sustained"
             LOG.info("%s: %s/s %s", self._run.name, three_digits(made[-1].rate), said)
         if rate is None:
             self._decide(0.0, elapsed_s, last=True, unended=unended, lost=lost)

@@ -73,7 +73,7 @@ ABORT: Mapping[str, Any] = {
                 },
                 "of": {
                     "enum": ["service", "response"],
-                    "description": "time from start to end (the default), or from when it was due",
+                    "description": "from start to end (the default), or from the scheduled instant",
                 },
             },
             "required": ["p", "max_s"],

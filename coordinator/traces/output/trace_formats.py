@@ -41,33 +41,39 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
-    """Trace events with a process per service and host, and a thread per trace in it."""
+    """Trace events with a process per service, and in it for each trace a thread per host.
+
+    Spans of a host that overlap without nesting are on further threads, as the format demands.
+    Instants count from the first span: since 1970 they would have too many digits for JSON.
+    """
     events: list[dict[str, Any]] = []
-    processes: dict[tuple[str, str], int] = {}
+    processes: dict[str, int] = {}
     threads = 0
-    for trace in traces:
-        tree, paths = trace_set.tree_and_paths(trace)
+    found = [(trace, *trace_set.tree_and_paths(trace)) for trace in traces]
+    begin = min((tree.start[at] for _, tree, _ in found for at in _inside(tree)), default=0)
+    for trace, tree, paths in found:
         critical = {at for path in paths for at in path.visited}
         lanes = _Lanes(threads)
         for at in sorted(_inside(tree), key=lambda at: (tree.start[at], -tree.end[at])):
             span = tree.spans[at]
-            owner = (span.service, span.host)
-            if owner not in processes:
-                processes[owner] = len(processes) + 1
-                name = f"{span.service} on {span.host}" if span.host else span.service
-                events.append(_named("process_name", processes[owner], 0, name))
-            lane, is_new = lanes.take(processes[owner], tree.start[at], tree.end[at])
-            if is_new:
-                name = uuid_form(trace.trace_id)
-                events.append(_named("thread_name", processes[owner], lane, name))
+            if span.service not in processes:
+                processes[span.service] = len(processes) + 1
+                events.append(_named("process_name", processes[span.service], 0, span.service))
+            process = processes[span.service]
+            lane, number = lanes.take((process, span.host), tree.start[at], tree.end[at])
+            if number:
+                name = span.host or "unknown host"
+                name += f" ({number})" if number > 1 else ""
+                name += f", {uuid_form(trace.trace_id)}" if len(found) > 1 else ""
+                events.append(_named("thread_name", process, lane, name))
             events.append(
                 {
                     "ph": "X",
                     "name": span.name,
                     "cat": "critical path" if at in critical else "other",
-                    "pid": processes[owner],
+                    "pid": process,
                     "tid": lane,
-                    "ts": tree.start[at] / 1000,
+                    "ts": (tree.start[at] - begin) / 1000,
                     "dur": (tree.end[at] - tree.start[at]) / 1000,
                     "args": {
                         "detail": span.detail,
@@ -77,7 +83,8 @@ def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
                 }
             )
         threads = lanes.last
-    return {"traceEvents": events, "displayTimeUnit": "ms"}
+    since = {"begin_ns_since_1970": str(begin)} if found else {}
+    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": since}
 
 
 class _Lanes:
@@ -85,19 +92,20 @@ class _Lanes:
 
     def __init__(self, last: int) -> None:
         self.last = last
-        self._open: dict[int, list[tuple[int, list[int]]]] = {}
+        self._open: dict[tuple[int, str], list[tuple[int, list[int]]]] = {}
 
-    def take(self, process: int, start: int, end: int) -> tuple[int, bool]:
-        lanes = self._open.setdefault(process, [])
+    def take(self, owner: tuple[int, str], start: int, end: int) -> tuple[int, int]:
+        """A thread for the next span; with the number of the thread in its host if it is new."""
+        lanes = self._open.setdefault(owner, [])
         for lane, ends in lanes:
             while ends and ends[-1] <= start:
                 ends.pop()
             if not ends or ends[-1] >= end:
                 ends.append(end)
-                return lane, False
+                return lane, 0
         self.last += 1
         lanes.append((self.last, [end]))
-        return self.last, True
+        return self.last, len(lanes)
 
 
 def _inside(tree: Tree) -> list[int]:

@@ -23,7 +23,7 @@
     link = state;
     bar.dataset.link = state;
     const parts = [page ? page.line : bar.dataset.line];
-    if (asked && !(page && page.over)) parts.push("asked to end");
+    if (asked && !(page && page.over)) parts.push("told to end");
     parts.push({connecting: "connecting", connected: "connected", lost: "connection lost, trying again",
       paused: "paused while hidden", ended: ""}[state]);
     line.textContent = parts.filter(Boolean).join(", ") + (told ? `. ${told}` : "");

@@ -176,7 +176,7 @@ class AnswerParser:
             if not self._chunks.finished:
                 return False
         else:
-            raise BadAnswer("bytes came that no request asked for")
+            raise BadAnswer("bytes came without a request")
         self._left = _IDLE
         # what follows an answer was not asked for: nothing after it can be trusted
         self.reusable = not data and self._head.keep
@@ -209,7 +209,7 @@ class AnswerParser:
         """Pass over an answer before the answer."""
         self._interim += 1
         if head.status == 101 or self._interim > INTERIM_LIMIT:
-            raise BadAnswer(f"an answer {head.status} that no request asked for")
+            raise BadAnswer(f"an answer {head.status} without a request")
 
     def _begin(self, head: AnswerHead) -> None:
         self._head = head

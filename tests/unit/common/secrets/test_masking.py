@@ -15,7 +15,7 @@ from osbench.common.secrets.masking import (
     secret_values,
 )
 from osbench.common.secrets.secret_names import MASK
-from osbench.common.secrets.url_masking import mask_url
+from osbench.common.secrets.url_masking import mask_url, without_credentials
 
 
 @pytest.mark.parametrize(
@@ -314,3 +314,22 @@ def test_secret_values_are_found_by_their_names():
         *(f"planted-{number}" for number in range(1, 6)),
         "BEGIN",
     }
+
+
+@pytest.mark.parametrize(
+    ("url", "left"),
+    [
+        ("redis://host:6379/0", "redis://host:6379/0"),
+        ("redis://:pw@host:6379/0", "redis://host:6379/0"),
+        ("rediss://user:pw@[::1]:6379", "rediss://[::1]:6379"),
+        # a password may look like the rest of a URL
+        ("redis://:p/w@x?y#z@host/1", "redis://host/1"),
+        ("redis://host?password=pw&db=1", "redis://host?db=1"),
+        ("redis://host?password=pw", "redis://host"),
+        ("redis://host/reset/9f8e7d6c5b4a39281706", ""),
+        ("host:6379", ""),
+        ("", ""),
+    ],
+)
+def test_a_url_without_credentials_can_be_used(url: str, left: str) -> None:
+    assert without_credentials(url) == left

@@ -79,6 +79,7 @@ REFUSED = (
     "deployment create --name lab --file lab.json --from-env",
     "trace rank last --mistral --json",
     "trace show last:17 --run 20260401",
+    "trace show last:17 --perfetto x.json --json",
 )
 
 

@@ -158,8 +158,8 @@ def test_results_are_sent_to_servers(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "nothing is asked for"),
-        (("--option", "a=1"), "nothing is asked for: give --html FILE"),
+        ((), "nothing is requested"),
+        (("--option", "a=1"), "nothing is requested: give --html FILE"),
         (("--export", "jsn"), "there is no exporter 'jsn'"),
         (("--export", "json="), "after ="),
         (("--json", "x", "--option", "indent"), "must be NAME=VALUE"),

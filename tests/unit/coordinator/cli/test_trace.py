@@ -116,6 +116,29 @@ def test_a_trace_is_shown_as_a_tree(call, spans):
     assert parts == pytest.approx(root["duration_s"])
 
 
+def test_a_trace_is_written_for_perfetto(call, spans, tmp_path):
+    found = list(traces(3))
+    file = spans("some.json", found)
+    out = tmp_path / "perfetto.json"
+
+    call("show", "--perfetto", out, found[1].trace_id, "--from", file)
+
+    events = json.loads(out.read_text())["traceEvents"]
+    shown = {event["args"]["trace"] for event in events if event["ph"] == "X"}
+    assert shown == {uuid_form(found[1].trace_id)}
+    assert "osbench.iteration" in {event["name"] for event in events}
+
+
+def test_a_file_for_perfetto_that_cannot_be_written_is_named(call, spans, tmp_path):
+    found = list(traces(1))
+    file = spans("some.json", found)
+    out = tmp_path / "nowhere" / "perfetto.json"
+
+    said = call("show", "--perfetto", out, found[0].trace_id, "--from", file, code=2)
+
+    assert f"cannot write {out}: No such file or directory" in said
+
+
 def test_what_is_wrong_with_a_trace_is_shown_next_to_it(call, spans):
     api = Work(name="wsgi", start=1, length=5, service="api", error="Boom")
     lost = Work(name="gone", start=2, length=2, service="api", lost=True)

@@ -206,8 +206,8 @@ def test_junit_has_the_soft_checks(tmp_path: Path) -> None:
     suite = suite_of(run_report(workload), tmp_path)
 
     assert suite.findtext("testcase/system-out") == (
-        "check price is known: failed 2 times, held 7 times\n"
-        "check \ufffd: failed 0 times, held 1 times"
+        "check price is known: failed 2 times, passed 7 times\n"
+        "check \ufffd: failed 0 times, passed 1 times"
     )
 
 

@@ -176,9 +176,9 @@ def test_the_number_of_soft_checks_is_bounded():
 @pytest.mark.parametrize(
     ("config", "success", "said"),
     [
-        ({"min_percent": 50}, False, "b held 0 % of 4 times, at least 50 %"),
-        ({"name": "a", "min_percent": 75}, True, "a held 75 % of 4 times"),
-        ([{"name": "a", "min_percent": 76}], False, "a held 75 % of 4 times, at least 76 %"),
+        ({"min_percent": 50}, False, "b passed 0 % of 4 times, at least 50 %"),
+        ({"name": "a", "min_percent": 75}, True, "a passed 75 % of 4 times"),
+        ([{"name": "a", "min_percent": 76}], False, "a passed 75 % of 4 times, at least 76 %"),
         ({"name": "z", "min_percent": 0}, False, "z was never checked"),
     ],
 )

@@ -263,7 +263,7 @@ def test_throughput_counts_successes_from_first_start_to_last_end():
     assert judged("throughput", {"min": 1}, iterations).success
     verdict = judged("throughput", {"min": 1.01}, iterations)
     assert not verdict.success
-    assert verdict.detail == "1.00 successful iterations/s, at least 1.01/s asked for"
+    assert verdict.detail == "1.00 successful iterations/s, at least 1.01/s required"
     assert not judged("throughput", {"min": 0.001}, failed(HALF)).success
 
 

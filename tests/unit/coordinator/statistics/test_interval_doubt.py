@@ -6,7 +6,10 @@ from osbench.coordinator.statistics.interval_doubt import Doubt, DoubtCause
 @pytest.mark.parametrize(
     ("doubt", "note"),
     [
-        (Doubt(cause=DoubtCause.SHORT), "no intervals: iterations were due over less than 5 s"),
+        (
+            Doubt(cause=DoubtCause.SHORT),
+            "no intervals: iterations were scheduled over less than 5 s",
+        ),
         (
             Doubt(cause=DoubtCause.FEW, unbounded=(99.0,), bounded_by_s=180),
             "no upper bound of p99: too few separate moments were that slow; p99 takes a load of"

@@ -10,9 +10,12 @@ import pytest
 
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import SUMMARY, summary_of
+from osbench.coordinator.storage.run_documents import SUMMARY, describe, summary_of
 from osbench.coordinator.storage.run_listing import described
 
 
@@ -57,3 +60,26 @@ def test_a_summary_of_another_version(directory: RunDirectory) -> None:
     directory.write(SUMMARY, to_json(full_report()) | {"format": 7})
     with pytest.raises(UsageError, match="has format 7; this version of osbench reads 1"):
         summary_of(directory)
+
+
+@pytest.mark.parametrize(
+    ("record", "store"),
+    [
+        ({"profiler_hmac_key": "k", "profiler_conn_str": "redis://:pw@h:6"}, "redis://h:6"),
+        ({"profiler_hmac_key": "k"}, ""),
+        # without a key nothing is traced
+        ({"profiler_conn_str": "redis://h:6"}, ""),
+    ],
+)
+def test_the_trace_store_of_a_run_is_kept_without_its_password(
+    record: dict[str, Any], store: str
+) -> None:
+    task = Task(title="a", subtasks=())
+    deployment = Deployment.from_spec(
+        "lab", {"osbench": {"services": {"shop": "http://h"}, **record}}
+    )
+
+    found = describe("run", 0.0, task, [], Plugins(), deployment)
+
+    assert found["trace_store"] == store
+    assert describe("run", 0.0, task, [], Plugins(), None)["trace_store"] == ""

@@ -55,7 +55,10 @@ def test_each_part_of_the_page_that_is_fed_is_on_the_page(going_on: RunDirectory
     for chart, first in zip(charts, shown, strict=True):
         html = chart.pop("html")
         assert json.loads(json.dumps(chart)) == first
-        assert set(html) == {"w1-lede", "w1-marks", "w1-times", "w1-tables"}
+        assert set(html) == {
+            f"w1-{part}"
+            for part in ("lede", "marks", "times", "criteria-part", "errors-part", "tables")
+        }
         for place, text in html.items():
             assert f'id="{place}"' in page
             assert text.strip() in page

@@ -1,4 +1,4 @@
-"""The closed engine keeps its share of users busy and accounts for every number."""
+"""The closed engine keeps its share of users in use and accounts for every number."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_lines_without_an_end_fail_the_request(server, user, client, name):
 
 
 def test_endless_hints_fail_the_request(server, user):
-    with bounded(24 * MIB), pytest.raises(BadAnswer, match="an answer 103 that no request"):
+    with bounded(24 * MIB), pytest.raises(BadAnswer, match="an answer 103 without a request"):
         user.get(f"{server.url}/hints")
 
 

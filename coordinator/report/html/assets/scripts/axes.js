@@ -35,26 +35,68 @@ function hatching() {
   return { image: canvas, repeat: "repeat" };
 }
 
+// The line style of each percentile, in all charts: colour, dashes and width all differ.
+const PERCENTILES = {
+  p50: { token: "accent", type: "solid", width: 2.2 },
+  p90: { token: "p90", type: [2, 3], width: 1.6 },
+  p95: { token: "p95", type: [8, 3], width: 1.6 },
+  p99: { token: "p99", type: [9, 3, 2, 3], width: 1.6 },
+};
+
+function percentileStyle(name) {
+  const { token, type, width } = PERCENTILES[name];
+  return { color: colour[token], type, width };
+}
+
+// The seconds that a chart shows: those of a zoom, else all of the load.
+const shownPart = (chart, view) => view || { from: 0, to: chart.end };
+
+function betweenRows(before, after, x) {
+  if (!before || !after) return [x, ...(before || after).slice(1)];
+  const part = after[0] > before[0] ? (x - before[0]) / (after[0] - before[0]) : 0;
+  const between = (a, b) => (a == null || b == null ? null : a + (b - a) * part);
+  return [x, ...before.slice(1).map((value, at) => between(value, after[at + 1]))];
+}
+
+// The rows of a line that a zoom shows, and one at either end of it: axes are scaled by them, and labels of lines stand
+// at the last one.
+function withinView(rows, view) {
+  if (!view || !rows.length) return rows;
+  const first = rows.findIndex((row) => row[0] > view.from);
+  const end = rows.findIndex((row) => row[0] >= view.to);
+  const [begin, stop] = [first < 0 ? rows.length : first, end < 0 ? rows.length : end];
+  return [
+    betweenRows(rows[begin - 1], rows[begin], view.from),
+    ...rows.slice(begin, stop),
+    betweenRows(rows[stop - 1], rows[stop], view.to),
+  ];
+}
+
 // Labels stand in the top chart only, and where they fit; all marks stand in words below.
-function labelPlacer(chart) {
+function labelPlacer({ from, to }) {
   const width = Math.min(1152, root.clientWidth - (narrow() ? 32 : 64)) - gutters().left - gutters().right;
   let last = -1e9;
-  return (from, text, centred) => {
-    const x = (from / chart.end) * width;
+  return (at, text, centred) => {
+    const share = (at - from) / (to - from);
+    const x = share * width;
     const length = text.length * 6.2;
-    const begin = centred ? x - length / 2 : from > chart.end * 0.8 ? x - length : x;
+    const begin = centred ? x - length / 2 : share > 0.8 ? x - length : x;
     if (begin < last + 8) return false;
     last = begin + length;
     return true;
   };
 }
 
-function marksOf(chart, withLabels) {
+function marksOf(chart, view, withLabels) {
   const areas = [];
   const lines = [];
-  const fits = labelPlacer(chart);
-  const least = chart.end / 300;
-  const all = chart.marks.concat(chart.spoilt.map(([from, to]) => ({ kind: "spoilt", from, to })));
+  const part = shownPart(chart, view);
+  const fits = labelPlacer(part);
+  const least = (part.to - part.from) / 300;
+  const all = chart.marks
+    .concat(chart.spoilt.map(([from, to]) => ({ kind: "spoilt", from, to })))
+    .filter((mark) => mark.from <= part.to && mark.to >= part.from)
+    .map((mark) => ({ ...mark, from: Math.max(mark.from, part.from), to: Math.min(mark.to, part.to) }));
   all.sort((a, b) => a.from - b.from);
   let said = false;
   for (const mark of all) {
@@ -74,10 +116,10 @@ function marksOf(chart, withLabels) {
     }
     const bad = mark.kind === "loss" || mark.kind === "breach" || mark.kind === "stop";
     const tint = bad ? withAlpha(colour["error-fill"], 0.13) : withAlpha(colour.ink2, 0.1);
-    const atEnd = mark.from > chart.end * 0.8;
-    if (mark.to > mark.from) areas.push([{ xAxis: Math.max(0, mark.from), itemStyle: { color: tint } }, { xAxis: end }]);
+    const atEnd = mark.from > part.from + (part.to - part.from) * 0.8;
+    if (mark.to > mark.from) areas.push([{ xAxis: mark.from, itemStyle: { color: tint } }, { xAxis: end }]);
     lines.push({
-      xAxis: Math.max(0, mark.from),
+      xAxis: mark.from,
       lineStyle: { color: bad ? colour.error : colour.ink2, type: "solid", width: 1 },
       label: {
         show: withLabels && !!mark.label && !(narrow() && mark.kind === "warmup") && fits(mark.from, mark.label, false),
@@ -128,7 +170,7 @@ function valueAxis(options) {
   };
 }
 
-function timeChart(chart, top, bottom) {
+function timeChart(view, top, bottom) {
   return {
     animation: false,
     textStyle: FONT,
@@ -148,6 +190,7 @@ function timeChart(chart, top, bottom) {
         moveOnMouseMove: false,
         moveOnMouseWheel: false,
         filterMode: "none",
+        ...(view ? { startValue: view.from, endValue: view.to } : {}),
       },
     ],
   };

@@ -1,17 +1,4 @@
-// Around the charts: traces by fragment, copies of tables, theme, printing, the bar of sections.
-
-function openTrace(id) {
-  if (location.hash === `#t-${id}`) showTarget();
-  else location.hash = `t-${id}`;
-}
-
-function showTarget() {
-  const found = location.hash.startsWith("#t-") && byId(location.hash.slice(1));
-  if (!found) return;
-  found.open = true;
-  found.scrollIntoView({ block: "start" });
-  found.querySelector("summary").focus({ preventScroll: true });
-}
+// Around the charts: copies of tables, theme, printing, the bar of sections.
 
 function addCsvButtons(within) {
   for (const twin of within.querySelectorAll("details.twin")) {
@@ -20,10 +7,19 @@ function addCsvButtons(within) {
     button.type = "button";
     button.addEventListener("click", () => {
       const rows = [...twin.querySelectorAll("tr")];
-      copy(button, rows.map((row) => [...row.cells].map((cell) => csvCell(cell.textContent)).join(",")).join("\n"));
+      // what is not written plainly stands beside it: seconds, without a unit
+      const plain = (cell) => csvCell(cell.dataset.v ?? cell.textContent);
+      copy(button, rows.map((row) => [...row.cells].map(plain).join(",")).join("\n"));
     });
     twin.append(button);
   }
+}
+
+function setUpCommands() {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-copy]");
+    if (button) copy(button, button.previousElementSibling.textContent);
+  });
 }
 
 // --- theme, printing ----------------------------------------------------------
@@ -44,7 +40,9 @@ function applyTheme(name) {
 function redraw() {
   readColours();
   for (const entry of drawn) entry.draw();
-  for (const stage of stages) if (stage) for (const name of OVER_TIME) armZoom(stage.plots[name]);
+  for (const stage of stages) {
+    if (stage) for (const name of OVER_TIME) if (stage.plots[name]) armZoom(stage.plots[name]);
+  }
 }
 
 // On paper charts are pictures that are scaled; drawn again, without a height, they would vanish.
@@ -63,11 +61,14 @@ function setUpTheme() {
     applyTheme(THEMES[theme].theme);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => applyTheme("light"));
-  addEventListener("afterprint", () => {
+  const ended = () => {
     applyTheme(THEMES[theme].theme);
     resizeAll();
-  });
+  };
+  addEventListener("beforeprint", () => applyTheme("light"));
+  addEventListener("afterprint", ended);
+  // a preview of the paper, without those events
+  onPaper.addEventListener("change", () => (onPaper.matches ? applyTheme("light") : ended()));
 }
 
 function followWidth() {
@@ -106,6 +107,6 @@ function setUpBar() {
   addEventListener("scroll", mark, { passive: true });
   mark();
   byId("jump")?.addEventListener("change", (event) => {
-    if (event.target.value) location.hash = event.target.value;
+    if (event.target.value) goTo(event.target.value);
   });
 }

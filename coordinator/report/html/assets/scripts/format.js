@@ -5,8 +5,8 @@ const root = document.documentElement;
 const byId = (id) => document.getElementById(id);
 
 const TOKENS = [
-  "paper", "ink", "ink2", "ink3", "rule", "rule2", "accent", "accent-soft", "span", "warn", "warn-fill",
-  "error", "error-fill", "h1", "h2", "h3", "h4", "h5",
+  "paper", "ink", "ink2", "ink3", "rule", "rule2", "accent", "accent-soft", "p90", "p95", "p99", "span", "warn",
+  "warn-fill", "error", "error-fill", "h1", "h2", "h3", "h4", "h5",
 ];
 const colour = {};
 
@@ -47,9 +47,10 @@ function instant(seconds) {
   return hours ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
 }
 
-// Text that a spreadsheet would take for a formula begins with an apostrophe.
+// Numbers are plain. Text that a spreadsheet would take for a formula begins with an apostrophe.
 function csvCell(text) {
   const value = String(text).trim();
+  if (/^-?\d+(\.\d+)?(e-?\d+)?$/.test(value)) return value;
   const safe = /^[=+\-@\t\r]/.test(value) && !/^-?[\d.,]+$/.test(value) ? `'${value}` : value;
   return `"${safe.replace(/"/g, '""')}"`;
 }

@@ -23,7 +23,7 @@ function isWithin(row, range) {
   // both were rounded
   const slack = 0.002 * latency + 0.06;
   return (
-    table.workload[row] === range.workload &&
+    table.workload[row] === range.workload && !(range.failed && !table.outcome[row]) &&
     due >= range.from - 5e-4 && due < range.to + 5e-4 &&
     latency >= range.low - slack && latency < range.high + slack
   );
@@ -94,6 +94,7 @@ function sortBy(order) {
   sortRows();
   tableView.page = 0;
   drawRows();
+  note();
 }
 
 function filterRows(range = null) {
@@ -181,10 +182,61 @@ function rowsAsCsv() {
 function turnPage(by) {
   tableView.page += by;
   drawRows();
+  note();
+}
+
+// What of the table stands in the address, as far as it is not as at first.
+function tableAddress() {
+  const { range, order, falls, page } = tableView;
+  const found = {};
+  const [query, workload] = [byId("f-query").value.trim(), byId("f-workload").value];
+  if (query) found.q = query;
+  if (workload !== "") found.workload = String(Number(workload) + 1);
+  if (order !== "latency" || !falls) found.sort = (falls ? "-" : "") + order;
+  if (page) found.page = String(page + 1);
+  if (range) {
+    const ends = [range.from, range.to, range.low, range.high].map((value) => (value === Infinity ? "" : rounded(value)));
+    found.range = ends.join("_") + (range.failed ? "_failed" : "");
+  }
+  return found;
+}
+
+function rangeOf(text, workload) {
+  const [from, to, low, high, failed, ...more] = (text || "").split("_");
+  const ends = [from, to, low].map((value) => (value ? Number(value) : NaN));
+  ends.push(high === "" ? Infinity : Number(high));
+  const isKnown = ends.every((value) => value >= 0) && ends[0] < ends[1] && ends[2] < ends[3] && workload !== "";
+  if (!isKnown || more.length || ![undefined, "failed"].includes(failed)) return null;
+  const range = { workload: Number(workload), from: ends[0], to: ends[1], low: ends[2], high: ends[3] };
+  return failed ? { ...range, failed: true } : range;
+}
+
+function applyTable(wanted) {
+  const select = byId("f-workload");
+  const sort = /^(-?)([a-z]+)$/.exec(wanted.get("sort") || "");
+  const isKnown = sort && Object.hasOwn(ORDERS, sort[2]);
+  byId("f-query").value = (wanted.get("q") || "").slice(0, 200);
+  select.value = /^\d{1,4}$/.test(wanted.get("workload") || "") ? String(Number(wanted.get("workload")) - 1) : "";
+  if (select.selectedIndex < 0) select.value = "";
+  tableView.order = isKnown ? sort[2] : "latency";
+  tableView.falls = isKnown ? sort[1] === "-" : true;
+  filterRows(rangeOf(wanted.get("range"), select.value));
+  const page = /^\d{1,6}$/.test(wanted.get("page") || "") ? Number(wanted.get("page")) - 1 : 0;
+  const last = Math.max(0, Math.ceil(tableView.rows.length / PAGE_ROWS) - 1);
+  tableView.page = Math.min(Math.max(0, page), last);
+  drawRows();
 }
 
 function setUpTable() {
-  for (const id of ["f-query", "f-workload"]) byId(id).addEventListener("input", () => filterRows());
+  byId("f-query").addEventListener("input", () => {
+    filterRows();
+    note("typing");
+  });
+  byId("f-query").addEventListener("change", () => { here.kind = ""; });
+  byId("f-workload").addEventListener("input", () => {
+    filterRows();
+    note();
+  });
   byId("f-previous").addEventListener("click", () => turnPage(-1));
   byId("f-next").addEventListener("click", () => turnPage(1));
   byId("f-csv").addEventListener("click", (event) => copy(event.target, rowsAsCsv()));

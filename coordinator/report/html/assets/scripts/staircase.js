@@ -47,7 +47,7 @@ function loadAxis(staircase) {
   };
 }
 
-function stepLine(name, points, width, type, more) {
+function stepLine(name, points, style, more) {
   return {
     type: "line",
     name,
@@ -55,9 +55,9 @@ function stepLine(name, points, width, type, more) {
     symbol: "circle",
     symbolSize: 5,
     connectNulls: false,
-    itemStyle: { color: colour.accent },
-    lineStyle: { width, type, color: colour.accent },
-    endLabel: endLabel(name, colour.accent),
+    itemStyle: { color: style.color },
+    lineStyle: style,
+    endLabel: endLabel(name, style.color),
     ...more,
   };
 }
@@ -83,7 +83,7 @@ function stepsOption(staircase) {
   return {
     ...stepChart(staircase),
     yAxis: valueAxis({ type: "value", min: 0, max: top * 1.08, splitNumber: 4, axisLabel: { formatter: (value) => (value > top * 1.05 ? "" : significant(value)) } }),
-    series: [lawLine, stepLine("ok/s", measured, 2.2, "solid", kneeMarks(staircase, true))],
+    series: [lawLine, stepLine("ok/s", measured, percentileStyle("p50"), kneeMarks(staircase, true))],
   };
 }
 
@@ -103,9 +103,9 @@ function stepTimesOption(staircase) {
       splitLine: { show: false },
     }),
     series: [
-      stepLine("p50", lines.p50, 2.2, "solid", kneeMarks(staircase, false)),
-      stepLine("p95", lines.p95, 1.6, "solid", {}),
-      stepLine("p99", lines.p99, 1.2, [4, 3], {}),
+      stepLine("p50", lines.p50, percentileStyle("p50"), kneeMarks(staircase, false)),
+      stepLine("p95", lines.p95, percentileStyle("p95"), {}),
+      stepLine("p99", lines.p99, percentileStyle("p99"), {}),
     ],
   };
 }

@@ -9,9 +9,9 @@ for (const output of data.outputs || []) {
   if (holder) place(holder, () => outputOption(output));
 }
 addCsvButtons(document);
+setUpCommands();
 setUpTheme();
 followWidth();
 setUpBar();
 if (data.table) setUpTable();
-addEventListener("hashchange", showTarget);
-showTarget();
+setUpAddress();

@@ -1,4 +1,5 @@
-// The charts over time: the load, what ended, percentiles, every iteration.
+// The charts over time: the load, what ended well, what failed, percentiles, every iteration. Each has one unit. `view`
+// are the seconds of a zoom, or null: what is not shown scales no axis.
 
 function steps(values, width, end) {
   const points = values.map((value, number) => [Math.min((number + 0.5) * width, end), value]);
@@ -8,16 +9,17 @@ function steps(values, width, end) {
   return points;
 }
 
-function loadOption(chart) {
+function loadOption(chart, view) {
   const { load } = chart;
-  const name = chart.open ? "started" : "busy";
-  const real = steps(chart.open ? load.started : load.running, load.width, chart.end);
-  const [found, wanted] = [real.at(-1)?.[1] ?? 0, chart.asked.at(-1)?.[1] ?? 0];
-  const most = [...real, ...chart.asked].reduce((top, point) => Math.max(top, point[1]), 0);
+  const [name, wish] = [chart.open ? "started" : "in use", "target"];
+  const real = withinView(steps(chart.open ? load.started : load.running, load.width, chart.end), view);
+  const asked = withinView(chart.asked, view);
+  const [found, wanted] = [real.at(-1)?.[1] ?? 0, asked.at(-1)?.[1] ?? 0];
+  const most = [...real, ...asked].reduce((top, point) => Math.max(top, point[1]), 0);
   const close = Math.abs(found - wanted) < 0.15 * most;
   const up = !close ? 0 : found > wanted ? -8 : 8;
   return {
-    ...timeChart(chart, 22, 8),
+    ...timeChart(view, 22, 8),
     xAxis: timeAxis(chart, false),
     yAxis: valueAxis({
       type: "value",
@@ -36,54 +38,65 @@ function loadOption(chart) {
         areaStyle: { color: withAlpha(colour.accent, 0.12) },
         endLabel: endLabel(name, colour.accent, { offset: [0, up] }),
         z: 3,
-        ...marksOf(chart, true),
+        ...marksOf(chart, view, true),
       },
       {
         type: "line",
-        name: "asked",
-        data: chart.asked,
+        name: wish,
+        data: asked,
         symbol: "none",
         lineStyle: { color: colour.ink, width: 1.2, type: [5, 4] },
-        endLabel: endLabel("asked", colour.ink, { offset: [0, -up] }),
+        endLabel: endLabel(wish, colour.ink, { offset: [0, -up] }),
         z: 4,
       },
     ],
   };
 }
 
-// What ended a second: users, arrivals and failures have different sizes, so this has an axis of its own.
-function ratesOption(chart) {
+const rateAxis = () =>
+  valueAxis({ type: "value", min: 0, splitNumber: 2, axisLabel: { formatter: (value) => `${significant(value)}/s` } });
+
+function ratesOption(chart, view) {
   const { load } = chart;
-  const ok = steps(load.ok, load.width, chart.end);
   return {
-    ...timeChart(chart, 12, 8),
+    ...timeChart(view, 12, 8),
     xAxis: timeAxis(chart, false),
-    yAxis: valueAxis({
-      type: "value",
-      min: 0,
-      splitNumber: 2,
-      axisLabel: { formatter: (value) => `${significant(value)}/s` },
-    }),
+    yAxis: rateAxis(),
     series: [
       {
         type: "line",
         name: "ok",
-        data: ok,
+        data: withinView(steps(load.ok, load.width, chart.end), view),
         step: "middle",
         symbol: "none",
         lineStyle: { color: colour.accent, width: 1.3 },
         endLabel: endLabel("ok", colour.accent),
         z: 3,
-        ...marksOf(chart, false),
+        ...marksOf(chart, view, false),
       },
+    ],
+  };
+}
+
+// Failures are few beside what ended well: on one axis they would be a line of dots.
+function failuresOption(chart, view) {
+  const { load } = chart;
+  const part = shownPart(chart, view);
+  const bars = load.failed.map((value, number) => [(number + 0.5) * load.width, value || null]);
+  return {
+    ...timeChart(view, 12, 8),
+    xAxis: timeAxis(chart, false),
+    yAxis: rateAxis(),
+    series: [
       {
         type: "bar",
         name: "failed",
-        data: load.failed.map((value, number) => [(number + 0.5) * load.width, value || null]),
+        data: bars.filter(([x]) => x > part.from - load.width && x < part.to + load.width),
         barWidth: "70%",
         barMaxWidth: 8,
         itemStyle: { color: colour["error-fill"] },
         z: 5,
+        ...marksOf(chart, view, false),
       },
     ],
   };
@@ -110,21 +123,28 @@ const lastKnown = (rows, column) => {
 
 const BAND_COLUMNS = { p50: 2, p90: 3, p95: 4 };
 
-function bandsOption(chart) {
+// Rows from end to end; the last one only carries the labels, with what was known last.
+function bandRows(chart, view) {
   const { rows } = chart.bands;
-  // a point at either end, where the last one only carries the label of what was known last
-  const ends = rows.length ? [chart.end, 0, ...[2, 3, 4, 5, 6].map((at) => lastKnown(rows, at))] : [];
-  const spread = rows.length ? [[0, ...rows[0].slice(1)], ...rows, ends] : [];
+  if (!rows.length) return [];
+  const { from, to } = shownPart(chart, view);
+  const shown = view ? withinView(rows, view).slice(0, -1) : [[from, ...rows[0].slice(1)], ...rows];
+  return [...shown, [to, 0, ...[2, 3, 4, 5, 6].map((at) => lastKnown(shown, at))]];
+}
+
+function bandsOption(chart, view) {
+  const spread = bandRows(chart, view);
   const column = (at) => spread.map((row) => [row[0], row[at]]);
   const p99 = chart.p99.rows;
-  const stairs = p99.length ? [[0, p99[0][1]], ...p99, [chart.end, p99[p99.length - 1][1]]] : [];
-  const values = [...spread.map((row) => row[4] ?? row[2] ?? 0), ...p99.map((row) => row[1])];
+  const whole = p99.length ? [[0, p99[0][1]], ...p99, [chart.end, p99[p99.length - 1][1]]] : [];
+  const stairs = withinView(whole, view);
+  const values = [...spread.map((row) => row[4] ?? row[2] ?? 0), ...stairs.map((row) => row[1])];
   const found = Math.max(0, ...values);
   // a limit far above all that happened would flatten it
   const limits = chart.limits.filter((limit) => limit.ms < 4 * found || !found);
   const top = Math.max(found, ...limits.map((limit) => limit.ms), 1e-6) * 1.12;
   const last = Object.entries(BAND_COLUMNS).map(([name, at]) => [name, lastKnown(spread, at)]);
-  if (p99.length) last.push(["p99", p99[p99.length - 1][1]]);
+  if (stairs.length) last.push(["p99", stairs[stairs.length - 1][1]]);
   const offsets = labelOffsets(last.filter((one) => one[1] != null), top, 200);
   const hidden = { type: "line", symbol: "none", lineStyle: { opacity: 0 }, silent: true };
   const band = [
@@ -133,20 +153,20 @@ function bandsOption(chart) {
       ...hidden,
       stack: "band",
       data: spread.map((row) => [row[0], row[2] != null && row[4] != null ? row[4] - row[2] : null]),
-      areaStyle: { color: withAlpha(colour.accent, 0.2) },
+      areaStyle: { color: withAlpha(colour.accent, 0.14) },
     },
   ];
-  const line = (name, width, data) => ({
+  const line = (name, data) => ({
     type: "line",
     name,
     data,
     symbol: "none",
     connectNulls: false,
-    lineStyle: { width, type: "solid", color: colour.accent },
-    endLabel: endLabel(name, colour.accent, { offset: offsets[name] || [0, 0] }),
+    lineStyle: percentileStyle(name),
+    endLabel: endLabel(name, percentileStyle(name).color, { offset: offsets[name] || [0, 0] }),
     z: 4,
   });
-  const median = { ...line("p50", 2.2, column(2)), ...marksOf(chart, false) };
+  const median = { ...line("p50", column(2)), ...marksOf(chart, view, false) };
   median.markLine.data.push(...limits.map((limit) => ({
     yAxis: limit.ms,
     lineStyle: { color: colour.error, width: 1, type: [2, 3] },
@@ -160,10 +180,8 @@ function bandsOption(chart) {
       distance: [4, 2],
     },
   })));
-  const tail = line("p99", 1.2, stairs);
-  tail.lineStyle.type = [4, 3];
   return {
-    ...timeChart(chart, 10, 10),
+    ...timeChart(view, 10, 10),
     xAxis: timeAxis(chart, false),
     yAxis: valueAxis({
       type: "value",
@@ -172,7 +190,7 @@ function bandsOption(chart) {
       splitNumber: 4,
       axisLabel: { formatter: (value) => (value > top * 0.98 ? "" : duration(value, 2)) },
     }),
-    series: [...band, median, line("p90", 0.8, column(3)), line("p95", 1.4, column(4)), { ...tail, step: "middle" }],
+    series: [...band, median, line("p90", column(3)), line("p95", column(4)), { ...line("p99", stairs), step: "middle" }],
   };
 }
 
@@ -189,13 +207,13 @@ function heatScale(most) {
   };
 }
 
-function heatCells(chart) {
+function heatCells(chart, view, cells) {
   const { heat } = chart;
   const fill = heatScale(heat.cells.reduce((most, cell) => Math.max(most, cell[2]), 1));
   return {
     type: "custom",
     name: "cells",
-    data: heat.cells,
+    data: cells,
     encode: { x: 0, y: 1 },
     clip: true,
     z: 3,
@@ -211,46 +229,101 @@ function heatCells(chart) {
         style: { fill: fill(api.value(2)) },
       };
     },
-    ...marksOf(chart, false),
+    ...marksOf(chart, view, false),
   };
 }
 
-function heatOption(chart) {
+// Height of the strip of failures above the cells, with the gap below it, and of the map below both.
+const STRIP = { height: 12, gap: 6, map: 228 };
+
+// Failures stand above the map, by when they were due: among the cells they would cover them.
+function failedStrip(chart, columns) {
   const { heat } = chart;
-  const points = chart.failed.map((row) => row[1]).concat(chart.examples.map((one) => one.y)).map(Math.log10);
-  const rows = heat.cells.map((cell) => cell[1]);
+  const most = Math.max(1, ...columns.map((column) => column[1]));
+  return {
+    type: "custom",
+    name: "failed",
+    data: columns,
+    encode: { x: 0 },
+    clip: true,
+    z: 5,
+    renderItem(params, api) {
+      const x = api.value(0) * heat.width;
+      const [left] = api.coord([x, 0]);
+      const [right] = api.coord([Math.min(x + heat.width, chart.end), 0]);
+      const share = most > 1 ? Math.log(api.value(1)) / Math.log(most) : 1;
+      return {
+        type: "rect",
+        shape: { x: left, y: params.coordSys.y, width: Math.max(2, right - left - 0.6), height: STRIP.height },
+        style: { fill: withAlpha(colour["error-fill"], 0.45 + 0.55 * share) },
+      };
+    },
+  };
+}
+
+const stripName = (chart) => ({
+  type: "custom",
+  name: "name of the strip",
+  data: [[0, 0]],
+  encode: { x: 0 },
+  silent: true,
+  clip: false,
+  renderItem: (params) => ({
+    type: "text",
+    style: {
+      text: "failed",
+      x: params.coordSys.x + params.coordSys.width + 6,
+      y: params.coordSys.y,
+      fill: colour.error,
+      fontSize: 12,
+      fontFamily: FONT.fontFamily,
+    },
+  }),
+});
+
+function failedColumns(chart, isShown) {
+  const found = new Map();
+  for (const [due] of chart.failed) {
+    const column = Math.floor(due / chart.heat.width);
+    if (isShown(due)) found.set(column, (found.get(column) || 0) + 1);
+  }
+  return [...found];
+}
+
+function heatOption(chart, view) {
+  const { heat } = chart;
+  const part = shownPart(chart, view);
+  const isShown = (x) => x >= part.from && x <= part.to;
+  const cells = heat.cells.filter(([at]) => at * heat.width < part.to && (at + 1) * heat.width > part.from);
+  const examples = chart.examples.filter((one) => isShown(one.x));
+  const columns = failedColumns(chart, isShown);
+  const points = examples.map((one) => Math.log10(one.y));
+  const rows = cells.map((cell) => cell[1]);
   const least = (values, none) => values.reduce((a, b) => Math.min(a, b), none);
   const most = (values, none) => values.reduce((a, b) => Math.max(a, b), none);
   const low = Math.min(least(rows, 1e9) / heat.perDecade, least(points, 1e9) - 0.05);
   const high = Math.max((most(rows, -1e9) + 1) / heat.perDecade, most(points, -1e9) + 0.1);
   const [bottom, top] = low < high ? [low, high] : [0, 3];
   const ticks = logTicks(bottom, top);
+  const strip = columns.length ? ((top - bottom) * (STRIP.height + STRIP.gap)) / (STRIP.map - STRIP.height - STRIP.gap) : 0;
   return {
-    ...timeChart(chart, 8, 24),
+    ...timeChart(view, 8, 24),
     xAxis: timeAxis(chart, true),
     yAxis: valueAxis({
       type: "value",
       min: bottom,
-      max: top,
+      max: top + strip,
       axisLabel: { customValues: ticks, formatter: (value) => duration(10 ** value, 1) },
       axisTick: { show: false, customValues: ticks },
       splitLine: { show: false },
     }),
     series: [
-      heatCells(chart),
-      {
-        type: "scatter",
-        name: "failed",
-        data: chart.failed.map((row) => [row[0], Math.log10(row[1]), row[2]]),
-        symbol: "path://M0,0L10,10M10,0L0,10",
-        symbolSize: 5,
-        itemStyle: { color: "transparent", borderColor: colour["error-fill"], borderWidth: 1.4 },
-        z: 5,
-      },
+      heatCells(chart, view, cells),
+      ...(columns.length ? [failedStrip(chart, columns), stripName(chart)] : []),
       {
         type: "scatter",
         name: "examples",
-        data: chart.examples.map((one) => ({
+        data: examples.map((one) => ({
           value: [one.x, Math.log10(one.y)],
           example: one,
           itemStyle: { borderColor: one.kind === "error" ? colour.error : colour.ink },

@@ -6,8 +6,17 @@ const stages = [];
 // a finger scrolls the page; it zooms with the buttons
 const fine = matchMedia("(pointer: fine)").matches;
 
-const OPTIONS = { load: loadOption, rates: ratesOption, bands: bandsOption, heat: heatOption, curve: curveOption };
-const OVER_TIME = ["load", "rates", "bands", "heat"];
+const OPTIONS = {
+  load: loadOption,
+  rates: ratesOption,
+  fails: failuresOption,
+  bands: bandsOption,
+  heat: heatOption,
+  curve: curveOption,
+  hist: durationsOption,
+  histf: failedDurationsOption,
+};
+const OVER_TIME = ["load", "rates", "fails", "bands", "heat"];
 
 function armZoom(plot) {
   if (!fine) return;
@@ -25,22 +34,19 @@ function place(holder, make) {
 function buildWorkload(number) {
   const anchor = `w${number + 1}`;
   if (!byId(`${anchor}-load`)) return;
-  const stage = { number, anchor, chart: data.workloads[number], plots: {}, x: 0 };
+  const stage = { number, anchor, chart: data.workloads[number], plots: {}, x: 0, view: null };
   stages[number] = stage;
   for (const [name, option] of Object.entries(OPTIONS)) {
-    stage.plots[name] = place(byId(`${anchor}-${name}`), () => option(stage.chart));
+    const holder = byId(`${anchor}-${name}`);
+    if (holder) stage.plots[name] = place(holder, () => option(stage.chart, stage.view, holder));
   }
-  for (const name of OVER_TIME) linkOverTime(stage, stage.plots[name], byId(`${anchor}-${name}`));
+  for (const name of OVER_TIME) if (stage.plots[name]) linkOverTime(stage, stage.plots[name], byId(`${anchor}-${name}`));
   echarts.connect(anchor);
   stage.plots.heat.on("click", (event) => {
-    if (event.seriesName === "examples") openTrace(event.data.example.id);
+    if (event.seriesName === "examples") goTo(`t-${event.data.example.id}`);
     else if (event.seriesName === "cells") showHits(stage, event.value);
-    else if (event.seriesName === "failed") showHits(stage, cellOf(stage.chart, event.value));
+    else if (event.seriesName === "failed") showFailed(stage, event.value);
   });
-}
-
-function cellOf(chart, point) {
-  return [Math.floor(point[0] / chart.heat.width), Math.floor(point[1] * chart.heat.perDecade), 0];
 }
 
 function linkOverTime(stage, plot, holder) {
@@ -49,12 +55,39 @@ function linkOverTime(stage, plot, holder) {
     const axis = (event.axesInfo || [])[0];
     if (axis) readOut(stage, axis.value);
   });
-  plot.on("datazoom", () => {
-    const zoom = plot.getOption().dataZoom[0];
-    zoomButton(stage, "out").disabled = !(zoom.start > 0.01 || zoom.end < 99.99);
-  });
+  plot.on("datazoom", () => followZoom(stage, plot));
   armZoom(plot);
   holder.addEventListener("keydown", (event) => moveByKey(event, stage, plot, holder));
+}
+
+// A zoom of one chart is that of all; their other axes follow what is shown.
+function followZoom(stage, plot) {
+  const zoom = plot.getOption().dataZoom[0];
+  const isZoomed = zoom.start > 0.01 || zoom.end < 99.99;
+  const view = isZoomed ? { from: zoom.startValue, to: zoom.endValue } : null;
+  if (view?.from === stage.view?.from && view?.to === stage.view?.to) return;
+  setView(stage, view);
+  noteZoom();
+}
+
+function setView(stage, view) {
+  stage.view = view;
+  zoomButton(stage, "out").disabled = !view;
+  if (stage.redraw) return;
+  // not within the event: the chart is at work
+  stage.redraw = requestAnimationFrame(() => {
+    stage.redraw = 0;
+    drawOverTime(stage);
+  });
+}
+
+function drawOverTime(stage) {
+  for (const name of OVER_TIME) {
+    const plot = stage.plots[name];
+    if (!plot) continue;
+    plot.setOption(OPTIONS[name](stage.chart, stage.view, plot.getDom()), true);
+    armZoom(plot);
+  }
 }
 
 const zoomButton = (stage, what) =>
@@ -79,10 +112,10 @@ function readOut(stage, x) {
   put("at", `${instant(second * load.width)} – ${instant((second + 1) * load.width)}`);
   if (chart.open) {
     const asked = askedAt(chart, x);
-    if (asked != null) put("asked", `${significant(asked)}/s`);
+    if (asked != null) put("target", `${significant(asked)}/s`);
     put("started", `${significant(load.started[second] ?? 0)}/s`);
   } else {
-    put("busy", significant(load.running[second] ?? 0));
+    put("in use", significant(load.running[second] ?? 0));
     put("ok", `${significant(load.ok[second] ?? 0)}/s`);
   }
   if (band) {
@@ -116,7 +149,7 @@ function moveByKey(event, stage, plot, holder) {
     End: chart.end - chart.load.width / 2,
   };
   if (event.key === "+") zoomButton(stage, "in").click();
-  else if (event.key === "Escape") zoomTo(stage, 0, chart.end);
+  else if (event.key === "Escape") zoomButton(stage, "out").click();
   else if (event.key === "Enter") showColumn(stage);
   else if (event.key in places) {
     const x = Math.max(chart.load.width / 2, Math.min(chart.end - chart.load.width / 2, places[event.key]));
@@ -126,17 +159,16 @@ function moveByKey(event, stage, plot, holder) {
   event.preventDefault();
 }
 
-function zoomTo(stage, from, to) {
-  stage.plots.load.dispatchAction({ type: "dataZoom", startValue: from, endValue: to });
+function zoomTo(stage, view) {
+  setView(stage, view);
+  noteZoom();
 }
 
 function zoomIn(stage) {
-  const zoom = stage.plots.load.getOption().dataZoom[0];
-  const from = zoom.startValue ?? 0;
-  const to = zoom.endValue ?? stage.chart.end;
+  const { from, to } = shownPart(stage.chart, stage.view);
   const middle = stage.x > from && stage.x < to ? stage.x : (from + to) / 2;
   const half = (to - from) / 4;
-  zoomTo(stage, Math.max(0, middle - half), Math.min(stage.chart.end, middle + half));
+  zoomTo(stage, { from: Math.max(0, middle - half), to: Math.min(stage.chart.end, middle + half) });
 }
 
 document.addEventListener("click", (event) => {
@@ -144,7 +176,7 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   const stage = stages[Number(button.dataset.workload)];
   if (button.dataset.do === "in") zoomIn(stage);
-  else zoomTo(stage, 0, stage.chart.end);
+  else zoomTo(stage, null);
 });
 
 // --- a cell of the heat map ---------------------------------------------------
@@ -159,6 +191,20 @@ function showHits(stage, cell) {
     high: 10 ** ((cell[1] + 1) / heat.perDecade),
   };
   listHits(stage, range, cell[2], `of ${duration(range.low)} to ${duration(range.high)}`);
+}
+
+// The failed iterations of a column of the strip above the map.
+function showFailed(stage, [column, count]) {
+  const { heat } = stage.chart;
+  const range = {
+    workload: stage.number,
+    from: column * heat.width,
+    to: (column + 1) * heat.width,
+    low: 0,
+    high: Infinity,
+    failed: true,
+  };
+  listHits(stage, range, count, "that failed,");
 }
 
 // What a keyboard reaches: all iterations at the cursor.
@@ -176,7 +222,7 @@ function listHits(stage, range, counted, what) {
   const count = data.table && data.table.complete ? found.length : Math.max(counted, found.length);
   const noun = count === 1 ? "iteration" : "iterations";
   const when = `${instant(range.from)} – ${instant(range.to)}`;
-  box.replaceChildren(element("span", `${count.toLocaleString("en")} ${noun} ${what} due at ${when}: `));
+  box.replaceChildren(element("span", `${count.toLocaleString("en")} ${noun} ${what} scheduled at ${when}: `));
   const known = found.filter((row) => shownTrace(row)).concat(found.filter((row) => !shownTrace(row)));
   for (const row of known.slice(0, 6)) {
     const number = data.table.iteration[row].toLocaleString("en");
@@ -188,6 +234,7 @@ function listHits(stage, range, counted, what) {
   if (!found.length) return;
   const list = element("a", "list them");
   list.href = "#iterations";
+  // the link itself is followed afterwards, and notes both in the address
   list.addEventListener("click", () => showRange(range));
   box.append(list);
 }

@@ -9,11 +9,10 @@ function update(frame) {
     const stage = stages[number];
     if (!stage) return;
     stage.chart = data.workloads[number] = chart;
-    const zoom = stage.plots.load.getOption().dataZoom[0];
-    const zoomed = zoom.start > 0.01 || zoom.end < 99.99;
-    for (const [name, option] of Object.entries(OPTIONS)) stage.plots[name].setOption(option(chart), true);
-    for (const name of OVER_TIME) armZoom(stage.plots[name]);
-    if (zoomed) zoomTo(stage, zoom.startValue, zoom.endValue);
+    for (const [name, plot] of Object.entries(stage.plots)) {
+      plot.setOption(OPTIONS[name](chart, stage.view, plot.getDom()), true);
+    }
+    for (const name of OVER_TIME) if (stage.plots[name]) armZoom(stage.plots[name]);
   });
   markWide();
 }

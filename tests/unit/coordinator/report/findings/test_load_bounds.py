@@ -106,7 +106,7 @@ def test_max_concurrency_is_the_tasks_own_and_says_what_was_needed(start_lag_s):
     assert (found.cause, found.fault) == ("max_concurrency", "task")
     assert found.sentence == (
         "the task's own max_concurrency was the limit: 780 of 1,000 arrivals were dropped for it; "
-        "the rate asked for needs at least 25 virtual users at once"
+        "the requested rate needs at least 25 virtual users at once"
     )
 
 
@@ -187,7 +187,8 @@ def test_users_that_waited_for_work_are_told():
     closed = replace(outcome(), offered=offered)
 
     assert bound(closed).sentence == (
-        "concurrency held is 95.0%: a virtual user waited 0.50 s for work, or had no worker"
+        "the sustained concurrency is 95.0%: "
+        "a virtual user waited 0.50 s for work, or had no worker"
     )
     lost = replace(closed, workers=(worker(), worker(lost=True)))
     assert bound(lost).cause == "worker_lost"

@@ -112,7 +112,7 @@ def test_one_answer_of_ten_seconds_is_told_with_its_instant_and_the_next():
 
     (said,) = observations(outcome(np.arange(3000) / 50, times))
 
-    assert said.startswith("1 iteration took 10.0 s, due 30")
+    assert said.startswith("1 iteration took 10.0 s, scheduled 30")
     assert "the next slowest of 3,000 12.0 ms" in said
 
 

@@ -52,12 +52,12 @@ def test_each_percentile_stands_below_its_own_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("offered", "number", "note"),
     [
-        ({"concurrency": 200, "concurrency_held": 0.25}, "50users", "of 200 asked"),
-        ({"concurrency": 200, "concurrency_held": None}, "\u2013", "of 200 asked"),
+        ({"concurrency": 200, "concurrency_held": 0.25}, "50users", "of 200 requested"),
+        ({"concurrency": 200, "concurrency_held": None}, "\u2013", "of 200 requested"),
         (
             {"concurrency": None, "rate_planned": 100.0, "rate_offered": 80.0},
             "80/s",
-            "of 100\u202f/s asked",
+            "of 100\u202f/s requested",
         ),
         (
             {"concurrency": None, "rate_planned": None, "rate_offered": None},
@@ -132,7 +132,7 @@ def test_figures_of_a_search_are_those_of_the_rate_that_held(tmp_path: Path) -> 
     assert (shown(view)["Load offered"], shown(view)["p95"]) == ("40/s", "40.0ms")
     assert figure(view, "p95").note == "✓ at most 50\u202fms, at 40\u202f/s"
     (held,) = view.reasons
-    assert "40/s held p95 ≤ 50\u202fms; 60/s did not: 60.0\u202fms" in held.rest
+    assert "40/s sustained with p95 ≤ 50\u202fms; 60/s not: 60.0\u202fms" in held.rest
 
 
 def test_the_limit_that_no_rate_of_a_search_held_is_a_failed_figure(tmp_path: Path) -> None:
@@ -141,6 +141,6 @@ def test_the_limit_that_no_rate_of_a_search_held_is_a_failed_figure(tmp_path: Pa
     failed = figure(view, "p95")
     assert (failed.look, failed.strong) == ("bad", "✕ at most 50\u202fms")
     assert figure(view, "Load offered").look == "bad"
-    assert figure(view, "p99").note == "response time at 87\u202f/s, no limit asked"
-    assert "no rate held; at 87/s, the lowest, p95 was 87.0\u202fms" in view.verdict.rest
+    assert figure(view, "p99").note == "response time at 87\u202f/s, no limit set"
+    assert "no rate was sustained; at 87/s, the lowest, p95 was 87.0\u202fms" in view.verdict.rest
     assert "()" not in view.verdict.rest

@@ -106,12 +106,12 @@ def test_a_lost_worker_is_there_and_an_idle_one_is_not() -> None:
         ),
         (
             {"a-1": 28, "a-2": 28, "b-1": 20},
-            "The workers of node1 are the odd ones: their median service time is",
+            "The workers of node1 are the outliers: their median service time is",
             "is slower than the other processes",
         ),
         (
             {"a-1": 20, "a-2": 20, "b-1": 28},
-            "node2 is the odd one: its median service time is",
+            "node2 is the outlier: its median service time is",
             "is slower than the other processes",
         ),
     ],

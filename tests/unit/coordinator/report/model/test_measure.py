@@ -67,7 +67,7 @@ def test_percentiles_that_few_iterations_cannot_support_have_no_interval():
     assert many["ci"]["p999"] == [many["p99"], None]
     assert (few["blocks"], many["blocks"]) == (0, 40)
     assert many["block_s"] == pytest.approx(0.25, rel=0.1)
-    assert few["ci_note"] == "no intervals: iterations were due over less than 5 s"
+    assert few["ci_note"] == "no intervals: iterations were scheduled over less than 5 s"
     assert many["ci_note"].startswith("no upper bound of p99: ")
 
 

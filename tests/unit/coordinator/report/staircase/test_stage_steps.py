@@ -201,6 +201,7 @@ def test_a_search_is_told_with_its_trials():
         " look grew from 250ms to 750ms on average"
     ) in text
     assert (
-        "trials 10/s held: 10.0 ok/s, p50 50.0ms, p95 100ms, p99 100ms 20/s did not hold: " in text
+        "trials 10/s sustained: 10.0 ok/s, p50 50.0ms, p95 100ms, p99 100ms 20/s not sustained: "
+        in text
     )
     assert "17/s says nothing: 0 ok/s, disturbed" in text or "17/s says nothing: 0" in text

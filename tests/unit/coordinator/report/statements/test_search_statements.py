@@ -35,7 +35,7 @@ def test_the_rate_that_held_stands_before_the_limit_that_the_next_one_broke() ->
 
     headline, interval, *_ = [one.text for one in search_statements(found)]
 
-    assert headline == "206/s held p95 <= 20ms; 260/s did not: 31.0ms"
+    assert headline == "206/s sustained with p95 <= 20ms; 260/s not: 31.0ms"
     assert interval == "capacity 230/s, with 95 % between 206 and 260/s"
 
 
@@ -44,7 +44,7 @@ def test_a_rate_too_low_to_hold_is_told_with_a_lower_one_to_try() -> None:
     found = searched(trial(20, detail), broke=20, kind="below", advice="lower `low`")
 
     assert search_headline(found) == (
-        "no rate held; at 20/s, the lowest, p95 was 87.3ms (at most 50ms): try low: 5"
+        "no rate was sustained; at 20/s, the lowest, p95 was 87.3ms (at most 50ms): try low: 5"
     )
     assert search_interval(found) == ""
 
@@ -54,7 +54,7 @@ def test_of_several_limits_the_broken_one_is_told() -> None:
 
     found = searched(trial(10), trial(20, f"{detail} (KeyError: x)"), held=10, broke=20)
 
-    assert search_headline(found) == "10/s held p95 <= 20ms; 20/s did not: 31.0ms"
+    assert search_headline(found) == "10/s sustained with p95 <= 20ms; 20/s not: 31.0ms"
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,20 @@ def test_of_several_limits_the_broken_one_is_told() -> None:
     [
         (
             searched(trial(10), trial(20, "failure_rate: 2 of 9 failed"), held=10, broke=20),
-            "10/s held; 20/s did not: failure_rate: 2 of 9 failed",
+            "10/s sustained; 20/s not: failure_rate: 2 of 9 failed",
         ),
         (
             searched(kind="above", held=40, advice="raise `high`"),
-            "40/s held, the highest rate that was tried: raise `high`",
+            "40/s sustained, the highest rate that was tried: raise `high`",
         ),
         (
             searched(trial(60, "no core"), kind="below", broke=60, advice="lower `low`"),
-            "no rate held; at 60/s, the lowest: no core; try low: 15",
+            "no rate was sustained; at 60/s, the lowest: no core; try low: 15",
         ),
         (
             searched(trial(60, "2 lost", "disturbed"), kind="unfinished", held=47.5),
-            "47.5/s held, the highest rate that was tried; the search was stopped before its end",
+            "47.5/s sustained, the highest rate that was tried; "
+            "the search was stopped before its end",
         ),
         (searched(kind="unfinished"), "the search ended before its first trial"),
     ],

@@ -52,7 +52,7 @@ def test_many_checks_that_did_not_hold_are_summed() -> None:
 
     assert len(found) == CHECKS
     assert found[0] == "check 14: failed 14 of 15 times"
-    assert found[-1] == "and 5 others that did not always hold"
+    assert found[-1] == "and 5 others that did not always pass"
 
 
 def test_of_a_workload_that_did_not_begin_only_contexts_are_told() -> None:

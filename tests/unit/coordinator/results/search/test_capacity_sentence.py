@@ -35,6 +35,6 @@ def test_a_capacity_has_its_interval():
     found = Capacity(kind="found", rate=50, low=48, high=52, held=49, broke=51, precise=False)
 
     assert sentence(found, "p95 900ms") == (
-        "capacity 50.0/s, between 48.0 and 52.0/s with 95 %, less precise than asked for; "
+        "capacity 50.0/s, between 48.0 and 52.0/s with 95 %, less precise than requested; "
         "at 51.0/s p95 900ms"
     )

@@ -244,5 +244,7 @@ def test_what_was_asked_of_a_run_is_kept_encrypted_for_another(
 
 
 def test_a_run_of_which_nothing_is_kept_cannot_be_run_again(desk: Desk) -> None:
-    with pytest.raises(UsageError, match="cannot be run again: what was asked of it is not kept"):
+    with pytest.raises(
+        UsageError, match="cannot be run again: what was requested of it is not kept"
+    ):
         run_request.load(desk.directory, desk.conf())

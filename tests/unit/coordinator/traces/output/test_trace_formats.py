@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as OtlpSpan
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
-from helpers.synthetic_traces import Fault, many_queries, traces
+from helpers.synthetic_traces import Fault, Work, many_queries, spans_of, traces
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.explanation import explain
@@ -148,9 +148,71 @@ def test_trace_events_have_the_fields_that_the_format_requires():
             assert event["dur"] >= 0
     root = next(event for event in events if event["name"] == "osbench.iteration")
     span = next(span for span in found[0].spans if not span.parent_id)
-    assert (root["ts"], root["dur"]) == (span.start_ns / 1000, span.duration_ns / 1000)
+    assert (root["ts"], root["dur"]) == (0, span.duration_ns / 1000)
+    assert document["otherData"] == {"begin_ns_since_1970": str(span.start_ns)}
     named = {event["pid"] for event in events if event["name"] == "process_name"}
     assert named == {event["pid"] for event in events}
+
+
+def overlapping():
+    """A span whose calls overlap, on the host of one of them and on another."""
+    root = Work(name="osbench.iteration", start=0, length=100)
+    call = Work(name="wsgi", start=10, length=80, service="shop/api", host="a")
+    call.add(
+        Work(name="db", start=20, length=30, service="shop/api", host="a"),
+        Work(name="rpc", start=40, length=40, service="shop/api", host="a"),
+        Work(name="queue", start=20, length=30.0013, service="shop/api", host="b", error="Boom"),
+        Work(name="nothing", start=20, length=0, service="shop/api", host="b"),
+    )
+    return spans_of(root.add(call))
+
+
+def test_trace_events_have_a_process_per_service_and_a_thread_per_host_or_lane():
+    trace = overlapping()
+
+    document = chrome(trace_set([trace]), [trace])
+
+    named = {
+        what: {
+            (event["pid"], event["tid"]): event["args"]["name"]
+            for event in document["traceEvents"]
+            if event["name"] == what
+        }
+        for what in ("process_name", "thread_name")
+    }
+    assert sorted(named["process_name"].values()) == ["osbench/worker", "shop/api"]
+    processes = {pid: name for (pid, _), name in named["process_name"].items()}
+    threads = sorted((processes[pid], name) for (pid, _), name in named["thread_name"].items())
+    # two calls of host a overlap and do not nest
+    assert threads == [
+        ("osbench/worker", "w1"), ("shop/api", "a"), ("shop/api", "a (2)"), ("shop/api", "b")
+    ]  # fmt: skip
+    events = {event["name"]: event for event in document["traceEvents"] if event["ph"] == "X"}
+    assert events["queue"]["args"]["error"] == "Boom"
+    assert (events["queue"]["ts"], events["queue"]["dur"]) == (20_000, 30_001)
+
+
+def test_trace_events_of_a_thread_nest_to_the_nanosecond():
+    """As Perfetto reads them: it drops a slice that ends after the one around it."""
+    found = [overlapping(), *traces(20, Fault(share=0.5, harm=many_queries))]
+
+    events = json.loads(json.dumps(chrome(trace_set(found), found)))["traceEvents"]
+
+    slices = [event for event in events if event["ph"] == "X"]
+    assert min(event["ts"] for event in slices) == 0
+    assert len(slices) == sum(len(trace.spans) for trace in found)
+    opened: dict[tuple[int, int], list[int]] = {}
+    for event in sorted(slices, key=lambda event: (event["ts"], -event["dur"])):
+        begin = round(event["ts"] * 1000)
+        end = begin + round(event["dur"] * 1000)
+        ends = opened.setdefault((event["pid"], event["tid"]), [])
+        while ends and ends[-1] <= begin:
+            ends.pop()
+        assert not ends or end <= ends[-1]
+        ends.append(end)
+    # a thread belongs to one trace
+    owners = {(event["pid"], event["tid"], event["args"]["trace"]) for event in slices}
+    assert len(owners) == len(opened)
 
 
 def test_folded_stacks_have_frames_and_a_number():

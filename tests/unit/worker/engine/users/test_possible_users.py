@@ -35,7 +35,7 @@ def test_a_million_are_refused_with_what_is_possible(coroutines: bool, said: str
         refuse_too_many(1_000_000, 2, coroutines=coroutines)
 
     message = str(caught.value)
-    assert message.startswith("1,000,000 virtual users are asked of each worker process")
+    assert message.startswith("1,000,000 virtual users are requested of each worker process")
     assert said in message
     assert ("`async def`" in message) != coroutines
 

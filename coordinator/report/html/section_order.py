@@ -1,0 +1,76 @@
+"""Order of the parts of the page: what explains the verdict stands first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from osbench.coordinator.report.model.model import CRASHED, WorkloadReport
+from osbench.coordinator.report.page_facts import PageFacts
+
+#: Criteria that limit a time.
+_TIME_LIMITS = frozenset(
+    {
+        "max_avg_duration",
+        "max_avg_duration_per_atomic",
+        "max_seconds_per_iteration",
+        "outliers",
+        "percentile",
+        "performance_degradation",
+    }
+)
+#: Exit codes of a run that could not do what was requested, or did not end.
+_BROKEN = frozenset({2, 3, 130})
+
+
+class Emphasis(StrEnum):
+    """A reader of a page looks for the cause of failures, for that of slowness, or for figures."""
+
+    FAILED = "failed"
+    SLOW = "slow"
+    FINE = "fine"
+
+
+#: Parts of the first screen below the verdict.
+_OVERVIEW = {
+    Emphasis.FAILED: ("failures", "figures", "why"),
+    Emphasis.SLOW: ("why", "figures", "failures"),
+    Emphasis.FINE: ("figures", "failures", "why"),
+}
+#: Parts of a workload below its first sentence.
+_WORKLOAD = {
+    Emphasis.FAILED: (
+        "errors", "criteria", "timeline", "search", "staircase", "cause", "durations", "tables",
+    ),
+    Emphasis.SLOW: (
+        "cause", "durations", "criteria", "timeline", "search", "staircase", "errors", "tables",
+    ),
+    Emphasis.FINE: (
+        "search", "durations", "timeline", "staircase", "criteria", "cause", "errors", "tables",
+    ),
+}  # fmt: skip
+
+
+def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
+    """The emphasis of a workload; `has_cause`: its traces name a clear cause of slowness."""
+    failed = {verdict.criterion for verdict in workload.sla if not verdict.success}
+    if workload.unbegun or failed - _TIME_LIMITS:
+        return Emphasis.FAILED
+    return Emphasis.SLOW if failed or has_cause else Emphasis.FINE
+
+
+def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
+    """The emphasis of the first screen: that of the worst workload."""
+    if facts.state == CRASHED or facts.report.exit_code in _BROKEN:
+        return Emphasis.FAILED
+    return min(workloads, key=list(Emphasis).index, default=Emphasis.FINE)
+
+
+def overview_blocks(emphasis: Emphasis) -> tuple[str, ...]:
+    """Parts of the first screen in their order."""
+    return _OVERVIEW[emphasis]
+
+
+def workload_blocks(emphasis: Emphasis) -> tuple[str, ...]:
+    """Parts of a workload's section in their order."""
+    return _WORKLOAD[emphasis]
