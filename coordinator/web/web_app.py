@@ -191,7 +191,7 @@ class WebApp:
             return await self._unknown(request, UsageError(""))
         async with self._drawing:
             page = await asyncio.to_thread(self._draw_trend, directory)
-        return _page(page, policy=report_views.comparison_policy())
+        return page_response(page, policy=report_views.comparison_policy())
 
     def _draw_trend(self, directory: RunDirectory) -> str:
         alike = self._shown.alike(directory.path.name)
