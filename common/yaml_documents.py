@@ -57,10 +57,13 @@ def load_yaml(text: str) -> Any:
         raise YamlBoundError("is nested too deeply") from None
 
 
-def open_yaml(text: str) -> yaml.SafeLoader:
-    """A loader of a document. Raises yaml.YAMLError where it is too long or no YAML at all."""
-    if len(text) > CHARACTERS:
-        raise YamlBoundError(f"is longer than {CHARACTERS:,} characters")
+def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
+    """A loader of a document of at most `most` characters.
+
+    Raises yaml.YAMLError where it is longer or no YAML at all.
+    """
+    if len(text) > most:
+        raise YamlBoundError(f"is longer than {most:,} characters")
     return _BoundedLoader(text)
 
 

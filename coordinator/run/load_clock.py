@@ -11,6 +11,9 @@ from osbench.coordinator.results.accounts import Accounts
 
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
+#: In local mode they read them every 5 ms, and what takes time is to start virtual users.
+LOCAL_LEAD_S = 0.02
+START_USER_S = 0.0005
 #: An id of the last start of this host, from which its monotonic clock counts (Linux).
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -21,6 +24,16 @@ def boot_id() -> str:
         return _BOOT_ID.read_text().strip()
     except OSError:
         return ""
+
+
+def lead_s(users: float) -> float:
+    """Seconds between the last preparation and the start, by virtual users of a worker."""
+    return LEAD_S
+
+
+def local_lead_s(users: float) -> float:
+    """The same in local mode."""
+    return min(LEAD_S, LOCAL_LEAD_S + START_USER_S * users)
 
 
 class LoadClock:

@@ -12,10 +12,9 @@ from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.run.failover import Failover
-from osbench.coordinator.run.load_clock import LEAD_S
 from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.resumption.stall_watch import StallWatch
-from osbench.coordinator.run.services import RunServices
+from osbench.coordinator.run.services import READ_S, RunServices
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.run.steering.rate_search import RateSearch
 from osbench.coordinator.run.steering.steering import Steering
@@ -24,8 +23,7 @@ from osbench.coordinator.transport.outages import Outage, Outages
 
 LOG = logging.getLogger(__name__)
 
-#: Length of a turn that waits for nothing but results; while workers have little to do, shorter.
-READ_S = 0.1
+#: Length of a turn while workers have little to do; otherwise `READ_S`.
 EAGER_S = 0.005
 #: t0 is told earlier by this many round trips of the worker that is farthest away: one read of the
 #: control record may just have missed it.
@@ -42,8 +40,7 @@ USERS_END_S = 60.0
 USERS_TOLD_S = 3.0
 #: States of a worker that can still start iterations.
 LOADED = frozenset({"preparing", "ready", "running"})
-#: Between two looks at workers that prepare, and more for each of them, seconds.
-AWAIT_S = 0.02
+#: More between two looks at workers that prepare, for each of them, seconds.
 AWAIT_S_PER_WORKER = 0.0005
 #: Longest preparation of a workload on a worker.
 PREPARE_S = 120.0
@@ -96,7 +93,9 @@ class LoadLoop:
     def _lead_s(self) -> float:
         """How long before t0 it is told: workers that are far away hear of it later."""
         trips_s = [worker.trip_s for worker in self._services.pool.present]
-        return LEAD_S + LEAD_TRIPS * max(trips_s, default=0.0)
+        users = sum(workload.plan.asked.count for workload in self._workloads)
+        lead_s = self._services.limits.lead_s(users / max(1, len(trips_s)))
+        return lead_s + LEAD_TRIPS * max(trips_s, default=0.0)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
         """Go on with a load that began at an instant, Redis time; returns as `run` does.
@@ -197,7 +196,9 @@ class LoadLoop:
                 raise ContextError(f"within {PREPARE_S:g} s {slow}")
 
     def _await_workers(self) -> None:
-        self._receive(max(AWAIT_S, AWAIT_S_PER_WORKER * len(self._present)))
+        limits = self._services.limits
+        wait_s = max(limits.await_s, AWAIT_S_PER_WORKER * len(self._present))
+        self._receive(wait_s, block_s=limits.block_s)
         self._poll()
         for workload in self._workloads:
             workload.await_workers()
@@ -237,15 +238,18 @@ class LoadLoop:
         scant = sum(workload.shares.scant for workload in running)
         return min(READ_S, EAGER_S * scant) if scant else READ_S
 
-    def _receive(self, wait_s: float) -> None:
-        """Read results, not more often than is of use: each read is a command to Redis."""
+    def _receive(self, wait_s: float, block_s: float = READ_S) -> None:
+        """Read results, not more often than is of use: each read is a command to Redis.
+
+        A read waits for results up to `block_s` seconds.
+        """
         services = self._services
         pause_s = self._read_at + wait_s - time.monotonic()
         if pause_s > 0 and not services.channel.behind:
             time.sleep(pause_s)
         self._read_at = now = time.monotonic()
         pool = services.pool
-        for arrival in services.receiver.receive(max(wait_s, READ_S)):
+        for arrival in services.receiver.receive(max(wait_s, block_s)):
             worker = pool.workers.get(arrival.mid)
             if worker is None:
                 pool.restore(services.accounts.memberships[arrival.mid])

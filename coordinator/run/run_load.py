@@ -71,6 +71,9 @@ class RunLoad:
         self._builder = builder
         #: One for all workloads: it notes those that are under load at once together.
         self._progress = ProgressRecorder(ui.progress, services.directory)
+        self._notes = outcome_notes.NotesFile(services.directory)
+        #: By number: workloads that are over, whose spans are counted.
+        self._over: dict[int, WorkloadOutcome] = {}
         self._checkpoints = Checkpoints(services.directory, self._so_far)
         self._services = services
         self._status = status
@@ -298,10 +301,16 @@ class RunLoad:
 
     def _end_spans(self, earlier: Sequence[WorkloadRun]) -> None:
         """Wait for the last spans of workloads that are over, and count no others for them."""
-        if any(workload.plan.profiled for workload in earlier):
+        if any(one.plan.profiled for one in earlier if one.number not in self._over):
             release.await_spans(self._services, self._status)
         for workload in earlier:
+            if workload.number in self._over:
+                continue
             workload.workers.freeze_spans()
+            # what changes of it from now on is counted, and in the report, but not worth a look at
+            # each of thousands of workloads whenever the notes are written
+            found = self._over[workload.number] = self._outcome(workload)
+            self._notes.settle(workload.number, outcome_notes.notes_of(found))
 
     def _end_without_contexts(self, group: Sequence[WorkloadPlan]) -> None:
         """End a load whose contexts an earlier coordinator was undoing. Raises ContextError."""
@@ -355,20 +364,25 @@ class RunLoad:
 
     def outcomes(self) -> list[WorkloadOutcome]:
         """What all workloads have come to, with what an earlier coordinator has noted."""
-        return [self._earlier.carried_on(run.number, outcome_of(run)) for run in self.workloads]
+        return [self._outcome(run) for run in self.workloads]
+
+    def _outcome(self, run: WorkloadRun) -> WorkloadOutcome:
+        return self._earlier.carried_on(run.number, outcome_of(run))
 
     def _note(self) -> list[WorkloadOutcome]:
         """Write down what another coordinator would not find in journal and blocks."""
-        outcomes = self.outcomes()
-        pairs = zip(self.workloads, outcomes, strict=True)
+        fresh = {
+            run.number: self._outcome(run) for run in self.workloads if run.number not in self._over
+        }
         notes = outcome_notes.RunNotes(
-            workloads={run.number: outcome_notes.notes_of(one) for run, one in pairs},
+            workloads={number: outcome_notes.notes_of(one) for number, one in fresh.items()},
             refusals=refusals_of(self._services),
             rollbacks=self._services.channel.rollbacks,
         )
         with contextlib.suppress(StorageError):
-            outcome_notes.note(self._services.directory, notes)
-        return outcomes
+            self._notes.write(notes)
+        known = {**self._over, **fresh}
+        return [known[run.number] for run in self.workloads]
 
     def _so_far(self) -> dict[str, Any]:
         """The timeline of a run that goes on."""

@@ -24,7 +24,7 @@ from osbench.coordinator.fleet.pool import WorkerPool
 from osbench.coordinator.formatting import count
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run.connection import Connection
-from osbench.coordinator.run.load_clock import LoadClock
+from osbench.coordinator.run.load_clock import LoadClock, lead_s, local_lead_s
 from osbench.coordinator.run.plan import RunPlan
 from osbench.coordinator.run.resumption.key_notes import KeyNotes
 from osbench.coordinator.run.run_history import RunHistory
@@ -37,6 +37,13 @@ from osbench.coordinator.transport.receiver import Receiver
 LOG = logging.getLogger(__name__)
 
 
+#: Between two looks at workers that prepare, and in local mode, seconds.
+AWAIT_S = 0.02
+LOCAL_AWAIT_S = 0.005
+#: How long a read waits for results, seconds.
+READ_S = 0.1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """How long a run waits for what, seconds."""
@@ -47,6 +54,13 @@ class Limits:
     wait_s: float
     #: How long Redis or the broker may be away under load.
     patience_s: float
+    #: From the last preparation of workers to the start of a load, by the virtual users that
+    #: start with it on each worker.
+    lead_s: Callable[[float], float] = lead_s
+    #: Between two looks at workers that prepare.
+    await_s: float = AWAIT_S
+    #: How long a read waits for results meanwhile, which does not hear of those that are ready.
+    block_s: float = READ_S
 
 
 class RunPort:
@@ -188,6 +202,9 @@ def open_services(
             lost_after_s=conf.coordinator.worker_lost_after_s,
             wait_s=plan.wait_s,
             patience_s=conf.messaging.patience_s,
+            lead_s=local_lead_s if connection.local else lead_s,
+            await_s=LOCAL_AWAIT_S if connection.local else AWAIT_S,
+            block_s=LOCAL_AWAIT_S if connection.local else READ_S,
         ),
         check=connection.check,
         explained=connection.explained,

@@ -16,6 +16,8 @@ from osbench.coordinator.taskfile.places import inside, shown
 
 LOG = logging.getLogger(__name__)
 
+#: Most characters of a document: twenty thousand subtasks, which take some 20 s to read.
+LONGEST = 4 << 20
 #: Whole numbers that messages to workers can hold.
 _LEAST, _MOST = -(2**63), 2**64 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -43,7 +45,7 @@ def read(text: str) -> tuple[Any, list[Problem]]:
 
 
 def _read(text: str) -> tuple[Any, list[Problem]]:
-    loader = open_yaml(text)
+    loader = open_yaml(text, LONGEST)
     try:
         node = loader.get_single_node()
         if node is None:

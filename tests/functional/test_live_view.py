@@ -207,7 +207,7 @@ def test_pages_suit_screens_and_people(
         tab.expect_text("#live-state", "running, 3 s, connected")
         tab.expect_text("#live-now", "host-b:8")
         tab.expect_text("#live-log-line", "2 lines, 1 error")
-        assert tab.width("#live-failures td.name") > 50
+        tab.wait_until(lambda: tab.width("#live-failures td.name") > 50)
         tab.click(".log summary")
         tab.assert_fits()
         assert tab.serious() == []

@@ -57,7 +57,7 @@ def test_files_call_it_by_its_name(done: tuple[Site, Finished]) -> None:
     html, junit = ((here.home / name).read_text() for name in ("report.html", "junit.xml"))
     rally = json.loads((here.home / "rally.json").read_text())
 
-    assert f">{NAME}</h2>" in html
+    assert f">{NAME}</a></h2>" in html
     assert f'classname="Shop" name="{NAME} [0]"' in junit
     # Rally has no such name, and reads scenarios
     workload = rally["tasks"][0]["subtasks"][0]["workloads"][0]

@@ -264,7 +264,7 @@ def test_a_run_says_where_the_time_of_its_requests_went_and_who_made_them(
     ]
     assert here.coord("results", "last", "--json").printed == done.result
     page = (here.home / "report.html").read_text("utf-8")
-    assert page.count("Where the time of requests goes</h3>") == 2
+    assert page.count("Where the time of requests goes</a></h3>") == 2
 
 
 def stored_traces(redis: RedisServer) -> Counter[str]:

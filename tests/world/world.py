@@ -302,7 +302,7 @@ checkpoint.INTERVAL_S = 10.0
 # each process would import the same plug-ins again
 plan_file.Plugins = lambda *_: PLUGINS  # type: ignore[attr-defined]
 # a full collection before each workload is no part of the protocol
-workloads._exempt_from_garbage_collection = lambda: None  # type: ignore[attr-defined]
+workloads._exempt_from_garbage_collection = lambda **_: None  # type: ignore[attr-defined]
 _logger = logging.getLogger("osbench")
 _logger.handlers[:] = [_Log()]
 _logger.propagate = False

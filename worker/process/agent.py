@@ -35,6 +35,8 @@ LOG = logging.getLogger(__name__)
 #: process is new, seconds.
 READ_S = 0.25
 EAGER_S = 0.05
+#: The same in local mode, whose Redis has no other clients.
+LOCAL_EAGER_S = 0.005
 #: A process is new for so long: in local mode a run waits for it.
 NEW_S = 5.0
 #: How often the clock's offset is measured again, and how long that may keep a run from being
@@ -76,9 +78,12 @@ class Agent:
         connect: Callable[[float], Client],
         equipment: Equipment,
         patience: Patience,
+        eager_s: float = EAGER_S,
     ) -> None:
+        """`eager_s`: how often records are read while a workload is about to start."""
         self._identity = identity
         self._patience = patience
+        self._eager_s = eager_s
         self._client = connect(patience.redis_timeout_s)
         self._equipment = equipment
         self._refusals = equipment.refusals
@@ -184,7 +189,7 @@ class Agent:
             eager = time.monotonic() < self._new_until
         else:
             eager = session.workloads.eager or session.leaving
-        return EAGER_S if eager or self._draining.is_set() else READ_S
+        return self._eager_s if eager or self._draining.is_set() else READ_S
 
     def _hear(self) -> None:
         """Read and follow what coordinators write."""

@@ -32,7 +32,7 @@ from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import user_limits
 from osbench.worker.engine.will_page import WillPage
 from osbench.worker.process import health_check, scheduling
-from osbench.worker.process.agent import Agent, Identity, Patience
+from osbench.worker.process.agent import EAGER_S, LOCAL_EAGER_S, Agent, Identity, Patience
 from osbench.worker.process.batch_consumer import CeleryInOneLine, consumer_class
 from osbench.worker.process.captured_output import capture
 from osbench.worker.process.leave_request import LeaveRequest
@@ -161,7 +161,8 @@ def main(
     log = LogBook()
     capture(log)
     preparation = Preparation(conf, _plugins(conf, plugin_paths, private=private))
-    agent = _agent(conf, name, _equipment(conf, ring, preparation, name, page_fd, log))
+    equipment = _equipment(conf, ring, preparation, name, page_fd, log)
+    agent = _agent(conf, name, equipment, private=private)
     leave = _leave_request(lifeline)
     app = broker.application(conf.messaging.broker_url or conf.messaging.redis_url)
     keys = connect(conf.messaging.redis_url, conf.messaging.redis_timeout_s)
@@ -205,7 +206,7 @@ def _plugins(conf: cfg.ConfigOpts, paths: Sequence[str], *, private: bool) -> Pl
     return plugins
 
 
-def _agent(conf: cfg.ConfigOpts, name: str, equipment: Equipment) -> Agent:
+def _agent(conf: cfg.ConfigOpts, name: str, equipment: Equipment, *, private: bool) -> Agent:
     url = conf.messaging.redis_url
     return Agent(
         identity=Identity(
@@ -216,6 +217,7 @@ def _agent(conf: cfg.ConfigOpts, name: str, equipment: Equipment) -> Agent:
         ),
         connect=lambda bound_s: connect(url, bound_s),
         equipment=equipment,
+        eager_s=LOCAL_EAGER_S if private else EAGER_S,
         patience=Patience(
             redis_timeout_s=conf.messaging.redis_timeout_s,
             coordinator_lost_s=conf.worker.coordinator_lost_s,

@@ -38,6 +38,8 @@ SAME_STOP_NS = 10**9
 #: it would traverse again and again, which took half of the CPU time.
 FEW_USERS = gc.get_threshold()
 MANY_USERS = (100_000, 20, 100)
+#: Between two collections of all objects, nanoseconds.
+TRAVERSE_NS = 10 * 10**9
 
 
 class Workloads:
@@ -57,6 +59,8 @@ class Workloads:
         self._store = store
         self._shipper = shipper
         self._news = news
+        #: When the garbage collector traversed all objects last.
+        self._traversed_ns = monotonic_ns() - TRAVERSE_NS
         self.engine: Engine | None = None
         #: Engines of earlier workloads that still have iterations or threads.
         self._past: list[Engine] = []
@@ -264,7 +268,7 @@ class Workloads:
             ready = self._equipment.preparation.prepare(specification, observer)
             ready.body.mask_failures(self._equipment.log.masked)
             self._shown.begin(specification.shown, ready.body.cls)
-            _exempt_from_garbage_collection()
+            self._traverse()
             gc.set_threshold(*(MANY_USERS if ready.body.is_coroutine else FEW_USERS))
         except OsbenchError as error:
             problem = str(error)
@@ -277,6 +281,17 @@ class Workloads:
                 self._ready, self.problem = ready, problem
                 self.prepared = workload
         self._news()
+
+    def _traverse(self) -> None:
+        """Leave the garbage collector little to do under load.
+
+        It looks at all objects not often: that would be most of the time of small workloads.
+        """
+        now_ns = monotonic_ns()
+        everything = now_ns - self._traversed_ns > TRAVERSE_NS
+        if everything:
+            self._traversed_ns = now_ns
+        _exempt_from_garbage_collection(everything=everything)
 
     def _specification(self, workload: int, data: bytes) -> Specification:
         sealed = self._equipment.sealer.open(Specification.KIND, data)
@@ -360,12 +375,13 @@ def _goes_on(engine: Engine, control: Control) -> bool:
     return asked_ns > engine.stop_ns + SAME_STOP_NS
 
 
-def _exempt_from_garbage_collection() -> None:
-    """Exempt all existing objects from garbage collection.
+def _exempt_from_garbage_collection(*, everything: bool) -> None:
+    """Exempt all existing objects from garbage collection; those that are, stay or are looked at.
 
     Modules, plug-ins and prepared data are some hundred thousand objects; to traverse them would
     stop every virtual user for tens of milliseconds.
     """
-    gc.unfreeze()
+    if everything:
+        gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -58,9 +58,35 @@ class RunNotes:
     problem: str = ""
 
 
-def note(directory: RunDirectory, notes: RunNotes) -> None:
-    """Write the notes of a run. Raises OsbenchError."""
-    directory.replace(NOTES, msgpack.packb(asdict(notes)), sync=False)
+class NotesFile:
+    """Writes the notes of a run, many times; those of workloads that are over are packed once."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        #: By number, as msgpack.
+        self._over: dict[int, bytes] = {}
+
+    def settle(self, number: int, notes: OutcomeNotes) -> None:
+        """Take the last notes of a workload."""
+        self._over[number] = _packed(notes)
+
+    def write(self, notes: RunNotes) -> None:
+        """Write the file; `notes` has only the workloads that are not over. Raises OsbenchError."""
+        open_ones = {number: _packed(one) for number, one in notes.workloads.items()}
+        packer = msgpack.Packer()
+        parts = [packer.pack_map_header(3), packer.pack("workloads")]
+        workloads = {**self._over, **open_ones}
+        parts.append(packer.pack_map_header(len(workloads)))
+        for number, content in workloads.items():
+            parts += (packer.pack(number), content)
+        for name in ("refusals", "rollbacks"):
+            parts += (packer.pack(name), packer.pack(getattr(notes, name)))
+        self._directory.replace(NOTES, b"".join(parts), sync=False)
+
+
+def _packed(notes: OutcomeNotes) -> bytes:
+    content: bytes = msgpack.packb(asdict(notes))
+    return content
 
 
 def noted(directory: RunDirectory) -> RunNotes:

@@ -27,6 +27,7 @@ class LoadView:
         self._progress = progress
         self._figures = LiveFigures(load.results, is_open=load.is_open)
         self._shown = 0.0
+        self._phase = load.phase
 
     @property
     def started(self) -> int:
@@ -54,11 +55,12 @@ class LoadView:
 
     def show(self) -> None:
         """Pass a snapshot on, now and then."""
-        now = time.monotonic()
-        if now - self._shown < SHOW_S:
-            return
-        self._shown = now
         load, shares = self._load, self._shares
+        now, phase = time.monotonic(), load.phase
+        # a short load is over before long
+        if now - self._shown < SHOW_S and phase == self._phase:
+            return
+        self._shown, self._phase = now, phase
         workers, ledger = load.workers, load.results.ledger
         sums, paused = ledger.accounting(), load.under_load and load.runner.is_paused
         fields = self._figures.fields(now, workers.served)

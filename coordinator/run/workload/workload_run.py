@@ -107,6 +107,7 @@ class WorkloadRun(LoadParts):
         self.shares.note_held()
         self._write_controls()
         self._place()
+        self.view.show()
 
     # under load
 

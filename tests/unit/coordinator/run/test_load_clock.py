@@ -9,7 +9,7 @@ import pytest
 from helpers.fixed_clock import FixedClock
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run import load_clock
-from osbench.coordinator.run.load_clock import LEAD_S, LoadClock
+from osbench.coordinator.run.load_clock import LEAD_S, LoadClock, lead_s, local_lead_s
 
 
 class SetClock(FixedClock):
@@ -88,3 +88,13 @@ def test_a_system_that_names_no_boots_has_none(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(load_clock, "_BOOT_ID", tmp_path / "missing")
 
     assert load_clock.boot_id() == ""
+
+
+@pytest.mark.parametrize(
+    ("users", "shared_s", "local_s"), [(1, 0.3, 0.0205), (200, 0.3, 0.12), (5_000, 0.3, 0.3)]
+)
+def test_local_mode_begins_sooner_by_the_users_that_start(
+    users: int, shared_s: float, local_s: float
+) -> None:
+    assert lead_s(users) == shared_s
+    assert local_lead_s(users) == pytest.approx(local_s)

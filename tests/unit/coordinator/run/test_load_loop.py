@@ -18,6 +18,7 @@ from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import LeaveReason
 from osbench.coordinator.run.load_loop import LoadLoop
 from osbench.coordinator.run.run_history import RunHistory
+from osbench.coordinator.run.services import Limits
 from osbench.coordinator.run.status import RunStatus
 from osbench.coordinator.transport import outages
 from osbench.coordinator.transport.receiver import Arrival
@@ -34,7 +35,7 @@ class Workload:
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.workers = SimpleNamespace(ready=False)
-        self.plan = SimpleNamespace(number=0)
+        self.plan = SimpleNamespace(number=0, asked=SimpleNamespace(count=1))
         self.users_to_end = 0
         self.specification = SimpleNamespace(timeout_s=0.0)
         self.runner = SimpleNamespace(is_search=False)
@@ -110,7 +111,7 @@ class Desk:
             key_notes=SimpleNamespace(look=nothing),
             channel=SimpleNamespace(tend=nothing, restate=nothing, behind=False, broker_away_s=0.0),
             clock=FixedClock(),
-            limits=SimpleNamespace(patience_s=60.0),
+            limits=Limits(lost_after_s=3.0, wait_s=0.0, patience_s=60.0),
             accounts=SimpleNamespace(
                 memberships={"m-x": "membership"},
                 results=defaultdict(lambda: SimpleNamespace(ledger=self)),

@@ -15,10 +15,10 @@ from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.run.resumption.outcome_notes import (
     NOTES,
     UNREAD,
+    NotesFile,
     OutcomeNotes,
     RunNotes,
     carried_on,
-    note,
     noted,
     notes_of,
 )
@@ -48,7 +48,7 @@ def full() -> WorkloadOutcome:
 
 
 def there_and_back(outcome: WorkloadOutcome, directory: RunDirectory) -> OutcomeNotes:
-    note(directory, RunNotes(workloads={3: notes_of(outcome)}))
+    NotesFile(directory).write(RunNotes(workloads={3: notes_of(outcome)}))
     return noted(directory).workloads[3]
 
 
@@ -59,7 +59,7 @@ def test_notes_come_back_as_they_were(directory: RunDirectory) -> None:
         rollbacks=2,
     )
 
-    note(directory, written)
+    NotesFile(directory).write(written)
 
     found = noted(directory)
     assert (found.problem, found.refusals, found.rollbacks) == ("", {"bad seal": 3}, 2)
@@ -118,6 +118,16 @@ def test_why_a_workload_could_not_begin_is_known_afterwards(directory: RunDirect
     notes = there_and_back(replace(full(), error="no image"), directory)
 
     assert carried(notes).error == "no image"
+
+
+def test_notes_of_workloads_that_are_over_are_in_each_later_file(directory: RunDirectory) -> None:
+    file, notes = NotesFile(directory), notes_of(full())
+    file.settle(0, notes)
+
+    file.write(RunNotes(workloads={1: OutcomeNotes(error="e")}, refusals={"bad seal": 3}))
+    file.write(RunNotes(workloads={2: notes}, rollbacks=1))
+
+    assert noted(directory) == RunNotes(workloads={0: notes, 2: notes}, rollbacks=1)
 
 
 def test_what_is_carried_on_is_not_counted_again_with_the_next_note(
