@@ -41,6 +41,19 @@ class _Shared:
         self._handed.token = token
         return token
 
+    def is_over(self) -> bool:
+        """Whether the next request needs a new token."""
+        granted = self.auth_ref  # type: ignore[attr-defined]
+        least_s = self.MIN_TOKEN_LIFE_SECONDS  # type: ignore[attr-defined]
+        return granted is None or bool(granted.will_expire_soon(least_s))
+
+    def forget(self, refused: str) -> None:
+        """Forget a token that was refused, unless there is a newer one."""
+        with self._reading:
+            current = self.auth_ref  # type: ignore[attr-defined]
+            if current is not None and current.auth_token == refused:
+                super().invalidate()  # type: ignore[misc]
+
     def invalidate(self) -> bool:
         """Forget the token with which this thread was rejected, unless there is a newer one."""
         refused = getattr(self._handed, "token", None)

@@ -88,11 +88,11 @@ class LogBook:
             run = self._run
         if not fits:
             return
-        of_run, workload, iteration, arguments = _place()
+        of_run, workload, iteration, secrets = _place()
         if of_run not in ("", run):
             # a thread that an earlier run has left behind
             return
-        shown = printable(self._masked(text, arguments)[:ENTRY_CHARS])
+        shown = printable(self._masked(text, secrets)[:ENTRY_CHARS])
         entry: Entry = [self._now_s(), source, workload, iteration, shown]
         with self._lock:
             if self._run == run:
@@ -111,10 +111,10 @@ class LogBook:
             self._entries, self._cut = [], 0
         return found
 
-    def _masked(self, text: str, arguments: Mapping[str, Any]) -> str:
+    def _masked(self, text: str, of_iteration: Iterable[str]) -> str:
         with self._lock:
             secrets, words = self._secrets, self._words
-        for secret in (*secrets, *secret_values(arguments)):
+        for secret in (*secrets, *of_iteration):
             if len(secret) >= WORD_CHARS:
                 text = text.replace(secret, MASK)
             elif secret in text:
@@ -138,10 +138,10 @@ class LogBook:
         return clock.now_s() if clock is not None else time.time()
 
 
-def _place() -> tuple[str, int, int, Mapping[str, Any]]:
-    """Run, workload, iteration and arguments that the calling thread is at.
+def _place() -> tuple[str, int, int, Iterable[str]]:
+    """Run, workload and iteration that the calling thread is at, and secrets of that iteration.
 
-    "", -1, 0 and no arguments where it runs no iteration.
+    "", -1, 0 and no secrets where it runs no iteration.
     """
     # found on the stack: to note it for each iteration would slow down those that print nothing
     frame: FrameType | None = sys._getframe(1)
@@ -150,6 +150,15 @@ def _place() -> tuple[str, int, int, Mapping[str, Any]]:
             local = frame.f_locals
             context = local["self"].body.context
             run, workload = context.get("run", ""), context.get("workload", -1)
-            return run, workload, local["iteration"], local.get("arguments") or {}
+            return run, workload, local["iteration"], _secrets_of(local)
         frame = frame.f_back
-    return "", -1, 0, {}
+    return "", -1, 0, ()
+
+
+def _secrets_of(local: Mapping[str, Any]) -> list[str]:
+    """Secrets of the arguments and of the virtual user of an iteration, longest first."""
+    found = {*secret_values(local.get("arguments") or {})}
+    user = getattr(local.get("scenario"), "_user", None)
+    # another thread may add to them
+    found.update(tuple(getattr(user, "hidden", {}).values()))
+    return sorted(found, key=lambda one: (-len(one), one))
