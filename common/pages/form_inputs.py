@@ -16,6 +16,7 @@ _BEGIN = re.compile(r"(?i)<(?:!--|(/form|form|input|script|style|template|title)
 _ATTRIBUTE = re.compile(
     r"""[\s/]*+([^\s=>"'/][^\s=>/]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"']*+)))?+"""
 )
+_SPACE = re.compile(r"[\s/]*+")
 #: Elements whose content is text.
 _TEXTS = frozenset({"script", "style", "title"})
 
@@ -72,12 +73,19 @@ def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
     """The attributes of a tag from a position on, by name in lower case, and where they end."""
     found: dict[str, str] = {}
     end = min(len(page), at + _TAG_CHARS)
-    while one := _ATTRIBUTE.match(page, at, end):
-        name, value = one[1].lower(), next((v for v in one.groups()[1:] if v is not None), "")
-        # of several of one name the first counts, as in browsers
-        found.setdefault(name, html.unescape(value))
-        at = one.end()
-    return found, at
+    while True:
+        while one := _ATTRIBUTE.match(page, at, end):
+            name, value = one[1].lower(), next((v for v in one.groups()[1:] if v is not None), "")
+            # of several of one name the first counts, as in browsers
+            found.setdefault(name, html.unescape(value))
+            at = one.end()
+        at = _SPACE.match(page, at).end()  # type: ignore[union-attr] # it matches ""
+        if at >= end:
+            # a tag without an end is none
+            return {}, at
+        at += 1
+        if page[at - 1] == ">":
+            return found, at
 
 
 def _behind(page: str, mark: str, at: int) -> int:

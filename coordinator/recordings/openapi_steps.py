@@ -166,21 +166,25 @@ class _OperationSteps:
             value = self._examples.value(body)
             if kind == _FORM and isinstance(value, dict):
                 return {"form": self._written(value, "")}, ""
-            if kind == MULTIPART and isinstance(value, dict) and value:
-                return {"multipart": self._parts(value, body)}, ""
+            if kind == MULTIPART and (parts := self._parts(value, body)):
+                return {"multipart": parts}, ""
         return {}, "bodies that are neither JSON nor forms nor multipart"
 
-    def _parts(self, value: dict[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-        """The parts of a body; a file is made up."""
+    def _parts(self, value: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The parts of a body; files are made up."""
         schema = self._description.mapping(body.get("schema"))
-        properties = self._description.mapping(schema.get("properties"))
         found: dict[str, Any] = {}
-        for name, one in self._written(value, "").items():
-            kind = self._description.mapping(properties.get(name))
+        for name, one in self._description.mapping(schema.get("properties")).items():
+            kind = self._description.mapping(one)
             if kind.get("format") == "binary" or kind.get("type") == "file":
-                found[name] = {"filename": f"{argument_name(name)}.bin", "size": _FILE_BYTES}
-            else:
-                found[name] = json.dumps(one) if isinstance(one, dict | list) else one
+                found[str(name)] = {
+                    "filename": f"{argument_name(str(name))}.bin",
+                    "size": _FILE_BYTES,
+                }
+        texts = self._written(value, "") if isinstance(value, dict) else {}
+        for name, one in texts.items():
+            plain = isinstance(one, str | int | float | Computed)
+            found.setdefault(name, one if plain else json.dumps(one, default=str))
         return found
 
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
