@@ -20,10 +20,12 @@ class AccountToken:
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed.
         """
-        return {_HEADER: str(self._account.token(self._session()).auth_token)}
+        # not Account.token, which renews a token two minutes before its end
+        granted = self._account.login.auth_ref or self._account.token(self._session())
+        return {_HEADER: str(granted.auth_token)}
 
     def is_over(self) -> bool:
-        """Whether there is no token, or one that is about to expire."""
+        """Whether there is no token, or one that has expired."""
         return bool(self._account.login.is_over())
 
     def renew(self, refused: Mapping[str, str]) -> None:
@@ -31,6 +33,4 @@ class AccountToken:
 
         Raises the same errors as `headers`.
         """
-        if _HEADER in refused:
-            self._account.login.forget(refused[_HEADER])
-        self._account.token(self._session())
+        self._account.renewed_token(self._session(), refused.get(_HEADER, ""))

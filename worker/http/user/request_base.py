@@ -54,7 +54,7 @@ class Token(Protocol):
         """The headers with it; they may request one if there is none."""
 
     def is_over(self) -> bool:
-        """Whether a new one is needed, as there is none or it is about to expire."""
+        """Whether a new one is needed, as there is none or it has expired."""
 
     def renew(self, refused: Mapping[str, str]) -> None:
         """Request a new one, unless there is a newer one than that of the headers `refused`.

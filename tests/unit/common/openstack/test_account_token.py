@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -58,6 +59,27 @@ def test_a_token_that_is_good_is_kept(cloud, token):
 
     assert token.headers() == before
     assert logins(cloud) == 1
+
+
+def test_a_token_of_a_short_life_is_renewed_once_it_has_ended(cloud, token):
+    token.renew({})
+    granted = token._account.login.auth_ref
+    granted._data["token"]["expires_at"] = _instant(60)
+
+    assert not token.is_over()
+    token.renew({})
+    assert logins(cloud) == 1
+
+    granted._data["token"]["expires_at"] = _instant(0)
+    assert token.is_over()
+    token.renew({})
+    assert not token.is_over()
+    assert logins(cloud) == 2
+
+
+def _instant(from_now_s: float) -> str:
+    at = datetime.now(UTC) + timedelta(seconds=from_now_s)
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def test_a_renewal_that_fails_says_why(cloud, token):
