@@ -11,6 +11,7 @@ from typing import Any
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.redis_clock import ClockOffset
+from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask_text, secret_values
 from osbench.common.secrets.secret_names import MASK
 from osbench.worker.engine.coroutine_engine import CoroutineEngine
@@ -88,11 +89,11 @@ class LogBook:
             run = self._run
         if not fits:
             return
-        of_run, workload, iteration, secrets = _place()
+        of_run, workload, iteration, arguments = _place()
         if of_run not in ("", run):
             # a thread that an earlier run has left behind
             return
-        shown = printable(self._masked(text, secrets)[:ENTRY_CHARS])
+        shown = printable(self._masked(text, arguments)[:ENTRY_CHARS])
         entry: Entry = [self._now_s(), source, workload, iteration, shown]
         with self._lock:
             if self._run == run:
@@ -111,17 +112,17 @@ class LogBook:
             self._entries, self._cut = [], 0
         return found
 
-    def _masked(self, text: str, of_iteration: Iterable[str]) -> str:
+    def _masked(self, text: str, arguments: Mapping[str, Any]) -> str:
         with self._lock:
             secrets, words = self._secrets, self._words
-        for secret in (*secrets, *of_iteration):
+        for secret in (*secrets, *secret_values(arguments)):
             if len(secret) >= WORD_CHARS:
                 text = text.replace(secret, MASK)
             elif secret in text:
                 text = re.sub(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", MASK, text)
         if words:
             text = _WORD.sub(lambda found: MASK if found[0] in words else found[0], text)
-        return mask_text(text)
+        return mask_text(hide(text))
 
     def _take_room(self, chars: int) -> bool:
         now_s = time.monotonic()
@@ -138,10 +139,10 @@ class LogBook:
         return clock.now_s() if clock is not None else time.time()
 
 
-def _place() -> tuple[str, int, int, Iterable[str]]:
-    """Run, workload and iteration that the calling thread is at, and secrets of that iteration.
+def _place() -> tuple[str, int, int, Mapping[str, Any]]:
+    """Run, workload, iteration and arguments that the calling thread is at.
 
-    "", -1, 0 and no secrets where it runs no iteration.
+    "", -1, 0 and no arguments where it runs no iteration.
     """
     # found on the stack: to note it for each iteration would slow down those that print nothing
     frame: FrameType | None = sys._getframe(1)
@@ -150,15 +151,6 @@ def _place() -> tuple[str, int, int, Iterable[str]]:
             local = frame.f_locals
             context = local["self"].body.context
             run, workload = context.get("run", ""), context.get("workload", -1)
-            return run, workload, local["iteration"], _secrets_of(local)
+            return run, workload, local["iteration"], local.get("arguments") or {}
         frame = frame.f_back
-    return "", -1, 0, ()
-
-
-def _secrets_of(local: Mapping[str, Any]) -> list[str]:
-    """Secrets of the arguments and of the virtual user of an iteration, longest first."""
-    found = {*secret_values(local.get("arguments") or {})}
-    user = getattr(local.get("scenario"), "_user", None)
-    # another thread may add to them
-    found.update(tuple(getattr(user, "hidden", {}).values()))
-    return sorted(found, key=lambda one: (-len(one), one))
+    return "", -1, 0, {}

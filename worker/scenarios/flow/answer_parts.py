@@ -6,14 +6,23 @@ NAME` (`of form FORM`) an input of a form of the page, and `regex PATTERN` a par
 
 from __future__ import annotations
 
+import contextlib
+import html
+import json
 import re
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from osbench.common.pages.form_inputs import input_value
-from osbench.common.pages.page_patterns import BadPattern, check_pattern, found_by
+from osbench.common.pages.page_patterns import (
+    BadPattern,
+    SearchedTooLong,
+    check_pattern,
+    found_by,
+)
 from osbench.common.plugin.request_values import is_token
-from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.scenario import Scenario, VirtualUser
 from osbench.common.secrets.secret_names import is_secret
 from osbench.worker.http import jsonpath
 from osbench.worker.http.user.http_response import HttpResponse
@@ -68,6 +77,29 @@ def is_hidden(name: str, source: str) -> bool:
     return kind in ("cookie", "input", "regex") or is_secret(name) or is_secret(of)
 
 
+def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str]:
+    """Secrets in a text of a virtual user: those it has, and those that a step will save."""
+    found = set(user.hidden.values())
+    for name, source in saves.items():
+        kind, of = _kind_of(source)
+        if not is_hidden(name, source):
+            continue
+        with contextlib.suppress(SearchedTooLong):
+            if kind == "input":
+                value = _input(of, text)
+            elif kind == "regex":
+                value = found_by(of, text)
+            else:
+                # a member of JSON, or a header field
+                member = re.escape(re.split(r"[.'\]\[]", of.rstrip("']"))[-1])
+                field = re.search(rf'(?i)(?:"{member}":\s*"|\b{member}:\s*)([^"\s]+)', text)
+                value = field[1] if field else None
+            if value and len(value) >= _LEAST_HIDDEN:
+                # in a page it may stand with its escapes
+                found |= {value, html.escape(value), json.dumps(value)[1:-1]}
+    return found
+
+
 class AnswerParts:
     """The parts of one answer."""
 
@@ -97,8 +129,7 @@ class AnswerParts:
             values = [one.value for one in self._scenario.http.cookies if one.name == of]
             found = unquote(values[-1] or "") if values else None
         elif kind == "input":
-            form = _OF_FORM.fullmatch(of)
-            found = input_value(self._page(), *(form.groups() if form else (of,)))
+            found = _input(of, self._page())
         else:
             found = found_by(of, self._page())
         return [] if found is None else [found]
@@ -117,6 +148,11 @@ class AnswerParts:
         if self._text is None:
             self._text = self._answer.text
         return self._text
+
+
+def _input(of: str, page: str) -> str | None:
+    form = _OF_FORM.fullmatch(of)
+    return input_value(page, *(form.groups() if form else (of,)))
 
 
 def _kind_of(source: str) -> tuple[str, str]:

@@ -11,11 +11,17 @@ from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.secrets.hiding import HIDDEN
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_response import HttpResponse
 from osbench.worker.http.user.http_session import default_name
 from osbench.worker.scenarios.flow import multipart_body
-from osbench.worker.scenarios.flow.answer_parts import AnswerParts, NothingToSave, is_hidden
+from osbench.worker.scenarios.flow.answer_parts import (
+    AnswerParts,
+    NothingToSave,
+    hidden_in,
+    is_hidden,
+)
 from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.placeholders import (
     Fill,
@@ -121,13 +127,12 @@ class FlowStep:
         if self.when is not None and not _holds(self.when(values)):
             return
         for _ in range(self._times(values)):
-            try:
-                answer = await self._request(scenario, values)
-            except UnexpectedStatus as error:
-                if relogin is None or error.status not in self.relogin:
-                    raise
+            answer = await self._request(scenario, values, relogin is not None)
+            if answer is None:
+                assert relogin is not None
                 await relogin(scenario, values)
                 answer = await self._request(scenario, values)
+            assert answer is not None
             saved = values["saved"]
             assert isinstance(saved, dict)
             if self.save:
@@ -136,7 +141,12 @@ class FlowStep:
             if self.think is not None:
                 await scenario.think(*self.think)
 
-    async def _request(self, scenario: Scenario, values: Values) -> HttpResponse:
+    async def _request(
+        self, scenario: Scenario, values: Values, may_login: bool = False
+    ) -> HttpResponse | None:
+        """The answer; None where it asks for a login, if there may be one."""
+        user, save = scenario.user, self.save
+        HIDDEN.set(lambda text: hidden_in(text, user, save))
         path, wishes = str(self.path(values)), self.wishes(values)
         headers = {**self._common_headers(scenario, path, values), **wishes.get("headers", {})}
         if self.multipart is not None:
@@ -152,7 +162,12 @@ class FlowStep:
         elif self.shown_path is not None:
             shown = default_name(self.method, str(self.shown_path(values)))
             wishes = {**wishes, "name": shown}
-        answer: HttpResponse = await scenario.http.request(self.method, path, **wishes)
+        try:
+            answer: HttpResponse = await scenario.http.request(self.method, path, **wishes)
+        except UnexpectedStatus as error:
+            if may_login and error.status in self.relogin:
+                return None
+            raise
         return answer
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
