@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
-from osbench.common.pages.form_inputs import FormInput, form_inputs, input_value
+from osbench.common.pages.form_inputs import FormInput, form_inputs
 from osbench.common.pages.page_patterns import (
     BadPattern,
     SearchedTooLong,
@@ -41,11 +42,22 @@ def is_random(text: str) -> bool:
 
 def page_inputs(page: str) -> Iterator[tuple[FormInput, str]]:
     """The inputs of a page that have a value, with the names by which a flow saves them."""
-    for number, one in enumerate(form_inputs(page)):
-        if number >= _MOST:
-            return
-        if one.value and (source := _input_source(page, one)):
-            yield one, source
+    inputs = list(itertools.islice(form_inputs(page), _MOST))
+    #: The values that a flow finds, by name and form.
+    first: dict[tuple[str, str], str] = {}
+    for one in inputs:
+        for form in ("", *one.form):
+            first.setdefault((one.name, form), one.value)
+    for one in inputs:
+        if one.value and _is_plain(one.name) and " of form " not in one.name:
+            forms = [f for f in ("", *one.form) if not f or _is_plain(f)]
+            found = next((f for f in forms if first[one.name, f] == one.value), None)
+            if found is not None:
+                yield one, f"input {one.name}" + (f" of form {found}" if found else "")
+
+
+def _is_plain(name: str) -> bool:
+    return name.isprintable() and name == name.strip()
 
 
 def random_values(page: str) -> set[str]:
@@ -76,19 +88,6 @@ def pattern_source(page: str, value: str) -> str | None:
                     return f"regex {pattern}"
             except (BadPattern, SearchedTooLong):
                 continue
-    return None
-
-
-def _input_source(page: str, one: FormInput) -> str | None:
-    plain = one.name.isprintable() and one.name == one.name.strip() and " of form " not in one.name
-    if not plain:
-        return None
-    if input_value(page, one.name) == one.value:
-        return f"input {one.name}"
-    for form in one.form:
-        usable = form.isprintable() and form == form.strip()
-        if usable and input_value(page, one.name, form) == one.value:
-            return f"input {one.name} of form {form}"
     return None
 
 

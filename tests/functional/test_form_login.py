@@ -96,3 +96,17 @@ def test_a_token_that_is_never_good_ends_each_iteration_after_one_login(here: Si
     assert actions(workload)["relogin"] == failed
     # the site repeats the token in its answer
     assert told(here, shop.given) == []
+
+
+def test_an_iteration_that_is_shown_has_no_value_for_one_use(here: Site) -> None:
+    (here.home / "session.yaml").write_text(files("docs/user-guide.md")["session.yaml"], "utf-8")
+
+    with serving(FormSite(uses=0)) as shop:
+        args = json.dumps({"base": shop.url, "password": PASSWORD})
+        shown = here.coord("run", "session.yaml", "--once", "--verbose", "--task-args", args)
+
+    said = shown.out + shown.err
+    # login, and login again
+    assert said.count("window.shop") == 2
+    assert [value for value in shop.given if value in said] == []
+    assert told(here, shop.given) == []

@@ -13,7 +13,7 @@ from requests.structures import CaseInsensitiveDict
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.request_base import Base
-from osbench.worker.scenarios.flow.answer_parts import NothingToSave
+from osbench.worker.scenarios.flow.answer_parts import NothingToSave, hidden_in
 from osbench.worker.scenarios.flow.flow_steps import Flow
 from osbench.worker.scenarios.http_flow import HttpFlow
 
@@ -100,6 +100,22 @@ def test_a_part_of_an_answer_is_saved(source, value):
 def test_what_is_not_there_fails_the_step(source):
     with pytest.raises(NothingToSave, match=r"look: the answer .*"):
         play({"steps": [{"name": "look", "path": "/", "save": {"x": source}}]}, Site(PAGE))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("input csrf of form login", f"< {PAGE}"),
+        ('regex nonce = "([^"]+)"', PAGE),
+        ("$.data['nonce']", '{"data": {"nonce": "n-333333"}}'),
+        ("header X-Nonce", "< x-nonce: n-333333\n< b"),
+    ],
+)
+def test_what_a_step_will_save_is_hidden_in_its_answer(source, text):
+    found = hidden_in(text, VirtualUser(), {"token": source})
+
+    assert found & {'l"222222', "n-333333"}
+    assert hidden_in("nothing", VirtualUser(), {"token": source}) == set()
 
 
 def test_numbers_and_addresses_are_not_hidden():
