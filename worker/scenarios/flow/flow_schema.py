@@ -38,9 +38,6 @@ _RELOGIN: Mapping[str, Any] = {
     "description": "makes the steps of on_start, then the step once more",
     "examples": [{"on": 401}],
 }
-#: Begins of what a step saves: a JSONPath, or a word with a name.
-_SAVED = r"^(\$|([Hh][Ee][Aa][Dd][Ee][Rr]|[Cc]ookie|[Ii]nput|[Rr]egex)\s+\S)"
-
 STEP: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -74,7 +71,7 @@ STEP: Mapping[str, Any] = {
         "verify": {"type": "object", "description": "the same, but only counted"},
         "save": {
             "type": "object",
-            "additionalProperties": {"type": "string", "pattern": _SAVED},
+            "additionalProperties": {"type": "string"},
             "description": "{NAME: JSONPath, header NAME, cookie NAME, input NAME [of form FORM],"
             " or regex PATTERN}: {saved.NAME} of later steps",
         },

@@ -40,7 +40,7 @@ def _file_faults(name: str, file: Mapping[Any, Any]) -> Iterator[str]:
         if key not in _KEYS:
             yield f"the file {name!r} has no key {key!r}: it has {', '.join(sorted(_KEYS))}"
     if sum(key in file for key in _CONTENTS) != 1:
-        yield f"the file {name!r} has one of content (a text), base64 and size (bytes)"
+        yield f"the file {name!r} needs one of content (a text), base64 and size (bytes)"
         return
     size, text = file.get("size"), file.get("base64")
     bounded = isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= LARGEST

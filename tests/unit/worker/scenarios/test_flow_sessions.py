@@ -315,7 +315,7 @@ STEP = {"path": "/"}
         ({"steps": [{**STEP, "save": {"a": "body x"}}]}, "is neither a JSONPath ($...), nor"),
         ({"steps": [{**STEP, "stream": True, "save": {"a": "input x"}}]}, "'input x' is not there"),
         ({"steps": [{**STEP, "form": {"a": 1}, "multipart": {"a": "1"}}]}, "one body"),
-        ({"steps": [{**STEP, "multipart": {"f": {"filename": "x"}}}]}, "has one of content"),
+        ({"steps": [{**STEP, "multipart": {"f": {"filename": "x"}}}]}, "needs one of content"),
         ({"steps": [{**STEP, "multipart": {"f": {"size": -1}}}]}, "is a number of bytes"),
         ({"steps": [{**STEP, "multipart": {"f": {"size": 1, "x": 1}}}]}, "has no key 'x'"),
         ({"steps": [{**STEP, "multipart": {"f": {"base64": "?"}}}]}, "cannot be decoded"),
