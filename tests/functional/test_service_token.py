@@ -31,6 +31,7 @@ def test_a_refused_token_is_renewed_and_counted() -> None:
     assert workload["accounting"]["ok"] == TIMES
     made = {name: one["ok"]["count"] for name, one in workload["actions"].items()}
     asked = sum(path == "/v3/users" for _, path, _ in cloud.seen)
-    # the request is made once more, and both are told apart
-    assert made == {"list": TIMES, "list > re-authentication": 1, "list > retry": 1}
+    # the request is made once more, and both are told apart; other users may wait for the token
+    assert (made["list"], made["list > retry"]) == (TIMES, 1)
+    assert made["list > re-authentication"] >= 1
     assert asked == TIMES + 1
