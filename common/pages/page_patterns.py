@@ -21,9 +21,11 @@ TEXT_CHARS = 2 * 1024 * 1024
 #: Seconds of CPU for a text.
 TEXT_S = 1.0
 #: Positions at which a match is tried before the time is looked at again.
-_TRIES = 256
+_TRIES = 16
 #: Ways to match one text that bounded repeats and alternatives may add up to.
 _MOST_WAYS = 64
+#: The same beside an unbounded repeat.
+_FEW_WAYS = 4
 
 # the module has no public name
 _parser: Any = importlib.import_module("re._parser")
@@ -91,7 +93,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
     parts = list(tree)
     cost = _Cost(pattern, ignore_case=bool(compiled.flags & re.IGNORECASE))
     cost.add(parts, None)
-    if cost.open_repeats > 1 or cost.ways > _MOST_WAYS:
+    if cost.open_repeats > 1 or cost.ways > (_FEW_WAYS if cost.open_repeats else _MOST_WAYS):
         raise BadPattern(
             f"the regular expression {pattern!r} may take too long: too many of its repeats can"
             ' match what follows them; write what they end at, as in [^"]+"'
@@ -153,9 +155,11 @@ class _Cost:
         begin = _first_characters(following)
         if not begin:
             return False
-        if self._ignore_case:
-            begin = {form for one in begin for form in (one.lower(), one.upper())}
-        return all(not _matches(part, one) for one in begin)
+        if not self._ignore_case:
+            return not any(_matches(part, one) for one in begin)
+        # [^a] matches neither a nor A then, and [a] both
+        several = all if _is_negated(part) else any
+        return not any(several(_matches(part, f) for f in (c.lower(), c.upper())) for c in begin)
 
 
 def _varies(part: Part) -> bool:
@@ -195,6 +199,13 @@ def _matches(part: Part, character: str) -> bool:
         return True
     negated = bool(value) and str(value[0][0]) == "NEGATE"
     return negated != any(_is_of(one, character) for one in value)
+
+
+def _is_negated(part: Part) -> bool:
+    code, value = str(part[0]), part[1]
+    if code == "SUBPATTERN" and len(value[3]) == 1:
+        return _is_negated(value[3][0])
+    return code == "NOT_LITERAL" or (code == "IN" and str(value[0][0]) == "NEGATE")
 
 
 def _is_of(one: Part, character: str) -> bool:

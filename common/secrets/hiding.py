@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from urllib.parse import quote_plus
 
 from osbench.common.secrets.secret_names import MASK
 
@@ -13,12 +16,16 @@ Hidden = Callable[[str], Iterable[str]]
 HIDDEN: ContextVar[Hidden | None] = ContextVar("osbench_hidden", default=None)
 
 
+def without(hidden: Iterable[str], text: str) -> str:
+    """A text in which `***` stands for each of some values, also as JSON, HTML and URLs hold it."""
+    # longer ones first: one may be part of another
+    for value in sorted(hidden, key=len, reverse=True):
+        for form in {value, json.dumps(value)[1:-1], html.escape(value), quote_plus(value)}:
+            text = text.replace(form, MASK)
+    return text
+
+
 def hide(text: str) -> str:
     """A text without the values that the current task or thread hides."""
     hidden = HIDDEN.get()
-    if hidden is None:
-        return text
-    # longer ones first: one may be part of another
-    for value in sorted(hidden(text), key=len, reverse=True):
-        text = text.replace(value, MASK)
-    return text
+    return text if hidden is None else without(hidden(text), text)

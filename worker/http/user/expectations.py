@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import json
 import reprlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
-from urllib.parse import quote_plus
 
 from osbench.common.errors import KindError, kind_of
+from osbench.common.secrets.hiding import without
 from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.common.secrets.secret_names import MASK, is_secret
 from osbench.worker.http import jsonpath
@@ -154,15 +153,6 @@ def _listed(found: Sequence[Any]) -> str:
 def _shown_field(name: str, value: Any) -> str:
     """The value of a header in a message, with secrets masked."""
     return shown(mask_field(name, value) if isinstance(value, str) else value)
-
-
-def without(hidden: Collection[str], text: str) -> str:
-    """A text in which `***` stands for each of the values `hidden`."""
-    # longer ones first: one may be part of another
-    for value in sorted(hidden, key=len, reverse=True):
-        for form in {value, json.dumps(value)[1:-1], html.escape(value), quote_plus(value)}:
-            text = text.replace(form, MASK)
-    return text
 
 
 def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:

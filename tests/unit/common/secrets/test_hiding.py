@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 
-from osbench.common.secrets.hiding import HIDDEN, hide
+from osbench.common.secrets.hiding import HIDDEN, hide, without
 
 
 def test_hidden_values_are_masked_longest_first():
@@ -15,6 +15,14 @@ def test_hidden_values_are_masked_longest_first():
 
     assert contextvars.copy_context().run(hidden) == "*** *** ab"
     assert hide("abcdef") == "abcdef"
+
+
+def test_hidden_values_are_masked_as_they_are_written():
+    value = 'a"b&c d'
+
+    text = r'{"x": "a\"b&c d"} <a b="a&quot;b&amp;c d"> ?t=a%22b%26c+d a"b&c d'
+
+    assert without([value], text) == '{"x": "***"} <a b="***"> ?t=*** ***'
 
 
 def test_each_task_hides_its_own():
