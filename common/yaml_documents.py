@@ -13,6 +13,11 @@ NODES = 1_000_000
 LEVELS = 64
 
 
+_BOOL, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
+#: Words that are true or false in YAML 1.1 only.
+_WORDS = frozenset({"on", "off", "yes", "no"})
+
+
 class YamlBoundError(yaml.YAMLError):
     """A document is too large, or holds a value that cannot be read; the message says which."""
 
@@ -35,6 +40,14 @@ class _BoundedLoader(yaml.SafeLoader):
             raise YamlBoundError(f"is nested deeper than {LEVELS} levels")
         node: yaml.Node | None = super().compose_node(parent, index)
         self._levels -= 1
+        return node
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """The next map. A key `on` is a text in it, and not true as in YAML 1.1."""
+        node = super().compose_mapping_node(anchor)
+        for key, _ in node.value:
+            if key.tag == _BOOL and key.value.lower() in _WORDS:
+                key.tag = _TEXT
         return node
 
 

@@ -46,6 +46,17 @@ class Account:
             raise refusal(self.credential, error) from error
         return granted
 
+    def renewed_token(self, session: Session, refused: str = "") -> access.AccessInfo:
+        """A token that has not expired and is not `refused`; requests one only if it has to.
+
+        Raises the same errors as `token`.
+        """
+        try:
+            granted: access.AccessInfo = self.login.renewed(session, refused)
+        except exceptions.ClientException as error:
+            raise refusal(self.credential, error) from error
+        return granted
+
     def _granted(self, session: Session) -> access.AccessInfo:
         """Any token: an expired one identifies the user and the catalogue just as well.
 

@@ -11,6 +11,9 @@ from keystoneauth1 import exceptions, identity
 
 from osbench.common.deployment.record import Credential
 
+#: Seconds before its end from which a token is not sent any more.
+_SPARE_S = 1
+
 
 class _Shared:
     """Requests one new token, however many threads were rejected with the old one."""
@@ -40,6 +43,23 @@ class _Shared:
         token: str | None = super().get_token(session, **options)  # type: ignore[misc]
         self._handed.token = token
         return token
+
+    def is_over(self) -> bool:
+        """Whether there is no token, or one that has expired."""
+        granted = self.auth_ref  # type: ignore[attr-defined]
+        return granted is None or bool(granted.will_expire_soon(_SPARE_S))
+
+    def renewed(self, session: Any, refused: str) -> Any:
+        """A token that is good and is not the one that was refused; "" for none.
+
+        Raises exceptions of keystoneauth1.
+        """
+        with self._reading:
+            current = self.auth_ref  # type: ignore[attr-defined]
+            if current is None or current.auth_token == refused or self.is_over():
+                super().invalidate()  # type: ignore[misc]
+                return self.get_access(session)
+            return current
 
     def invalidate(self) -> bool:
         """Forget the token with which this thread was rejected, unless there is a newer one."""

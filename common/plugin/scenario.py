@@ -100,6 +100,8 @@ class VirtualUser:
         self.number = number
         #: Its row of the data file of `users`, by column; empty without one.
         self.data = data
+        #: Values by name that messages on its requests do not show, such as tokens.
+        self.hidden: dict[str, str] = {}
         self._open_http = open_http
         self._http: Any = None
 

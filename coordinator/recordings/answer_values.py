@@ -6,10 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from osbench.common.plugin.request_values import is_token
 from osbench.common.secrets.masking import holds_secret
 from osbench.common.secrets.secret_names import is_secret
+from osbench.coordinator.recordings.har_file import RecordedRequest
+from osbench.coordinator.recordings.page_values import (
+    is_random,
+    page_inputs,
+    pattern_source,
+    random_values,
+)
 from osbench.coordinator.recordings.secret_arguments import (
     UnusedNames,
     argument_name,
@@ -40,13 +48,22 @@ class AnswerValue:
 
     #: Number of the request, from 0.
     step: int
-    #: Where it is: a JSONPath, or header NAME.
+    #: Where it is, as a step saves it: input NAME, a JSONPath, header NAME, cookie NAME; "" on a
+    #: page where only an expression finds it.
     path: str
     #: The name it stands under.
     name: str
     #: What it is an id of, in the singular; "" where nothing says it.
     of: str
     value: Any
+    #: A value that users do not see, and send back.
+    unseen: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The less, the likelier the value is found in later answers."""
+        kinds = ("input ", "$", "header ", "cookie ")
+        return next((n for n, kind in enumerate(kinds) if self.path.startswith(kind)), len(kinds))
 
 
 @dataclass
@@ -56,6 +73,7 @@ class AnswerValues:
     #: What each step saves: paths by name.
     saves: dict[int, dict[str, str]] = field(default_factory=dict)
     _found: dict[str, list[AnswerValue]] = field(default_factory=dict)
+    _pages: dict[int, str] = field(default_factory=dict)
     _sent: set[str] = field(default_factory=set)
     _names: dict[tuple[int, str], str] = field(default_factory=dict)
     _unused: UnusedNames = field(default_factory=UnusedNames)
@@ -64,15 +82,26 @@ class AnswerValues:
         """A request had this value: answers that repeat it do not give it."""
         self._sent.add(str(value))
 
-    def add(self, step: int, path: str, document: Any, headers: Mapping[str, str]) -> None:
-        """Take in the answer to a request to `path`."""
-        for name, value in headers.items():
+    def add(self, step: int, request: RecordedRequest) -> None:
+        """Take in the answer to a request."""
+        for name, value in dict(request.answer_headers).items():
             # cookies go back by themselves
             wanted = is_secret(name) and name.lower() != "set-cookie"
             if (wanted or _HEADERS.search(name)) and is_token(name):
                 self._take(
                     AnswerValue(step=step, path=f"header {name}", name=name, of="", value=value)
                 )
+        for name, value in dict(request.cookies).items():
+            # scripts send some of them back in a header, too
+            if is_token(name) and len(value) >= _LONG:
+                self._take(_unseen(step, f"cookie {name}", name, unquote(value)))
+        if request.method == "HEAD":
+            return
+        self._add_document(step, request.url.path, request.document)
+        if request.page:
+            self._add_page(step, request.page)
+
+    def _add_document(self, step: int, path: str, document: Any) -> None:
         pieces = [piece for piece in path.split("/") if piece and not is_id(piece)]
         resource = singular(pieces[-1]) if pieces else ""
         for number, (where, name, owner, value) in enumerate(_leaves(document, "$", "", resource)):
@@ -80,15 +109,26 @@ class AnswerValues:
                 break
             self._take(AnswerValue(step=step, path=where, name=name, of=owner, value=value))
 
+    def _add_page(self, step: int, page: str) -> None:
+        self._pages[step] = page
+        for one, source in page_inputs(page):
+            if one.kind == "hidden" or is_random(one.value):
+                self._take(_unseen(step, source, one.name, one.value))
+        for value in random_values(page):
+            self._take(_unseen(step, "", "", value))
+
     def source(self, value: Any, name: str, *, typed: bool) -> str | None:
         """The name under which a value is saved that a request has under `name`; None if none is.
 
         `typed` asks for a value of the same type, and not only of the same text. From then on the
         step that got it saves it.
         """
-        for one in self._found.get(str(value), ()):
-            if (not typed or type(value) is type(one.value)) and _same(one, value, name):
-                return self._saved(one)
+        # the sort keeps the order of answers
+        for one in sorted(self._found.get(str(value), ()), key=lambda found: found.rank):
+            if typed and type(value) is not type(one.value):
+                continue
+            if _same(one, value, name) and (saved := self._saved(one, name)):
+                return saved
         return None
 
     def _take(self, one: AnswerValue) -> None:
@@ -96,14 +136,22 @@ class AnswerValues:
         if text and text not in self._sent:
             self._found.setdefault(text, []).append(one)
 
-    def _saved(self, one: AnswerValue) -> str:
-        key = (one.step, one.path)
+    def _saved(self, one: AnswerValue, name: str) -> str | None:
+        """The name under which a value is saved that a request has under `name`."""
+        key = (one.step, one.path or str(one.value))
         if key not in self._names:
-            whole = f"{one.of}_{one.name}" if one.of and len(one.name) < _SAYING else one.name
-            wanted = argument_name(whole)
-            self._names[key] = self._unused.of(wanted)
-            self.saves.setdefault(one.step, {})[self._names[key]] = one.path
+            path = one.path or pattern_source(self._pages[one.step], str(one.value))
+            if path is None:
+                return None
+            own = one.name or name
+            whole = f"{one.of}_{own}" if one.of and len(own) < _SAYING else own
+            self._names[key] = self._unused.of(argument_name(whole))
+            self.saves.setdefault(one.step, {})[self._names[key]] = path
         return self._names[key]
+
+
+def _unseen(step: int, path: str, name: str, value: str) -> AnswerValue:
+    return AnswerValue(step=step, path=path, name=name, of="", value=value, unseen=True)
 
 
 def is_id(piece: str) -> bool:
@@ -126,6 +174,8 @@ def singular(word: str) -> str:
 
 def _same(one: AnswerValue, value: Any, name: str) -> bool:
     """Whether a value of a request is likely the one of an answer, and not one like it."""
+    if one.unseen and (name == one.name or is_random(str(value))):
+        return True
     here, there = argument_name(name), argument_name(one.name)
     of = singular(here.removesuffix("_id"))
     if is_id_name(one.name) and one.of and one.of == of:
@@ -136,7 +186,8 @@ def _same(one: AnswerValue, value: Any, name: str) -> bool:
     if len(text) < _LONG or not re.fullmatch(r"[^\s]+", text):
         return False
     tells = any(is_id_name(part) or holds_secret(part, text) for part in (name, one.name))
-    return tells or (is_id(text) and len(text) >= 2 * _LONG) or one.path.startswith("header ")
+    random = is_random(text) or (is_id(text) and len(text) >= 2 * _LONG)
+    return tells or random or one.path.startswith("header ")
 
 
 def is_id_name(name: str) -> bool:

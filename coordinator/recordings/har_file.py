@@ -44,6 +44,8 @@ class RecordedRequest:
     answer_type: str
     #: The answer where it is JSON, else None.
     document: Any
+    #: The answer where it is other text, such as a page, else "".
+    page: str
     redirect: str
     #: What the browser says it is for: document, xhr, script; "" where it does not.
     resource: str
@@ -53,6 +55,10 @@ class RecordedRequest:
     took_s: float
     #: Form fields where the file has them apart.
     fields: Pairs = field(default=())
+    #: Bytes of the body as they were sent; 0 where the file does not say it.
+    body_bytes: int = 0
+    #: Cookies that the answer set, and those of redirects before it.
+    cookies: Pairs = field(default=())
 
 
 def read_bounded(file: str) -> str:
@@ -117,10 +123,13 @@ def _request(entry: Any, place: str) -> RecordedRequest:
         body_type=_media_type(body_type) if text or fields else "",
         body=text,
         fields=fields,
+        body_bytes=_body_bytes(request, headers),
         status=status,
         answer_headers=answer_headers,
         answer_type=answer_type,
         document=_document(content, answer_type),
+        page=_page(content, answer_type),
+        cookies=tuple(_cookies(answer_headers)),
         redirect=str(answer.get("redirectURL") or dict(answer_headers).get("location", "")),
         resource=resource if isinstance(resource, str) else "",
         cached=isinstance(entry.get("_fromCache"), str),
@@ -163,6 +172,39 @@ def _document(content: Mapping[str, Any], media_type: str) -> Any:
         return json.loads(text)
     except (ValueError, binascii.Error, RecursionError):
         return None
+
+
+def _page(content: Mapping[str, Any], media_type: str) -> str:
+    text = content.get("text")
+    if not isinstance(text, str) or not _is_page(media_type) or len(text) > _LARGEST_ANSWER:
+        return ""
+    if content.get("encoding") == "base64":
+        try:
+            return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+        except (ValueError, binascii.Error):
+            return ""
+    return _encodable(text)
+
+
+def _is_page(media_type: str) -> bool:
+    return media_type.startswith("text/") or media_type.endswith(("/xml", "+xml", "javascript"))
+
+
+def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
+    """Names and values of the cookies that an answer sets."""
+    for name, value in headers:
+        for line in value.splitlines() if name == "set-cookie" else ():
+            cookie, _, found = line.partition(";")[0].partition("=")
+            yield cookie.strip(), found.strip()
+
+
+def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
+    """How long a body was, by its header or by what the browser says."""
+    said = dict(headers).get("content-length", "")
+    if said.isdecimal() and len(said) < 19:
+        return int(said)
+    size = request.get("bodySize")
+    return size if type(size) is int and size > 0 else 0
 
 
 def is_json(media_type: str) -> bool:

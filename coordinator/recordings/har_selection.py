@@ -74,11 +74,25 @@ def select(
         else:
             kept.append(one)
     if not kept:
-        names = Counter(one.url.hostname or "" for one in web).most_common(_NAMED_HOSTS)
-        said = ", ".join(f"{name} ({count})" for name, count in names)
-        raise UsageError(f"{file} has no request to make; requests by host: {said}; see --host")
+        raise UsageError(f"{file} has no request to make: {_why_none(web, wanted, left_out)}")
     base = origin(page) if origin(page) in {origin(one) for one in kept} else origin(kept[0])
     return Recording(requests=kept, base=base, left_out=+left_out, everything=found)
+
+
+def _why_none(
+    web: Sequence[RecordedRequest], hosts: Collection[str], left_out: Counter[str]
+) -> str:
+    """Why no request is left, and the option that keeps some."""
+    here = [one for one in web if _is_of(one, hosts)]
+    if not here:
+        names = Counter(one.url.hostname or "" for one in web).most_common(_NAMED_HOSTS)
+        said = ", ".join(f"{name} ({count})" for name, count in names)
+        return (
+            f"none goes to {', '.join(sorted(hosts))}; requests by host: {said}; name one of them"
+            " by --host"
+        )
+    why = ", ".join(f"{reason} ({count})" for reason, count in (+left_out).most_common())
+    return f"left out: {why}" + ("; --with-assets keeps assets" if left_out["assets"] else "")
 
 
 def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedRequest:
@@ -131,10 +145,11 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
     for at, one in enumerate(web):
         if at in followers:
             continue
-        end = at
+        end, cookies = at, [*one.cookies]
         while (after := _target(web, end)) is not None and after not in followers:
             end = after
             followers.add(end)
+            cookies += web[end].cookies
         last = web[end]
         if not _is_of(one, hosts) and _is_of(last, hosts):
             made.append(last)
@@ -146,6 +161,8 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
                     answer_type=last.answer_type,
                     answer_headers=last.answer_headers,
                     document=last.document,
+                    page=last.page,
+                    cookies=tuple(cookies),
                     redirect=last.redirect,
                 )
             )

@@ -24,6 +24,7 @@ from osbench.common.secrets.secret_names import (
 from osbench.coordinator.recordings.answer_values import AnswerValues, is_id
 from osbench.coordinator.recordings.har_file import Pairs, RecordedRequest, is_json, read_har
 from osbench.coordinator.recordings.har_selection import Recording, origin, select
+from osbench.coordinator.recordings.recorded_parts import MULTIPART, recorded_parts
 from osbench.coordinator.recordings.secret_arguments import (
     KnownSecrets,
     Parts,
@@ -50,6 +51,8 @@ _OWN_HEADERS = re.compile(
 #: Seconds: shorter waits are not the user's, longer ones are cut.
 _LEAST_THINK_S, _MOST_THINK_S = 0.3, 60.0
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest|negotiate|apikey)\s+(\S.*)")
+#: Hosts that a comment names.
+_NAMED_HOSTS = 8
 #: Cookies without a digit are secrets where they have twice as many characters.
 _SEARCHED = KnownSecrets.LEAST
 #: Shorter ones are known by their names only, and so are words, such as `admin`: a user, a role
@@ -60,6 +63,10 @@ _WORD = re.compile(r"[A-Za-z]?[a-z]{0,11}")
 
 class _NotSent(ValueError):
     """A request that `HttpFlow.run` cannot make; the message says why."""
+
+
+class _NoBody(_NotSent):
+    """A request whose body is not in the recording; the message says what to add."""
 
 
 def read(file: str, options: RecordingOptions) -> FlowTask:
@@ -99,11 +106,11 @@ class _Steps:
             try:
                 step = self._step(one)
             except _NotSent as error:
-                left_out[str(error)] += 1
+                shown = f"{_shown_request(one)}, whose body is not in the recording"
+                left_out[shown if isinstance(error, _NoBody) else str(error)] += 1
                 step = WrittenStep(keys=None, notes=[f"left out: {_shown_request(one)}: {error}"])
             else:
-                document = None if one.method == "HEAD" else one.document
-                self._values.add(at, one.url.path, document, dict(one.answer_headers))
+                self._values.add(at, one)
             if think_s and step.keys is not None:
                 step.keys["think"] = min(think_s, _MOST_THINK_S)
                 if think_s > _MOST_THINK_S:
@@ -113,10 +120,11 @@ class _Steps:
             keys = made[at].keys
             assert keys is not None
             think = keys.pop("think", None)
-            keys["save"] = saved
+            keys["save"] = dict(saved)
             if think is not None:
                 keys["think"] = think
         task = FlowTask(
+            notes=self._hosts_left_out(),
             title=f"Recorded requests to {self._recording.base}",
             origin=file,
             base=self._recording.base,
@@ -128,10 +136,21 @@ class _Steps:
             raise UsageError(f"{file} has no request that a flow can make: {task.omissions()}")
         return task
 
+    def _hosts_left_out(self) -> list[str]:
+        """How to keep requests of hosts that were left out."""
+        of = "of the host "
+        left_out = [one.removeprefix(of) for one in self._recording.left_out if one.startswith(of)]
+        here = dict.fromkeys(one.url.hostname or "" for one in self._recording.requests)
+        names = [name for name in (*here, *left_out) if re.fullmatch(r"[\w.:-]+", name)]
+        if not left_out or len(names) > _NAMED_HOSTS:
+            return []
+        options = " ".join(f"--host {name}" for name in names)
+        return [f"To keep requests of all hosts: init {options}"]
+
     def _step(self, one: RecordedRequest) -> WrittenStep:
         if one.method not in _METHODS:
             raise _NotSent(f"the method {one.method}")
-        notes = []
+        notes: list[str] = []
         path, shown = self._path(one)
         keys: dict[str, Any] = {"name": _name(one, shown)}
         if one.method != "GET":
@@ -139,7 +158,7 @@ class _Steps:
         keys["path"] = path
         if query := self._pairs(one, parse_qsl(one.url.query, keep_blank_values=True)):
             keys["query"] = query
-        keys |= self._body(one)
+        keys |= self._body(one, notes)
         if headers := self._headers(one):
             keys["headers"] = headers
         if 300 <= one.status < 400 and one.status != 304:
@@ -179,8 +198,10 @@ class _Steps:
                 found[name] = made
         return found
 
-    def _body(self, one: RecordedRequest) -> dict[str, Any]:
+    def _body(self, one: RecordedRequest, notes: list[str]) -> dict[str, Any]:
         if not one.body_type and not one.body:
+            if one.body_bytes and one.method not in ("GET", "HEAD"):
+                raise _NoBody(_missing(one))
             return {}
         if is_json(one.body_type):
             try:
@@ -194,8 +215,45 @@ class _Steps:
             pairs = parse_qsl(one.body, keep_blank_values=True) if one.body else one.fields
             if form := self._pairs(one, pairs):
                 return {"form": form}
-        kind = re.sub(r"[^\w./+-]", "", one.body_type) or "unknown type"
-        raise _NotSent(f"its body is {kind}, a flow sends JSON and forms")
+        if one.body_type == MULTIPART and one.body:
+            return {"multipart": self._multipart(one, notes)}
+        raise _NotSent(
+            f"its body is {_kind(one.body_type)}, a flow sends JSON, forms and multipart"
+        )
+
+    def _multipart(self, one: RecordedRequest, notes: list[str]) -> dict[str, Any]:
+        """The parts of a body; files that are not in the recording have as many bytes."""
+        try:
+            parts = recorded_parts(one.body)
+        except ValueError as error:
+            raise _NotSent(f"its body is not the {MULTIPART} it is said to be: {error}") from None
+        missing = one.body_bytes - len(one.body.encode())
+        unknown = [part for part in parts if part.filename and not part.content]
+        found: dict[str, Any] = {}
+        for part in parts:
+            _check_name(part.name)
+            if part.filename is None:
+                hidden = is_secret(part.name, part.content, Place.QUERY)
+                made: Any = joined(self._parts(part.content, part.name, secret=hidden))
+            else:
+                made = {"filename": joined(self._parts(part.filename, "filename"))}
+                if part.kind:
+                    made["type"] = part.kind
+                if part.content and part.content.isprintable() and "\ufffd" not in part.content:
+                    made["content"] = joined(self._parts(part.content, part.name))
+                else:
+                    size = missing if len(unknown) == 1 and missing > 0 else len(part.content)
+                    made["size"] = size
+                    notes.append(
+                        f"the recording does not have the file {_shown(part.filename)!r}:"
+                        f" {size} bytes are sent for it; content or base64 in place of size sends"
+                        " others"
+                    )
+            before = found.get(part.name)
+            if part.name in found:
+                made = [*(before if isinstance(before, list) else [before]), made]
+            found[part.name] = made
+        return found
 
     def _document(self, value: Any, name: str, *, depth: int, secret: bool = False) -> Any:
         if depth > 50:
@@ -273,6 +331,21 @@ class _Steps:
                 hint = self._secrets[known]
                 parts.append(self._arguments.of(known, hint, hint))
         return parts
+
+
+def _kind(media_type: str) -> str:
+    return re.sub(r"[^\w./+-]", "", media_type) or "unknown type"
+
+
+def _missing(one: RecordedRequest) -> str:
+    """Why a request without its body is left out, and what to add."""
+    kind = _kind(dict(one.headers).get("content-type", "").partition(";")[0].strip().lower())
+    part = "{NAME: {filename: ..., type: ..., size: BYTES}}"
+    add = f"multipart: {part}" if kind == MULTIPART else "json or form"
+    return (
+        f"the recording does not have its body ({one.body_bytes} bytes of {kind}): add a step with"
+        f" method: {one.method}, path and {add}"
+    )
 
 
 def _check_name(name: str) -> None:

@@ -35,6 +35,8 @@ class ServiceOperation:
     answers: tuple[str, ...]
     #: The security schemes that it needs.
     security: tuple[Mapping[str, Any], ...]
+    #: What it does with the connection besides an answer, in words; "" for nothing.
+    lasting: str
 
 
 class ServiceDescription:
@@ -145,6 +147,7 @@ class ServiceDescription:
             bodies=self._bodies(operation, list(parameters.values())),
             answers=tuple(str(code) for code in self.mapping(operation.get("responses"))),
             security=tuple(self._security(operation)),
+            lasting=_lasting(path, operation),
         )
 
     def _bodies(
@@ -173,6 +176,16 @@ class ServiceDescription:
         for name in self.mapping(ways[0]) if ways else ():
             if scheme := self.mapping(known.get(name)):
                 yield scheme
+
+
+def _lasting(path: str, operation: Mapping[str, Any]) -> str:
+    """Why a request would not end as others do, by what Kubernetes says of it; else ""."""
+    action = operation.get("x-kubernetes-action")
+    if action in ("watch", "watchlist") or "watch" in path.split("/"):
+        return "watches, which do not end"
+    if action == "connect":
+        return "connections to containers and proxies"
+    return ""
 
 
 def _list(value: Any) -> list[Any]:

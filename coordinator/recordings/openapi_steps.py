@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -14,8 +15,10 @@ from osbench.common.secrets.secret_names import Place, is_secret
 from osbench.coordinator.recordings.har_file import is_json
 from osbench.coordinator.recordings.openapi_examples import SchemaExamples
 from osbench.coordinator.recordings.openapi_file import ServiceDescription, ServiceOperation
+from osbench.coordinator.recordings.recorded_parts import MULTIPART
 from osbench.coordinator.recordings.secret_arguments import (
     SecretArguments,
+    argument_name,
     joined,
     literal,
 )
@@ -29,6 +32,8 @@ from osbench.coordinator.taskfile.flow_task import (
 )
 
 _FORM = "application/x-www-form-urlencoded"
+#: Bytes of a file that is made up.
+_FILE_BYTES = 1024
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Headers that are made by `self.http`, or by the security schemes.
 _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
@@ -91,12 +96,16 @@ def _notes(*, off: bool) -> list[str]:
 class _OperationSteps:
     def __init__(self, description: ServiceDescription) -> None:
         self.arguments = SecretArguments()
+        self._description = description
         self._examples = SchemaExamples(description)
 
     def step(self, operation: ServiceOperation) -> tuple[WrittenStep, str]:
         """The step of an operation, or why there is none."""
         shown = re.sub(r"\{([^{}]*)\}", r"[\1]", operation.path)
         name = step_name(operation.method, shown)
+        if operation.lasting:
+            why = operation.lasting
+            return WrittenStep(keys=None, notes=[f"left out: {name}: {why}"]), why
         keys: dict[str, Any] = {"name": name}
         if operation.method != "GET":
             keys["method"] = operation.method
@@ -157,17 +166,37 @@ class _OperationSteps:
             value = self._examples.value(body)
             if kind == _FORM and isinstance(value, dict):
                 return {"form": self._written(value, "")}, ""
-        return {}, "bodies that are neither JSON nor forms"
+            if kind == MULTIPART and (parts := self._parts(value, body)):
+                return {"multipart": parts}, ""
+        return {}, "bodies that are neither JSON nor forms nor multipart"
+
+    def _parts(self, value: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The parts of a body; files are made up."""
+        schema = self._description.mapping(body.get("schema"))
+        found: dict[str, Any] = {}
+        for name, one in self._description.mapping(schema.get("properties")).items():
+            kind = self._description.mapping(one)
+            if kind.get("format") == "binary" or kind.get("type") == "file":
+                found[str(name)] = {
+                    "filename": f"{argument_name(str(name))}.bin",
+                    "size": _FILE_BYTES,
+                }
+        texts = self._written(value, "") if isinstance(value, dict) else {}
+        for name, one in texts.items():
+            plain = isinstance(one, str | int | float | Computed)
+            found.setdefault(name, one if plain else json.dumps(one, default=str))
+        return found
 
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
         """A value whose secrets are arguments, and whose braces are no placeholders."""
-        secret = secret or is_secret(name, value)
         if isinstance(value, Mapping):
+            # the names below say more: no value here is that of a real user
             return {
-                key: self._written(inner, key, secret=secret)
+                key: self._written(inner, key)
                 for key, inner in value.items()
                 if not re.search(r"\{[A-Za-z_]", key)
             }
+        secret = secret or _is_secret_field(name, value)
         if isinstance(value, list):
             return [self._written(inner, name, secret=secret) for inner in value]
         if isinstance(value, str):
@@ -183,7 +212,10 @@ class _OperationSteps:
             if kind == "apiKey" and scheme.get("in") in ("query", "header"):
                 place = "headers" if scheme["in"] == "header" else "query"
                 name = str(scheme.get("name", "key"))
-                argument = self.arguments.of(f"apiKey:{name}", name, f"the API key {name}")
+                whole = name.lower() == "authorization"
+                hint = "the header authorization, as in Bearer TOKEN" if whole else ""
+                hint = hint or f"the API key {name}"
+                argument = self.arguments.of(f"apiKey:{name}", name, hint)
                 keys.setdefault(place, {})[name] = joined([argument])
             elif kind == "basic" or (kind == "http" and way == "basic"):
                 hint = "base64 of NAME:PASSWORD"
@@ -192,6 +224,13 @@ class _OperationSteps:
             elif kind in ("http", "oauth2", "openIdConnect"):
                 argument = self.arguments.of("bearer:", "token", "the bearer token")
                 keys.setdefault("headers", {})["Authorization"] = joined(["Bearer ", argument])
+
+
+def _is_secret_field(name: str, value: Any) -> bool:
+    """Whether a field of a body is a secret: a key of which nothing is said is one of a map."""
+    if not is_secret(name, value):
+        return False
+    return re.search(r"(?i)keys?$", name) is None or is_secret(f"{name}_data", value)
 
 
 def _words(value: Any) -> str:

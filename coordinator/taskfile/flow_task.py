@@ -26,6 +26,11 @@ _NAMED = 12
 _ODD = re.compile(r"[^\w ./:+@~,\[\]-]")
 
 
+#: Texts in an expression, and what else may be a name.
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
+_NAME = re.compile(r"\w+")
+
+
 @dataclass(frozen=True)
 class Computed:
     """A value of the task that Jinja computes."""
@@ -90,8 +95,12 @@ class FlowTask:
     def needed(self) -> list[str]:
         """The arguments that the task needs as it is written, without those in comments."""
         steps = [step for branch in self.branches if not branch.off for step in branch.steps]
-        sources = [one for step in (*self.steps, *steps) for one in _sources(step.keys)]
-        words = {word for source in sources for word in re.findall(r"\w+", source)}
+        return self.arguments_of([*self.steps, *steps])
+
+    def arguments_of(self, steps: Sequence[WrittenStep]) -> list[str]:
+        """The arguments that some steps take."""
+        sources = [one for step in steps for one in _sources(step.keys)]
+        words = {word for source in sources for word in _NAME.findall(_TEXT.sub("", source))}
         return [name for name in self.arguments if name in words]
 
 
@@ -156,7 +165,7 @@ def written(task: FlowTask, file: str) -> str:
         *(["        steps:"] if task.steps else []),
         *_indented(_steps(task.steps), 10),
         *(["        mix:"] if task.branches else []),
-        *_indented(_branches(task.branches), 10),
+        *_indented(_branches(task), 10),
         "    runner:",
         f"      constant: {{times: {runner['times']}, concurrency: {runner['concurrency']},"
         f" timeout: {runner['timeout']}}}",
@@ -169,8 +178,8 @@ def written(task: FlowTask, file: str) -> str:
 def _head(task: FlowTask, file: str) -> Iterator[str]:
     yield from _comment(f"Made of {Path(task.origin).name} by `osbench-coord init`. Check it with")
     yield from _comment(f"  {task.check_command(Path(file).name)}")
-    for name, hint in task.arguments.items():
-        yield from _comment(f"task argument {name}: {hint}")
+    for name in task.needed():
+        yield from _comment(f"task argument {name}: {task.arguments[name]}")
     if omitted := task.omissions():
         yield from _comment(f"Left out: {omitted}.")
     for note in task.notes:
@@ -191,10 +200,14 @@ def _steps(steps: Sequence[WrittenStep]) -> Iterator[str]:
             yield from _dumped([step.keys])
 
 
-def _branches(branches: Sequence[WrittenBranch]) -> Iterator[str]:
-    for branch in branches:
+def _branches(task: FlowTask) -> Iterator[str]:
+    known = task.needed()
+    for branch in task.branches:
         for note in branch.notes:
             yield from _comment(note)
+        more = [name for name in task.arguments_of(branch.steps) if name not in known]
+        if branch.off and more:
+            yield from _comment(f"They take further task arguments: {', '.join(more)}")
         lines = [
             *_dumped([{"name": branch.name, "weight": branch.weight}]),
             "  steps:",

@@ -23,6 +23,7 @@ from osbench.common.openstack.thread_sessions import ThreadSessions, keep_connec
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.http.addresses import REDIRECTS
+from osbench.worker.http.user.request_base import REAUTHENTICATION, RETRY
 from osbench.worker.openstack.fast_session import FastSession
 from osbench.worker.openstack.short_way import ShortWay
 from osbench.worker.tracing import profiling
@@ -36,8 +37,8 @@ TIMEOUT_S = 180.0
 TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
 _DEPLOYMENT_ONLY = frozenset((*TRACE_HEADERS, "x-openstack-request-id"))
 
-#: Names of actions for additional requests, within the action of the original request.
-REAUTHENTICATION, REDIRECT, RETRY = "re-authentication", "redirect", "retry"
+#: Name of the action of an additional request, as are REAUTHENTICATION and RETRY.
+REDIRECT = "redirect"
 
 
 _origin = functools.lru_cache(maxsize=256)(origin)

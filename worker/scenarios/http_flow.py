@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.scenarios.flow import flow_schema, placeholders
-from osbench.worker.scenarios.flow.flow_checks import mistakes, of_flow
-from osbench.worker.scenarios.flow.flow_steps import Flow, played
+from osbench.worker.scenarios.flow.flow_checks import all_steps, mistakes, of_flow
+from osbench.worker.scenarios.flow.flow_steps import Flow
 from osbench.worker.scenarios.flow.placeholders import Values
 from osbench.worker.scenarios.flow.saved_values import unsaved
 
@@ -32,11 +32,11 @@ class HttpFlow(Scenario):
             "{iteration} and {run}; write {brace} for a brace that is to stay"
             for name in dict.fromkeys(placeholders.unknown(dict(args)))
         ]
-        steps = list(_all_steps(args))
+        steps = all_steps(args)
         branches = [_mappings(branch.get("steps")) for branch in _mappings(args.get("mix"))]
         lives = (_mappings(args.get(key)) for key in ("on_start", "steps", "on_stop"))
         on_start, always, on_stop = lives
-        found += unsaved(on_start, always, branches, on_stop)
+        found += unsaved(on_start, always, branches, on_stop, args.get("headers"))
         found += of_flow(args)
         return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
 
@@ -45,7 +45,7 @@ class HttpFlow(Scenario):
         """A path that is below a base, where the arguments have none either."""
         if args.get("base"):
             return []
-        paths = (step.get("path") for step in _all_steps(args))
+        paths = (step.get("path") for step in all_steps(args))
         return [
             f"{path!r} is below base, and there is none: give base, or http: {{base: ...}}"
             for path in paths
@@ -73,11 +73,11 @@ class HttpFlow(Scenario):
 
     async def on_start(self) -> None:
         """The task's steps `on_start`."""
-        await played(self._flow.on_start, self, self._values())
+        await self._flow.start(self, self._values())
 
     async def on_stop(self) -> None:
         """The task's steps `on_stop`."""
-        await played(self._flow.on_stop, self, self._values())
+        await self._flow.stop(self, self._values())
 
     @configure(name="HttpFlow.run")
     async def run(
@@ -85,13 +85,17 @@ class HttpFlow(Scenario):
         steps: Sequence[Mapping[str, Any]] = (),
         mix: Sequence[Mapping[str, Any]] = (),
         base: str = "",
+        headers: Mapping[str, str] | None = None,
+        relogin: Mapping[str, Any] | None = None,
         on_start: Sequence[Mapping[str, Any]] = (),
         on_stop: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Make the steps, then those of one branch of `mix`, drawn by their weights.
 
         `base` comes before paths; the key `http` of the workload does the same. `on_start` and
-        `on_stop` are made once a virtual user. Texts may hold {user.number}, {data.COLUMN},
+        `on_stop` are made once a virtual user. `headers` go with all requests to `base`. With
+        `relogin: {on: 401}` a user whose request is answered so makes the steps `on_start` once
+        more, then the request. Texts may hold {user.number}, {data.COLUMN},
         {saved.NAME}, {iteration} and {run}; {brace} is a brace that is to stay one.
         """
         await self._flow.play(self, self._values())
@@ -115,13 +119,6 @@ class HttpFlow(Scenario):
             "saved": kept[SAVED],
             "iteration": {"iteration": context["iteration"], "run": context["run"], "brace": "{"},
         }
-
-
-def _all_steps(args: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for key in ("on_start", "steps", "on_stop"):
-        yield from _mappings(args.get(key))
-    for branch in _mappings(args.get("mix")):
-        yield from _mappings(branch.get("steps"))
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:

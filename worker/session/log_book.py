@@ -11,6 +11,7 @@ from typing import Any
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.redis_clock import ClockOffset
+from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask_text, secret_values
 from osbench.common.secrets.secret_names import MASK
 from osbench.worker.engine.coroutine_engine import CoroutineEngine
@@ -121,7 +122,7 @@ class LogBook:
                 text = re.sub(rf"(?<![\w-]){re.escape(secret)}(?![\w-])", MASK, text)
         if words:
             text = _WORD.sub(lambda found: MASK if found[0] in words else found[0], text)
-        return mask_text(text)
+        return mask_text(hide(text))
 
     def _take_room(self, chars: int) -> bool:
         now_s = time.monotonic()

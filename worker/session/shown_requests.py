@@ -11,6 +11,7 @@ import requests
 
 from osbench.common.escaping import decoded
 from osbench.common.ports.clock import monotonic
+from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.wire_request import WireRequest
@@ -136,11 +137,11 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
 def _shown(body: bytes, limit: int) -> str:
     """The beginning of a body, its secrets masked by name where it is JSON."""
     try:
-        text = json.dumps(mask(json.loads(body)), ensure_ascii=False)
+        text = hide(json.dumps(mask(json.loads(body)), ensure_ascii=False))
     except (ValueError, RecursionError):
         if b"\0" in body[:limit]:
             return f"({len(body)} bytes that are no text)"
         # masked before it is cut: nothing recognizes the rest of a secret
-        text = mask_text(decoded(body[: limit * _MASKED]))
+        text = mask_text(hide(decoded(body[: limit * _MASKED])))
     cut = len(text) > limit or len(body) > limit * _MASKED
     return f"{text[:limit]}... ({len(body)} bytes)" if cut else text

@@ -94,6 +94,7 @@ def _opener(
 def _reach(service: str, specification: Specification, context: Mapping[str, Any]) -> Reach:
     """How virtual users reach a service of the catalogue: each as a user of the deployment."""
     # only clouds need them, and they are slow to import
+    from osbench.common.openstack.account_token import AccountToken  # noqa: PLC0415
     from osbench.common.openstack.cloud import Cloud  # noqa: PLC0415
     from osbench.common.openstack.cloud_users import openstack_of  # noqa: PLC0415
     from osbench.worker.openstack.user_selector import UserSelector  # noqa: PLC0415
@@ -107,11 +108,7 @@ def _reach(service: str, specification: Specification, context: Mapping[str, Any
     def reached(number: int) -> tuple[str, Mapping[str, str], Token]:
         account = selector.user(number)
         cloud = Cloud(account, selector.sessions.session, selector.versions)
-
-        def token() -> Mapping[str, str]:
-            found: Mapping[str, str] = cloud.session().get_auth_headers(account.login) or {}
-            return found
-
+        token = AccountToken(account, selector.sessions.session)
         return cloud.address(service), cloud.headers(service), token
 
     return reached

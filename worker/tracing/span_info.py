@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.secret_names import MASK, is_secret
 
@@ -39,7 +40,7 @@ def info_text(info: Mapping[str, Any]) -> str:
 def failure_text(etype: str, message: str) -> str:
     """The error of a failed span in the format that OSProfiler's readers expect."""
     # masked before it is cut: nothing recognizes the rest of a secret
-    shown = mask_text(message[: _MASKED * _TEXT])[:_TEXT]
+    shown = mask_text(hide(message[: _MASKED * _TEXT]))[:_TEXT]
     return _members({"etype": etype[:_TEXT], "message": shown})
 
 

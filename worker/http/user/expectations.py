@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from osbench.common.errors import KindError, kind_of
+from osbench.common.secrets.hiding import without
 from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.common.secrets.secret_names import MASK, is_secret
 from osbench.worker.http import jsonpath
@@ -33,6 +34,7 @@ class UnexpectedStatus(KindError, ValueError):
     def __init__(self, name: str, status: int, expected: str, body: str = "") -> None:
         said = f"{name} answered {status}, expected {expected}"
         super().__init__(f"{said}: {body}" if body else said)
+        self.status = status
         #: The same for similar failures, whatever the body says.
         self.kind = said
 
@@ -71,17 +73,25 @@ def fits(status: int, expect: Any) -> bool:
     return status in expect
 
 
-def check_status(name: str, response: HttpResponse, expect: Any) -> None:
-    """Raise UnexpectedStatus for a status that is not expected."""
+def check_status(
+    name: str, response: HttpResponse, expect: Any, hidden: Collection[str] = ()
+) -> None:
+    """Raise UnexpectedStatus for a status that is not expected; its message has no `hidden`."""
     if not fits(response.status, expect):
-        raise UnexpectedStatus(name, response.status, expected(expect), shown_body(response))
+        body = shown_body(response, hidden)
+        raise UnexpectedStatus(name, response.status, expected(expect), body)
 
 
-def check_content(name: str, response: HttpResponse, checks: Checks) -> None:
-    """Raise CheckFailed for the first check that fails; other errors as `outcomes`."""
+def check_content(
+    name: str, response: HttpResponse, checks: Checks, hidden: Collection[str] = ()
+) -> None:
+    """Raise CheckFailed for the first check that fails; other errors as `outcomes`.
+
+    Its message has none of the values `hidden`.
+    """
     for _, problem in outcomes(response, checks):
         if problem:
-            raise CheckFailed(name, problem, shown_body(response))
+            raise CheckFailed(name, without(hidden, problem), shown_body(response, hidden))
 
 
 def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]]:
@@ -145,8 +155,11 @@ def _shown_field(name: str, value: Any) -> str:
     return shown(mask_field(name, value) if isinstance(value, str) else value)
 
 
-def shown_body(response: HttpResponse) -> str:
-    """The first characters of a body in one line, with secrets masked; "" where there is none."""
+def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
+    """The first characters of a body in one line, with secrets masked; "" where there is none.
+
+    `hidden` are further values that are masked.
+    """
     try:
         body = response.body[:_BODY_BYTES]
     except (ValueError, ConnectionError):
@@ -159,7 +172,7 @@ def shown_body(response: HttpResponse) -> str:
     except (ValueError, RecursionError):
         text = body.decode("utf-8", "replace")
     # an answer may repeat what it was sent, with cookies and the like
-    text = mask_text(" ".join(text[:_MASKED_CHARS].split()))
+    text = mask_text(without(hidden, " ".join(text[:_MASKED_CHARS].split())))
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."
 
 

@@ -6,6 +6,9 @@ import difflib
 import functools
 import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -21,10 +24,18 @@ from osbench.worker.http.user.expectations import (
     check_content,
     check_status,
     expected,
+    fits,
     outcomes,
 )
 from osbench.worker.http.user.http_response import HttpResponse, WholeAnswer
-from osbench.worker.http.user.request_base import AskedRequest, Base, request_limit_s
+from osbench.worker.http.user.request_base import (
+    REAUTHENTICATION,
+    RETRY,
+    AskedRequest,
+    Base,
+    Token,
+    request_limit_s,
+)
 from osbench.worker.http.wire.cookies import Cookies
 
 #: Parts of a path that are ids of single objects.
@@ -102,12 +113,10 @@ class UserHttp(Generic[R]):
         if options.get("files") is not None:
             attach(options)
         own = [f"X-Osbench-Iteration: {context.get('iteration', 0)}"]
-        if base.token is not None and base.is_below(url):
-            own += map(": ".join, base.token().items())
         if context.get("timeout_s"):
             options["timeout"] = request_limit_s(context, options.get("timeout"))
         return AskedRequest(
-            name=name or f"{verb} {_named(path)}",
+            name=name or default_name(verb, path),
             method=verb,
             url=url,
             own=own,
@@ -123,11 +132,17 @@ class UserHttp(Generic[R]):
         if self._scenario._recorder.profiler is not None:
             call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
 
+    def _token(self, call: AskedRequest) -> Token | None:
+        """The token that a request needs, if any."""
+        base = self.base
+        return base.token if base.token is not None and base.is_below(call.url) else None
+
     def _judged(self, call: AskedRequest, answer: WholeAnswer) -> HttpResponse:
         response = HttpResponse(answer)
-        check_status(call.name, response, call.expect)
+        hidden = self._scenario.user.hidden.values()
+        check_status(call.name, response, call.expect, hidden)
         if call.check is not None:
-            check_content(call.name, response, call.check)
+            check_content(call.name, response, call.check, hidden)
         if call.verify is not None:
             for what, problem in outcomes(response, call.verify):
                 self._scenario.verify(f"{call.name}: {what}", not problem)
@@ -173,9 +188,28 @@ class HttpSession(UserHttp[HttpResponse]):
         call = self._call(method, path, **wishes)
         with ActionTimer(self._scenario, call.name):
             self._trace(call)
-            recorder = self._scenario._recorder
-            answer = self._clients.blocking_answer(call, recorder, self._cookies)
+            token = self._token(call)
+            answer = self._sent(call) if token is None else self._sent_with(token, call)
             return self._judged(call, answer)
+
+    def _sent(self, call: AskedRequest) -> WholeAnswer:
+        return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
+
+    def _sent_with(self, token: Token, call: AskedRequest) -> WholeAnswer:
+        """The answer to a request with a token, which is renewed if it is over or refused."""
+        if token.is_over():
+            self._renew(token, {})
+        headers = token.headers()
+        answer = self._sent(with_headers(call, headers))
+        if not _is_refused(call, answer):
+            return answer
+        self._renew(token, headers)
+        with ActionTimer(self._scenario, RETRY):
+            return self._sent(with_headers(call, token.headers()))
+
+    def _renew(self, token: Token, refused: Mapping[str, str]) -> None:
+        with ActionTimer(self._scenario, REAUTHENTICATION):
+            token.renew(refused)
 
 
 class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
@@ -185,9 +219,44 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
         call = self._call(method, path, **wishes)
         with ActionTimer(self._scenario, call.name):
             self._trace(call)
-            recorder = self._scenario._recorder
-            answer = await self._clients.answer(call, recorder, self._cookies)
-            return self._judged(call, answer)
+            token = self._token(call)
+            sent = self._sent(call) if token is None else self._sent_with(token, call)
+            return self._judged(call, await sent)
+
+    def _sent(self, call: AskedRequest) -> Awaitable[WholeAnswer]:
+        return self._clients.answer(call, self._scenario._recorder, self._cookies)
+
+    async def _sent_with(self, token: Token, call: AskedRequest) -> WholeAnswer:
+        """The answer to a request with a token, which is renewed if it is over or refused."""
+        if token.is_over():
+            await self._renew(token, {})
+        headers = token.headers()
+        answer = await self._sent(with_headers(call, headers))
+        if not _is_refused(call, answer):
+            return answer
+        await self._renew(token, headers)
+        with ActionTimer(self._scenario, RETRY):
+            return await self._sent(with_headers(call, token.headers()))
+
+    async def _renew(self, token: Token, refused: Mapping[str, str]) -> None:
+        with ActionTimer(self._scenario, REAUTHENTICATION):
+            # other users of the loop go on
+            await self._scenario._recorder.run_blocking(partial(token.renew, refused))
+
+
+def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest:
+    """A request with additional headers, for the host of its URL only."""
+    return replace(call, own=[*call.own, *map(": ".join, headers.items())])
+
+
+def _is_refused(call: AskedRequest, answer: WholeAnswer) -> bool:
+    """Whether a service refused the token, and the scenario does not expect that."""
+    return answer.status == HTTPStatus.UNAUTHORIZED and not fits(answer.status, call.expect)
+
+
+def default_name(method: str, path: str) -> str:
+    """The name of the action of a request without a name of its own."""
+    return f"{method} {_named(path)}"
 
 
 @functools.lru_cache(4096)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -43,8 +43,24 @@ class AskedRequest:
     keep_body: bool
 
 
-#: Headers with the user's token.
-Token = Callable[[], Mapping[str, str]]
+#: Names of actions for additional requests, within the action of the original request.
+REAUTHENTICATION, RETRY = "re-authentication", "retry"
+
+
+class Token(Protocol):
+    """A user's token for a service."""
+
+    def headers(self) -> Mapping[str, str]:
+        """The headers with it; they may request one if there is none."""
+
+    def is_over(self) -> bool:
+        """Whether a new one is needed, as there is none or it has expired."""
+
+    def renew(self, refused: Mapping[str, str]) -> None:
+        """Request a new one, unless there is a newer one than that of the headers `refused`.
+
+        Raises AuthenticationFailed, ConnectionError, TimeoutError.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +72,7 @@ class Base:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: Keyword arguments of `requests.request`: timeout (seconds), verify, cert.
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: Headers with the user's token for requests below `url`; None without a service.
+    #: The user's token for requests below `url`; None without a service.
     token: Token | None = None
 
     def join(self, path: str) -> str:

@@ -15,6 +15,8 @@ from osbench.common.plugin.request_values import (
 )
 from osbench.worker.http import jsonpath
 from osbench.worker.scenarios.flow import placeholders
+from osbench.worker.scenarios.flow.answer_parts import is_of_body, part_fault
+from osbench.worker.scenarios.flow.multipart_body import part_faults
 
 #: Of a virtual user.
 _OF_USER = "number"
@@ -36,6 +38,23 @@ def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
     weights = [one.get("weight", 1) for one in mix or () if isinstance(one, Mapping)]
     if all(isinstance(one, int | float) for one in weights) and math.isinf(sum(weights)):
         yield "the weights of mix are too large to be added up"
+    headers = _mapping(args.get("headers"))
+    yield from header_faults(headers)
+    yield from _of_names(headers)
+    yield from _of_relogin(args)
+
+
+def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
+    """What keeps a virtual user from logging in again."""
+    steps = all_steps(args)
+    wishes = [one.get("relogin") for one in (args, *steps) if one.get("relogin") is not None]
+    if wishes and ("steps" in args or "mix" in args) and not args.get("on_start"):
+        yield "relogin makes the steps of on_start, and there are none: put the login there"
+    for step in steps:
+        on, expect = _codes(_mapping(step.get("relogin")).get("on")), _codes(step.get("expect"))
+        if both := sorted(on & expect):
+            at = step.get("name") or step.get("path")
+            yield f"{at!r} expects {both[0]}, so that relogin is never made: take it out of one"
 
 
 def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
@@ -48,8 +67,10 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
         yield f"repeat is a whole number or one placeholder, not {repeat!r}"
     if isinstance(when, str) and placeholders.are_in(when) and not placeholders.is_one(when):
         yield f"when is one placeholder; with other text it is always true: {when!r}"
-    if step.get("json") is not None and step.get("form"):
-        yield "a step has json or form, not both: a request has one body"
+    bodies = (step.get("json") is not None, step.get("form"), step.get("multipart"))
+    if sum(map(bool, bodies)) > 1:
+        yield "a step has json, form or multipart: a request has one body"
+    yield from part_faults(_mapping(step.get("multipart")))
     think = step.get("think")
     if isinstance(think, Mapping) and _is_less(think.get("max"), think.get("min")):
         yield f"the max of think is less than its min: {think['max']} and {think['min']}"
@@ -65,21 +86,26 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
             yield fault
     elif isinstance(path, str) and _SCHEME.match(path):
         yield f"a path is below base, or a URL with http:// or https://, not {path!r}"
-    for key in placeholders.names(dict(step)):
+    yield from _of_names(step)
+
+
+def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
+    """Placeholders in names, and names of what a virtual user does not have."""
+    for key in placeholders.names(dict(value)):
         if placeholders.are_in(key):
             yield f"a placeholder stands in values; in names none is filled in: {key!r}"
-    for attribute in placeholders.names_of("user", dict(step)):
+    for attribute in placeholders.names_of("user", dict(value)):
         if attribute != _OF_USER:
             yield f"{{user.{attribute}}} is nothing that a virtual user has: it has {_OF_USER}"
 
 
 def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong with where checks and saved values look."""
-    saves = step.get("save")
-    said = [source for source in _mapping(saves).values() if isinstance(source, str)]
-    for key in ("check", "verify"):
-        said += map(str, _mapping(step.get(key)))
-    for path in said:
+    saves = _mapping(step.get("save"))
+    sources = [source for source in saves.values() if isinstance(source, str)]
+    yield from filter(None, map(part_fault, sources))
+    checked = [str(path) for key in ("check", "verify") for path in _mapping(step.get(key))]
+    for path in checked:
         if path.startswith("$"):
             try:
                 jsonpath.compiled(path)
@@ -90,12 +116,14 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{path!r} names no header: {path[7:].strip()!r} is no name of one"
         elif path != "text":
             yield f"{path!r} is neither a JSONPath ($...), nor text, nor header NAME"
-    body = next((path for path in said if not path.lower().startswith("header ")), None)
+    of_body = [*filter(is_of_body, sources)]
+    of_body += [path for path in checked if not path.lower().startswith("header ")]
+    body = next(iter(of_body), None)
     if step.get("stream") is True and body is not None:
         yield f"with stream: true nothing of the body is kept, and {body!r} is not there"
     elif step.get("method") == "HEAD" and body is not None:
         yield f"the answer to HEAD has no body, and {body!r} is not there"
-    for name in _mapping(saves):
+    for name in saves:
         if not _SAVED.fullmatch(str(name)):
             yield f"{{saved.{name}}} cannot be filled in: names have letters, digits, _ and - only"
     yield from _of_headers(step)
@@ -109,6 +137,25 @@ def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
             # null: the header is not there
             if of_header and wanted is not None and not isinstance(wanted, str):
                 yield f"the value of a header is a text: put that of {path!r} in quotes"
+
+
+def all_steps(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The steps of a flow, wherever they stand; nothing else of a wrong task."""
+    lists = [args.get(key) for key in ("on_start", "steps", "on_stop")]
+    mix = args.get("mix")
+    branches = mix if isinstance(mix, list | tuple) else ()
+    lists += [branch.get("steps") for branch in branches if isinstance(branch, Mapping)]
+    return [
+        step
+        for one in lists
+        if isinstance(one, list | tuple)
+        for step in one
+        if isinstance(step, Mapping)
+    ]
+
+
+def _codes(value: Any) -> set[int]:
+    return {one for one in (value if isinstance(value, list) else [value]) if type(one) is int}
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

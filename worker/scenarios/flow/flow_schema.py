@@ -22,6 +22,22 @@ _THINK: Mapping[str, Any] = {
     "examples": [{"min": "1s", "max": "3s"}],
 }
 
+_RELOGIN: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "on": {
+            "anyOf": [
+                {**_CODE, "minimum": 400},
+                {"type": "array", "minItems": 1, "items": {**_CODE, "minimum": 400}},
+            ],
+            "description": "status code, or several",
+        }
+    },
+    "required": ["on"],
+    "additionalProperties": False,
+    "description": "makes the steps of on_start, then the step once more",
+    "examples": [{"on": 401}],
+}
 STEP: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -38,6 +54,11 @@ STEP: Mapping[str, Any] = {
         "query": {"type": "object", "description": "parameters of the URL"},
         "json": {"description": "body, sent as JSON"},
         "form": {"type": "object", "description": "body, sent as a form"},
+        "multipart": {
+            "type": "object",
+            "minProperties": 1,
+            "description": "body of parts: texts; files {filename, type, content, base64, size}",
+        },
         "headers": {"type": "object", "additionalProperties": {"type": "string"}},
         "expect": {
             "anyOf": [_CODE, {"type": "array", "minItems": 1, "items": _CODE}],
@@ -50,12 +71,11 @@ STEP: Mapping[str, Any] = {
         "verify": {"type": "object", "description": "the same, but only counted"},
         "save": {
             "type": "object",
-            "additionalProperties": {
-                "type": "string",
-                "pattern": "^(\\$|[Hh][Ee][Aa][Dd][Ee][Rr] .)",
-            },
-            "description": "{NAME: JSONPath, or header NAME}: {saved.NAME} of later steps",
+            "additionalProperties": {"type": "string"},
+            "description": "{NAME: JSONPath, header NAME, cookie NAME, input NAME [of form FORM],"
+            " or regex PATTERN}: {saved.NAME} of later steps",
         },
+        "relogin": _RELOGIN,
         "think": _THINK,
         "when": {"type": "string", "description": "the step is made where this is not empty or 0"},
         "repeat": {
@@ -75,6 +95,12 @@ ARGUMENTS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
         "base": {"type": "string", "pattern": "^https?://[^/]"},
+        "headers": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "of all steps; those whose values are not saved yet are left out",
+        },
+        "relogin": {**_RELOGIN, "description": "for all steps but those of on_start"},
         "on_start": {**_STEPS, "description": "once a virtual user, before its iterations"},
         "on_stop": {**_STEPS, "description": "once a virtual user, after its iterations"},
         "steps": {**_STEPS, "description": "of every iteration"},

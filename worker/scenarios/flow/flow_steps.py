@@ -5,16 +5,37 @@ from __future__ import annotations
 import itertools
 import random
 from bisect import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
-from osbench.worker.http import jsonpath
+from osbench.common.secrets.hiding import HIDDEN
+from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_response import HttpResponse
-from osbench.worker.scenarios.flow.placeholders import Fill, Values, filler
+from osbench.worker.http.user.http_session import default_name
+from osbench.worker.scenarios.flow import multipart_body
+from osbench.worker.scenarios.flow.answer_parts import (
+    AnswerParts,
+    NothingToSave,
+    hidden_in,
+    is_hidden,
+)
+from osbench.worker.scenarios.flow.flow_checks import all_steps
+from osbench.worker.scenarios.flow.placeholders import (
+    Fill,
+    MissingValue,
+    Values,
+    filler,
+    names_of,
+    without_saved,
+)
 
+__all__ = ["Flow", "NothingToSave"]
+
+#: Name of the action that makes the steps of `on_start` once more.
+RELOGIN = "relogin"
 #: Keys of a step that are keyword arguments of `self.http`, and what these are called there.
 _PASSED = {
     "query": "params",
@@ -22,9 +43,30 @@ _PASSED = {
     **dict.fromkeys(("json", "headers", "check", "verify", "expect", "stream", "timeout")),
 }
 
+#: Logs the virtual user in once more.
+Relogin = Callable[[Scenario, Values], Awaitable[None]]
 
-class NothingToSave(ValueError):
-    """The answer does not have what a step is to save."""
+
+@dataclass(frozen=True, kw_only=True)
+class CommonParts:
+    """What all steps of a flow have in common."""
+
+    #: Headers by name.
+    headers: Mapping[str, str]
+    #: Status codes by which a virtual user logs in again.
+    relogin: Collection[int]
+    #: Names of saved values that are not shown.
+    hidden: frozenset[str]
+
+    @classmethod
+    def of(cls, args: Mapping[str, Any]) -> CommonParts:
+        """The common parts of a flow with these arguments."""
+        saves = [(str(n), s) for step in all_steps(args) for n, s in step.get("save", {}).items()]
+        return cls(
+            headers=args.get("headers", {}),
+            relogin=_codes(args.get("relogin")),
+            hidden=frozenset(name for name, source in saves if is_hidden(name, source)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +76,16 @@ class FlowStep:
     name: str
     method: str
     path: Fill
+    #: The path as a name shows it; None: the path itself.
+    shown_path: Fill | None
     wishes: Fill
+    multipart: Fill | None
+    #: Headers that the step has of its flow.
+    headers: Sequence[tuple[str, Fill]]
     #: What of the answer is kept, by the name under which it is.
     save: Mapping[str, str]
+    #: Status codes by which the user logs in again, and the request is made once more.
+    relogin: Collection[int]
     #: Seconds to think after the step: the least, and the greatest.
     think: tuple[float, float] | None
     #: The step is made where this is true; None: always.
@@ -44,39 +93,95 @@ class FlowStep:
     repeat: Fill
 
     @classmethod
-    def of(cls, step: Mapping[str, Any]) -> FlowStep:
+    def of(cls, step: Mapping[str, Any], common: CommonParts) -> FlowStep:
         """Compile a step that fits the schema."""
         wishes = {_PASSED[key] or key: value for key, value in step.items() if key in _PASSED}
+        own = {str(name).lower() for name in step.get("headers", ())}
+        hides = not common.hidden.isdisjoint(names_of("saved", step["path"]))
         return cls(
             name=step.get("name", ""),
             method=step.get("method", "GET"),
             path=filler(step["path"]),
+            shown_path=filler(without_saved(step["path"], common.hidden)) if hides else None,
             wishes=filler(wishes),
+            multipart=filler(step["multipart"]) if "multipart" in step else None,
+            headers=[
+                (name, filler(value))
+                for name, value in common.headers.items()
+                if name.lower() not in own
+            ],
             save=step.get("save", {}),
+            relogin=_codes(step["relogin"]) if "relogin" in step else common.relogin,
             think=_bounds(step.get("think")),
             when=filler(step["when"]) if "when" in step else None,
             repeat=filler(step.get("repeat", 1)),
         )
 
-    async def play(self, scenario: Scenario, values: Values) -> None:
-        """Make the request, as often as it is to be. Raises what the request does."""
+    async def play(
+        self, scenario: Scenario, values: Values, relogin: Relogin | None = None
+    ) -> None:
+        """Make the request, as often as it is to be. Raises what the request does.
+
+        `relogin` is called if the answer asks for it; then the request is made once more.
+        """
         if self.when is not None and not _holds(self.when(values)):
             return
         for _ in range(self._times(values)):
-            wishes = self.wishes(values)
-            if "headers" in wishes:
-                # a placeholder has a value of any type
-                wishes = {**wishes, "headers": _as_texts(wishes["headers"])}
-            if self.name:
-                wishes = {**wishes, "name": self.name}
-            made = scenario.http.request(self.method, str(self.path(values)), **wishes)
-            answer: HttpResponse = await made
+            answer = await self._request(scenario, values, relogin is not None)
+            if answer is None:
+                assert relogin is not None
+                await relogin(scenario, values)
+                answer = await self._request(scenario, values)
+            assert answer is not None
             saved = values["saved"]
             assert isinstance(saved, dict)
-            for name, source in self.save.items():
-                saved[name] = _taken(answer, source, self.name or self.method)
+            if self.save:
+                parts = AnswerParts(answer, scenario, self.name or self.method)
+                saved.update({name: parts.take(name, source) for name, source in self.save.items()})
             if self.think is not None:
                 await scenario.think(*self.think)
+
+    async def _request(
+        self, scenario: Scenario, values: Values, may_login: bool = False
+    ) -> HttpResponse | None:
+        """The answer; None where it asks for a login, if there may be one."""
+        user, save = scenario.user, self.save
+        HIDDEN.set(lambda text: hidden_in(text, user, save))
+        path, wishes = str(self.path(values)), self.wishes(values)
+        headers = {**self._common_headers(scenario, path, values), **wishes.get("headers", {})}
+        if self.multipart is not None:
+            body, kind = multipart_body.encoded(self.multipart(values))
+            if not any(name.lower() == "content-type" for name in headers):
+                headers["Content-Type"] = kind
+            wishes = {**wishes, "data": body}
+        if headers:
+            # a placeholder has a value of any type
+            wishes = {**wishes, "headers": _as_texts(headers)}
+        if self.name:
+            wishes = {**wishes, "name": self.name}
+        elif self.shown_path is not None:
+            shown = default_name(self.method, str(self.shown_path(values)))
+            wishes = {**wishes, "name": shown}
+        try:
+            answer: HttpResponse = await scenario.http.request(self.method, path, **wishes)
+        except UnexpectedStatus as error:
+            if may_login and error.status in self.relogin:
+                return None
+            raise
+        return answer
+
+    def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
+        """Those of the flow that have a value, for requests to its own host."""
+        found: dict[str, Any] = {}
+        if not self.headers or not _is_home(scenario, path):
+            return found
+        for name, fill in self.headers:
+            try:
+                found[name] = fill(values)
+            except MissingValue:
+                # a token, before the step that gets it
+                continue
+        return found
 
     def _times(self, values: Values) -> int:
         """How often the request is made. Raises ValueError."""
@@ -105,31 +210,69 @@ class Flow:
     def __init__(self, args: Mapping[str, Any]) -> None:
         """`args` are the arguments of the scenario, which fit its schema."""
         self.base: str = args.get("base", "")
-        self.on_start = _steps(args.get("on_start", ()))
-        self.on_stop = _steps(args.get("on_stop", ()))
-        self._steps = _steps(args.get("steps", ()))
+        common = CommonParts.of(args)
+        self._on_start = _steps(args.get("on_start", ()), common)
+        self._on_stop = _steps(args.get("on_stop", ()), common)
+        self._steps = _steps(args.get("steps", ()), common)
         mix = args.get("mix", ())
-        self._branches = [FlowBranch(name=one["name"], steps=_steps(one["steps"])) for one in mix]
+        self._branches = [
+            FlowBranch(name=one["name"], steps=_steps(one["steps"], common)) for one in mix
+        ]
         self._sums = list(itertools.accumulate(float(one.get("weight", 1)) for one in mix))
+
+    async def start(self, scenario: Scenario, values: Values) -> None:
+        """Make the steps `on_start`."""
+        for step in self._on_start:
+            await step.play(scenario, values)
+
+    async def stop(self, scenario: Scenario, values: Values) -> None:
+        """Make the steps `on_stop`."""
+        await self._played(self._on_stop, scenario, values)
 
     async def play(self, scenario: Scenario, values: Values) -> None:
         """One iteration: the steps, then one branch of the mix."""
-        await played(self._steps, scenario, values)
+        await self._played(self._steps, scenario, values)
         if self._sums:
             at = bisect(self._sums, random.random() * self._sums[-1])  # noqa: S311 - load
             branch = self._branches[min(at, len(self._branches) - 1)]
             with ActionTimer(scenario, branch.name):
-                await played(branch.steps, scenario, values)
+                await self._played(branch.steps, scenario, values)
+
+    async def _played(self, steps: Sequence[FlowStep], scenario: Scenario, values: Values) -> None:
+        for step in steps:
+            await step.play(scenario, values, self._login_again)
+
+    async def _login_again(self, scenario: Scenario, values: Values) -> None:
+        """Make the steps `on_start` once more, as an action, without what they had saved."""
+        saved = values["saved"]
+        assert isinstance(saved, dict)
+        before = dict(saved)
+        for step in self._on_start:
+            for name in step.save:
+                saved.pop(name, None)
+        try:
+            with ActionTimer(scenario, RELOGIN):
+                await self.start(scenario, values)
+        except BaseException:
+            # the next iteration is refused as this one was, and tries again
+            saved.clear()
+            saved.update(before)
+            raise
 
 
-async def played(steps: Sequence[FlowStep], scenario: Scenario, values: Values) -> None:
-    """Make steps one after another."""
-    for step in steps:
-        await step.play(scenario, values)
+def _steps(steps: Sequence[Mapping[str, Any]], common: CommonParts) -> list[FlowStep]:
+    return [FlowStep.of(step, common) for step in steps]
 
 
-def _steps(steps: Sequence[Mapping[str, Any]]) -> list[FlowStep]:
-    return [FlowStep.of(step) for step in steps]
+def _codes(relogin: Mapping[str, Any] | None) -> frozenset[int]:
+    on = relogin["on"] if relogin else ()
+    return frozenset([on] if isinstance(on, int) else on)
+
+
+def _is_home(scenario: Scenario, path: str) -> bool:
+    """Whether a request goes to where the flow's headers may go: not to other hosts than its."""
+    base = scenario.http.base
+    return not base.url or not path.startswith(("http://", "https://")) or base.is_below(path)
 
 
 def _as_texts(headers: Mapping[str, Any]) -> dict[str, str]:
@@ -147,21 +290,3 @@ def _bounds(think: Any) -> tuple[float, float] | None:
 def _holds(value: Any) -> bool:
     """Whether a filled-in condition is true; texts that say no are not."""
     return bool(value) and str(value).strip().lower() not in ("", "false", "0", "no", "none")
-
-
-def _taken(answer: HttpResponse, source: str, step: str) -> Any:
-    if source.lower().startswith("header "):
-        value = answer.headers.get(source[7:].strip())
-        found = [] if value is None else [value]
-    elif source.lower().startswith("cookie "):
-        raise NothingToSave(f"{step}: cookies are kept by themselves")
-    else:
-        try:
-            found = jsonpath.values(answer.json(), source)
-        except jsonpath.BadPath:
-            raise
-        except ValueError:
-            raise NothingToSave(f"{step}: the answer is not JSON, nothing is at {source}") from None
-    if not found:
-        raise NothingToSave(f"{step}: the answer has nothing at {source}")
-    return found[0]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 _PLACEHOLDER = re.compile(r"\{(?:(user|data|saved)\.([A-Za-z_][\w-]*)|(iteration|run|brace))\}")
@@ -38,6 +38,16 @@ def names_of(kind: str, value: Any) -> Iterator[str]:
         for found, name, _ in _PLACEHOLDER.findall(text):
             if found == kind:
                 yield name
+
+
+def without_saved(text: str, names: Collection[str]) -> str:
+    """A text with [NAME] for each `{saved.NAME}` of some names."""
+    return _PLACEHOLDER.sub(
+        lambda found: (
+            f"[{found[2]}]" if found[1] == "saved" and found[2] in names else found.group()
+        ),
+        text,
+    )
 
 
 def unknown(value: Any) -> Iterator[str]:

@@ -15,11 +15,12 @@ def unsaved(
     steps: Iterable[Step],
     branches: Iterable[Iterable[Step]],
     on_stop: Iterable[Step],
+    headers: Any = None,
 ) -> Iterator[str]:
     """What is used of a flow and cannot be there, in words; a message for each name.
 
     A virtual user keeps what was saved. So a branch may use what another one saves, which it has
-    in some of its iterations.
+    in some of its iterations. `headers` are those of the flow, which are left out until then.
     """
     first, always, last = list(on_start), list(steps), list(on_stop)
     parts = [list(branch) for branch in branches]
@@ -28,6 +29,10 @@ def unsaved(
     by_steps = by_start | _saved(always)
     every = by_steps | of_branches | _saved(last)
     told: set[str] = set()
+    for name in placeholders.names_of("saved", headers):
+        if name not in every and name not in told:
+            told.add(name)
+            yield f"{{saved.{name}}} is not saved by any step"
     # the steps come before those of branches, of which an earlier iteration may have made any
     for part, before in (
         (first, set[str]()),

@@ -251,7 +251,7 @@ def test_what_a_flow_cannot_send_is_named_in_a_comment():
     made = Made(entries)
 
     assert paths(made) == ["/"]
-    assert "# left out: POST /up: its body is multipart/form-data" in made.text
+    assert "# left out: POST /up: its body is not the multipart/form-data it is said" in made.text
     assert "# left out: POST /bad: its body is not the JSON" in made.text
     assert "# left out: PROPFIND /dav: the method PROPFIND" in made.text
     assert all(f"{why} (1)" in made.said.output for why in ("WebSockets", "not HTTP", "cache"))
@@ -272,7 +272,8 @@ def test_other_hosts_and_assets_are_kept_on_request():
     assert every.steps[2]["query"] == {"tag": ["a", "b"], "empty": ""}
     assert (one.flow["base"], paths(one)) == ("https://api.example:8443", ["/v1/items"])
     assert none.exit_code == 2
-    assert "requests by host: shop.example (2), api.example (1)" in none.output
+    assert "none goes to none.example; requests by host: shop.example (2), api.ex" in none.output
+    assert "name one of them by --host" in none.output
     assert not Path("no.yaml").exists()
 
 

@@ -125,7 +125,10 @@ def test_operations_that_read_are_a_mix_by_tag():
     flow = checked(text)
 
     assert said.exit_code == 0, said.output
-    assert "3 requests; left out: bodies that are neither JSON nor forms (1)" in said.output
+    assert (
+        "3 requests; left out: bodies that are neither JSON nor forms nor multipart (1)"
+        in said.output
+    )
     assert "--task-args '{token: ..., x_api_key: ...}'" in said.output
     assert "never-written" not in text
     assert flow["base"] == "https://test.pets.example/v1"
@@ -174,10 +177,11 @@ def test_swagger_and_services_that_only_change_data():
     assert [step.get("json", step.get("form")) for step in branch["steps"]] == [
         {"n": 3},
         {"user": "text", "password": "<password>"},
+        None,
     ]
+    assert branch["steps"][2]["multipart"] == {"f": {"filename": "f.bin", "size": 1024}}
     assert branch["steps"][0]["headers"] == {"Authorization": "Basic <basic_credentials>"}
     assert "# These operations change data: do you want them made?" in text
-    assert "# left out: POST /upload" in text
 
 
 @pytest.mark.parametrize(
@@ -241,3 +245,64 @@ def test_only_one_source_is_taken():
 
     assert both.exit_code == 2
     assert "--from-har and --from-openapi cannot be combined" in both.output
+
+
+CLUSTER = """
+swagger: "2.0"
+securityDefinitions: {t: {type: apiKey, in: header, name: authorization}}
+security: [{t: []}]
+paths:
+  /api/v1/pods:
+    get:
+      x-kubernetes-action: list
+      parameters: [{name: sort_key, in: query, type: string, default: name}]
+      responses: {"200": {}}
+    post:
+      parameters: [{name: body, in: body, schema: {$ref: "#/definitions/Pod"}}]
+  /api/v1/watch/pods: {get: {x-kubernetes-action: watchlist}}
+  /watch/{name}: {get: {}}
+  /api/v1/pods/exec: {get: {x-kubernetes-action: connect}}
+definitions:
+  Pod:
+    properties:
+      topologyKey: {type: string}
+      matchLabelKeys: {type: array, items: {type: string}}
+      imagePullSecrets: {properties: {name: {type: string}}}
+      private_key: {type: string}
+      tokens: {type: array, items: {type: string}}
+"""
+
+
+def test_requests_that_do_not_end_are_left_out_and_named():
+    said = made(CLUSTER)
+    text = Path("task.yaml").read_text(encoding="utf-8")
+
+    assert said.exit_code == 0, said.output
+    assert "watches, which do not end (2), connections to containers and proxies (1)" in said.output
+    assert "# left out: GET /watch/[name]: watches, which do not end" in text
+    (branch,) = checked(text)["mix"]
+    assert branch["steps"] == [
+        {
+            **{"name": "GET /api/v1/pods", "path": "/api/v1/pods", "expect": 200},
+            **{"query": {"sort_key": "name"}, "headers": {"authorization": "<authorization>"}},
+        }
+    ]
+
+
+def test_the_first_lines_have_the_arguments_that_the_task_takes_and_no_others():
+    said = made(CLUSTER)
+    text = Path("task.yaml").read_text(encoding="utf-8")
+
+    told = [line for line in text.splitlines() if line.startswith("# task argument")]
+
+    assert told == ["# task argument authorization: the header authorization, as in Bearer TOKEN"]
+    assert "--task-args '{authorization: ...}'" in said.output
+    assert "# They take further task arguments: private_key, tokens" in text
+    flow = checked(re.sub(r"(?m)^ *(\{#|#\})\n", "", text))
+    assert flow["mix"][1]["steps"][0]["json"] == {
+        "topologyKey": "text",
+        "matchLabelKeys": ["text"],
+        "imagePullSecrets": {"name": "text"},
+        "private_key": "<private_key>",
+        "tokens": ["<tokens>"],
+    }

@@ -22,6 +22,11 @@ def test_anchors_and_merges_are_no_repetition():
     assert value == {"a": {"x": 1}, "b": {"x": 2}, "c": [{"x": 1}, {"x": 1}]}
 
 
+def test_a_key_on_is_a_text_and_other_truths_are_none():
+    assert read("{on: 401, Off: {yes: no}}") == ({"on": 401, "Off": {"yes": False}}, [])
+    assert "keys must be strings, got true" in " ".join(faults("{true: 1}").values())
+
+
 def test_bad_yaml_has_line_and_column():
     problems = faults("a: 1\nb: [1, 2\nc: 3\n")
 

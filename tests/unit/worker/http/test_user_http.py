@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.json_server import LoopbackServer, QuietHandler, serving
+from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.scenario import Scenario, VirtualUser
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import CheckFailed, UnexpectedStatus
@@ -97,8 +98,13 @@ class Customer:
     def ask(self, method: str, path: str, **wishes: Any) -> Any:
         return self.asked(method, path, **wishes)[0]
 
+    def actions(self) -> list[str]:
+        """The actions of the last request, in order."""
+        recorder = self.last._recorder
+        return [recorder.names.names[number] for number in recorder.actions[::WIDTH]]
+
     def asked(self, method: str, path: str, **wishes: Any) -> tuple[Any, Scenario]:
-        scenario = self.scenario()
+        self.last = scenario = self.scenario()
         if self.kind == "loop":
 
             async def go() -> Any:
@@ -409,7 +415,7 @@ def test_the_task_says_where_requests_go_and_what_they_carry(server):
 
 
 def test_a_token_goes_to_its_service_alone(server):
-    base = Base(url=server.url, token=lambda: {"X-Auth-Token": "t"})
+    base = Base(url=server.url, token=_Token())
     customer = Customer("thread", base)
     server.told.clear()
     customer.ask("get", "/item")
@@ -421,3 +427,73 @@ def test_a_token_goes_to_its_service_alone(server):
 def test_there_is_no_session_outside_a_worker():
     with pytest.raises(RuntimeError, match=r"self.http needs a virtual user of a worker"):
         _ = Scenario({}).http
+
+
+class _Token:
+    """A token that the service may refuse; each renewal makes the next one."""
+
+    def __init__(self, number: int = 1, *, over: bool = False) -> None:
+        self.number, self.over = number, over
+        self.refused: list[Any] = []
+
+    def headers(self) -> dict[str, str]:
+        return {"X-Auth-Token": f"t{self.number}"}
+
+    def is_over(self) -> bool:
+        return self.over
+
+    def renew(self, refused: Any) -> None:
+        self.refused.append(dict(refused))
+        self.number, self.over = self.number + 1, False
+
+
+@pytest.mark.parametrize("kind", ["thread", "loop"])
+def test_a_token_that_a_service_refuses_is_renewed_and_both_are_actions(server, kind):
+    token = _Token()
+    customer = Customer(kind, Base(url=server.url, token=token))
+    server.told.clear()
+
+    with pytest.raises(UnexpectedStatus, match="answered 401"):
+        customer.ask("get", "/status/401")
+
+    # once: a second refusal is an answer like any other
+    assert [one["headers"]["x-auth-token"] for one in server.told] == ["t1", "t2"]
+    assert token.refused == [{"X-Auth-Token": "t1"}]
+    assert customer.actions() == ["GET /status/[id]", "re-authentication", "retry"]
+    customer.close()
+
+
+@pytest.mark.parametrize("kind", ["thread", "loop"])
+def test_a_token_that_is_over_is_renewed_before_the_request(server, kind):
+    token = _Token(over=True)
+    customer = Customer(kind, Base(url=server.url, token=token))
+    server.told.clear()
+
+    customer.ask("get", "/item")
+
+    assert [one["headers"]["x-auth-token"] for one in server.told] == ["t2"]
+    assert customer.actions() == ["GET /item", "re-authentication"]
+    customer.close()
+
+
+def test_a_scenario_that_expects_401_renews_nothing(server):
+    token = _Token()
+    customer = Customer("thread", Base(url=server.url, token=token))
+
+    assert customer.ask("get", "/status/401", expect=401).status == 401
+    assert token.refused == []
+    customer.close()
+
+
+def test_messages_have_none_of_the_values_that_a_user_hides(server):
+    customer = Customer("thread", Base(url=server.url))
+    customer.user.hidden["csrf"] = "grüße"
+
+    with pytest.raises(UnexpectedStatus) as status:
+        customer.ask("get", "/text", expect=500)
+    with pytest.raises(CheckFailed) as check:
+        customer.ask("get", "/text", check={"text": "grüße-2"})
+
+    assert "grüße" not in str(status.value)
+    assert "grüße" not in str(check.value)
+    customer.close()

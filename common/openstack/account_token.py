@@ -1,0 +1,36 @@
+"""The token of an account as headers, for requests of clients that are not keystoneauth1's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from osbench.common.openstack.account import Account, SessionOf
+
+_HEADER = "X-Auth-Token"
+
+
+class AccountToken:
+    """The token of one account, shared by all its virtual users of a process. Thread-safe."""
+
+    def __init__(self, account: Account, session: SessionOf) -> None:
+        self._account, self._session = account, session
+
+    def headers(self) -> Mapping[str, str]:
+        """The headers with the token; requests one if there is none.
+
+        Raises TimeoutError, ConnectionError, AuthenticationFailed.
+        """
+        # not Account.token, which renews a token two minutes before its end
+        granted = self._account.login.auth_ref or self._account.token(self._session())
+        return {_HEADER: str(granted.auth_token)}
+
+    def is_over(self) -> bool:
+        """Whether there is no token, or one that has expired."""
+        return bool(self._account.login.is_over())
+
+    def renew(self, refused: Mapping[str, str]) -> None:
+        """Request a new token, unless there is a newer one than that of the headers `refused`.
+
+        Raises the same errors as `headers`.
+        """
+        self._account.renewed_token(self._session(), refused.get(_HEADER, ""))

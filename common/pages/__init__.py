@@ -1,0 +1,1 @@
+"""Values that HTML pages and other texts hold, found in bounded time."""

@@ -1,0 +1,94 @@
+"""Inputs of the forms of an HTML page, however broken it is."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+#: Characters of a page that are looked at, and of one tag.
+PAGE_CHARS = 2 * 1024 * 1024
+_TAG_CHARS = 64 * 1024
+
+#: Where something begins that matters: nothing in here goes back over what it has passed.
+_BEGIN = re.compile(r"(?i)<(?:!--|(/form|form|input|script|style|template|title)(?=[\s/>]))")
+_ATTRIBUTE = re.compile(
+    r"""[\s/]*+([^\s=>"'/][^\s=>/]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"']*+)))?+"""
+)
+_SPACE = re.compile(r"[\s/]*+")
+#: Elements whose content is text.
+_TEXTS = frozenset({"script", "style", "title"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormInput:
+    """An input of a page."""
+
+    name: str
+    value: str
+    #: Of its form: its id, its name and its action, those that it has.
+    form: tuple[str, ...]
+    #: A kind of input, such as hidden, in lower case; "text" if the page does not say it.
+    kind: str
+
+
+def form_inputs(page: str) -> Iterator[FormInput]:
+    """The inputs with a name, in the order of the page; comments and scripts have none."""
+    page = page[:PAGE_CHARS]
+    form: tuple[str, ...] = ()
+    at = 0
+    while found := _BEGIN.search(page, at):
+        at, element = found.end(), (found[1] or "").lower()
+        if not element:
+            at = _behind(page, "-->", at)
+        elif element == "/form":
+            form = ()
+        else:
+            attributes, at = _attributes(page, at)
+            if element == "form":
+                names = (attributes.get(key, "") for key in ("id", "name", "action"))
+                form = tuple(name for name in names if name)
+            elif element in _TEXTS:
+                at = _behind(page, f"</{element}", at)
+            elif element == "input" and attributes.get("name"):
+                of = (attributes["form"],) if attributes.get("form") else form
+                yield FormInput(
+                    name=attributes["name"],
+                    value=attributes.get("value", ""),
+                    form=of,
+                    kind=attributes.get("type", "text").lower(),
+                )
+
+
+def input_value(page: str, name: str, form: str = "") -> str | None:
+    """The value of the first input of a name, of a form if one is named; None without any."""
+    for one in form_inputs(page):
+        if one.name == name and (not form or form in one.form):
+            return one.value
+    return None
+
+
+def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
+    """The attributes of a tag from a position on, by name in lower case, and where they end."""
+    found: dict[str, str] = {}
+    end = min(len(page), at + _TAG_CHARS)
+    while True:
+        while one := _ATTRIBUTE.match(page, at, end):
+            name, value = one[1].lower(), next((v for v in one.groups()[1:] if v is not None), "")
+            # of several of one name the first counts, as in browsers
+            found.setdefault(name, html.unescape(value))
+            at = one.end()
+        at = _SPACE.match(page, at).end()  # type: ignore[union-attr] # it matches ""
+        if at >= end:
+            # a tag without an end is none
+            return {}, at
+        at += 1
+        if page[at - 1] == ">":
+            return found, at
+
+
+def _behind(page: str, mark: str, at: int) -> int:
+    """The position behind a mark; the end of the page if there is none."""
+    found = re.compile(re.escape(mark), re.IGNORECASE).search(page, at)
+    return found.end() if found else len(page)

@@ -1,0 +1,31 @@
+"""Values that a scenario hides from logs, beside those that names and forms tell."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from urllib.parse import quote_plus
+
+from osbench.common.secrets.secret_names import MASK
+
+#: Returns the values that a text of the current task or thread must not show.
+Hidden = Callable[[str], Iterable[str]]
+
+HIDDEN: ContextVar[Hidden | None] = ContextVar("osbench_hidden", default=None)
+
+
+def without(hidden: Iterable[str], text: str) -> str:
+    """A text in which `***` stands for each of some values, also as JSON, HTML and URLs hold it."""
+    # longer ones first: one may be part of another
+    for value in sorted(hidden, key=len, reverse=True):
+        for form in {value, json.dumps(value)[1:-1], html.escape(value), quote_plus(value)}:
+            text = text.replace(form, MASK)
+    return text
+
+
+def hide(text: str) -> str:
+    """A text without the values that the current task or thread hides."""
+    hidden = HIDDEN.get()
+    return text if hidden is None else without(hidden(text), text)

@@ -1,0 +1,164 @@
+"""Parts of an answer that a step of a flow saves, by the words that name them.
+
+`$...` is a JSONPath, `header NAME` a header, `cookie NAME` a cookie of the virtual user, `input
+NAME` (`of form FORM`) an input of a form of the page, and `regex PATTERN` a part of the text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from osbench.common.pages.form_inputs import input_value
+from osbench.common.pages.page_patterns import (
+    BadPattern,
+    SearchedTooLong,
+    check_pattern,
+    found_by,
+)
+from osbench.common.plugin.request_values import is_token
+from osbench.common.plugin.scenario import Scenario, VirtualUser
+from osbench.common.secrets.secret_names import is_secret
+from osbench.worker.http import jsonpath
+from osbench.worker.http.user.http_response import HttpResponse
+
+#: Begins a part that is not a JSONPath.
+_WORD = re.compile(r"(?is)(header|cookie|input|regex)\s+(\S.*)")
+_OF_FORM = re.compile(r"(?s)(.*\S)\s+of\s+form\s+(\S.*)")
+#: Shorter values are no secrets, and would hide parts of other words.
+_LEAST_HIDDEN = 6
+#: Headers that are no secrets, whatever they hold.
+_OPEN_HEADERS = frozenset({"location", "etag"})
+
+
+class NothingToSave(ValueError):
+    """The answer does not have what a step is to save."""
+
+
+def part_fault(source: str) -> str:
+    """What is wrong with the name of a part, in words; "" for nothing."""
+    kind, name = _kind_of(source)
+    if kind == "$":
+        try:
+            jsonpath.compiled(name)
+        except jsonpath.BadPath as error:
+            return str(error)
+    elif kind in ("header", "cookie"):
+        if not is_token(name):
+            return f"{source!r} names no {kind}: {name!r} is no name of one"
+    elif kind == "regex":
+        try:
+            check_pattern(name)
+        except BadPattern as error:
+            return str(error)
+    elif not kind:
+        return (
+            f"{source!r} is neither a JSONPath ($...), nor header NAME, cookie NAME, input NAME or"
+            " regex PATTERN"
+        )
+    return ""
+
+
+def is_of_body(source: str) -> bool:
+    """Whether a part is one of the body."""
+    return _kind_of(source)[0] not in ("header", "cookie")
+
+
+def is_hidden(name: str, source: str) -> bool:
+    """Whether what a part has may be a secret, by its kind and its names."""
+    kind, of = _kind_of(source)
+    if kind == "header":
+        return of.lower() not in _OPEN_HEADERS
+    return kind in ("cookie", "input", "regex") or is_secret(name) or is_secret(of)
+
+
+def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str]:
+    """Secrets in a text of a virtual user: those it has, and those that a step will save."""
+    found = set(user.hidden.values())
+    for name, source in saves.items():
+        kind, of = _kind_of(source)
+        if not is_hidden(name, source):
+            continue
+        with contextlib.suppress(SearchedTooLong):
+            if kind == "input":
+                value = _input(of, text)
+            elif kind == "regex":
+                value = found_by(of, text)
+            else:
+                # a member of JSON, or a header field
+                member = re.escape(re.split(r"[.'\]\[]", of.rstrip("']"))[-1])
+                field = re.search(rf'(?i)(?:"{member}":\s*"|\b{member}:\s*)([^"\s]+)', text)
+                value = field[1] if field else None
+            if value and len(value) >= _LEAST_HIDDEN:
+                found.add(value)
+    return found
+
+
+class AnswerParts:
+    """The parts of one answer."""
+
+    def __init__(self, answer: HttpResponse, scenario: Scenario, step: str) -> None:
+        """`step` is the name of the step, for messages."""
+        self._answer, self._scenario, self._step = answer, scenario, step
+        self._text: str | None = None
+
+    def take(self, name: str, source: str) -> Any:
+        """A part, which is saved under `name`. Raises NothingToSave."""
+        values = self._values(source)
+        if not values:
+            raise NothingToSave(f"{self._step}: the answer has nothing at {source}")
+        found = values[0]
+        if isinstance(found, str) and len(found) >= _LEAST_HIDDEN and is_hidden(name, source):
+            self._scenario.user.hidden[name] = found
+        return found
+
+    def _values(self, source: str) -> list[Any]:
+        """What is at a part; empty if there is nothing."""
+        kind, of = _kind_of(source)
+        if kind == "$":
+            return self._by_path(of)
+        if kind == "header":
+            found = self._answer.headers.get(of)
+        elif kind == "cookie":
+            values = [one.value for one in self._scenario.http.cookies if one.name == of]
+            found = unquote(values[-1] or "") if values else None
+        elif kind == "input":
+            found = _input(of, self._page())
+        else:
+            found = found_by(of, self._page())
+        return [] if found is None else [found]
+
+    def _by_path(self, path: str) -> list[Any]:
+        try:
+            return jsonpath.values(self._answer.json(), path)
+        except jsonpath.BadPath:
+            raise
+        except (ValueError, RecursionError):
+            raise NothingToSave(
+                f"{self._step}: the answer is not JSON, nothing is at {path}"
+            ) from None
+
+    def _page(self) -> str:
+        if self._text is None:
+            self._text = self._answer.text
+        return self._text
+
+
+def _input(of: str, page: str) -> str | None:
+    form = _OF_FORM.fullmatch(of)
+    return input_value(page, *(form.groups() if form else (of,)))
+
+
+def _kind_of(source: str) -> tuple[str, str]:
+    """The kind of a part, and its name or expression; "" for no kind."""
+    if source.startswith("$"):
+        return "$", source
+    found = _WORD.fullmatch(source)
+    if found is None:
+        return "", source
+    # spaces at the end of an expression are a part of it
+    kind = found[1].lower()
+    return kind, found[2] if kind == "regex" else found[2].strip()
