@@ -93,7 +93,7 @@ class LoadLoop:
     def _lead_s(self) -> float:
         """How long before t0 it is told: workers that are far away hear of it later."""
         trips_s = [worker.trip_s for worker in self._services.pool.present]
-        users = sum(workload.plan.asked.count for workload in self._workloads)
+        users = sum(workload.plan.users for workload in self._workloads)
         lead_s = self._services.limits.lead_s(users / max(1, len(trips_s)))
         return lead_s + LEAD_TRIPS * max(trips_s, default=0.0)
 

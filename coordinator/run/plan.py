@@ -81,11 +81,16 @@ class WorkloadPlan:
     user_data: DataFile | None = None
 
     @property
+    def users(self) -> int:
+        """How many virtual users start with it."""
+        return 1 if self.runner.OPEN else self.runner.concurrency
+
+    @property
     def asked(self) -> AskedUsers:
         """The virtual users that it asks for."""
         return AskedUsers(
             name=self.name,
-            count=1 if self.runner.OPEN else self.runner.concurrency,
+            count=self.users,
             is_open=self.runner.OPEN,
             coroutines=self.scenario.is_coroutine,
         )

@@ -35,7 +35,7 @@ class Workload:
     def __init__(self) -> None:
         self.steps: list[str] = []
         self.workers = SimpleNamespace(ready=False)
-        self.plan = SimpleNamespace(number=0, asked=SimpleNamespace(count=1))
+        self.plan = SimpleNamespace(number=0, users=1)
         self.users_to_end = 0
         self.specification = SimpleNamespace(timeout_s=0.0)
         self.runner = SimpleNamespace(is_search=False)
