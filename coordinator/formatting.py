@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from osbench.common.escaping import escaped
@@ -87,6 +87,15 @@ def distinct(names: Sequence[str]) -> list[str]:
         found.append(f"{name} [{seen[name]}]" if several[name] > 1 else name)
         seen[name] += 1
     return found
+
+
+def titles(workloads: Iterable[tuple[str, str, str]]) -> list[str]:
+    """The names of workloads on pages, no two the same.
+
+    Of the name that the task gives a workload, the title of its subtask and the name of its
+    scenario it is the first that there is.
+    """
+    return distinct([next((one for one in names if one), "workload") for names in workloads])
 
 
 def plain(text: str, limit: int = 200) -> str:

@@ -18,7 +18,7 @@ from osbench.common.task import Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.fleet.assignment import AskedUsers, WorkerNeeds, needs
 from osbench.coordinator.fleet.worker_request import WorkerRequest
-from osbench.coordinator.formatting import distinct
+from osbench.coordinator.formatting import distinct, titles
 from osbench.coordinator.storage.progress import Snapshot
 from osbench.coordinator.taskfile.data import data_files
 from osbench.coordinator.taskfile.users.virtual_users import user_files
@@ -68,6 +68,8 @@ class WorkloadPlan:
     number: int
     #: The name in messages and live views, of which a run has no two.
     name: str
+    #: What pages call it.
+    title: str
     subtask: Subtask
     workload: Workload
     scenario: ScenarioPlugin
@@ -203,12 +205,15 @@ def _plans(
     in_all = planned_in_all(
         ((workload, runner.planned) for workload, runner in pairs), deployment, conf
     )
-    subtasks = (subtask for subtask in task.subtasks for _ in subtask.workloads)
+    subtasks = [subtask for subtask in task.subtasks for _ in subtask.workloads]
+    within = zip(subtasks, task.workloads, strict=True)
+    shown = titles((one.named, subtask.title, one.name) for subtask, one in within)
     names = distinct([workload.name for workload in task.workloads])
     for number, (subtask, (workload, runner)) in enumerate(zip(subtasks, pairs, strict=True)):
         yield WorkloadPlan(
             number=number,
             name=names[number],
+            title=shown[number],
             subtask=subtask,
             workload=workload,
             scenario=plugins.scenario(workload.scenario),

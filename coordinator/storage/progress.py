@@ -123,6 +123,8 @@ class Snapshot:
     rate: float = 0.0
     #: Seconds until the load ends, by its duration or at this rate; None where that is not known.
     left_s: float | None = None
+    #: The name of the workload on pages; "" of contexts.
+    title: str = ""
     #: Which time the percentiles are of: "service" (closed loads) or "response" (open ones).
     latency: str = "service"
     #: Of the iterations that ended well so far; None before the first.

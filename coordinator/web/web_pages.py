@@ -102,7 +102,7 @@ def failures(status: Mapping[str, Any] | None) -> str:
 def _kind(one: Mapping[str, Any], kind: Mapping[str, Any]) -> dict[str, Any]:
     ran = one["ok"] + one["failed"]
     return {
-        "name": one["name"],
+        "name": one.get("title") or one["name"],
         "count": count(kind["count"]),
         "share": f"{kind['count'] / ran:.1%}" if ran else "",
         "step": kind["step"],
@@ -155,7 +155,7 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
         shown = sorted(rows, key=lambda row: (row["state"] not in ODD_STATES, -row["cpu"]))
     return {
         "number": one["workload"],
-        "name": one["name"],
+        "name": one.get("title") or one["name"],
         # response times are those of open loads
         "open": one.get("latency") == "response",
         "phase": one["phase"],

@@ -71,7 +71,13 @@ def workload(runner: Any, hooks: Any) -> WorkloadRun:
     wishes: Any = SimpleNamespace(users={})
     scenario: Any = SimpleNamespace(cls=Scenario)
     plan: Any = SimpleNamespace(
-        number=0, name="A.b", runner=runner, data=None, workload=wishes, scenario=scenario
+        number=0,
+        name="A.b",
+        title="A",
+        runner=runner,
+        data=None,
+        workload=wishes,
+        scenario=scenario,
     )
     port: Any = SimpleNamespace()
     failover: Any = SimpleNamespace(replace=lambda _: None)

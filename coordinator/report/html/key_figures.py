@@ -138,7 +138,7 @@ def _limited(view: WorkloadView, key: str) -> Figure:
         return Figure(head=key, number=number, note="", strong=f"✕ {row.asked}", look="bad")
     if row.close:
         note = row.asked.replace("at most ", "its ")
-        return Figure(head=key, number=number, note=note, strong="! close to", look="care")
+        return Figure(head=key, number=number, note=note, strong="! may be over", look="care")
     return Figure(head=key, number=number, note=f"✓ {row.asked}")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.coordinator.formatting import distinct
+from osbench.coordinator.formatting import titles
 from osbench.coordinator.report.error_kinds import Kind
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.page_facts import PageFacts
@@ -73,10 +73,9 @@ class WorkloadFacts:
         return list(self.timeline.get(name) or ())
 
 
-def _title(workload: WorkloadReport) -> str:
-    """The name that the task gives a workload, else the title of its subtask."""
+def _names(workload: WorkloadReport) -> tuple[str, str, str]:
     own = workload.name if workload.scenario != workload.name else ""
-    return own or workload.subtask or workload.name or "workload"
+    return own, workload.subtask, workload.name
 
 
 def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
@@ -84,11 +83,11 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
     found = facts.report.workloads
     timelines = list((facts.timeline or {}).get("workloads") or ())
     asked = list(facts.manifest.get("workloads") or ())
-    titles = distinct([_title(one) for one in found])
+    named = titles(map(_names, found))
     return [
         WorkloadFacts(
             number=number,
-            title=titles[number],
+            title=named[number],
             report=report,
             timeline=timelines[number] if number < len(timelines) else {},
             asked=asked[number] if number < len(asked) else {},

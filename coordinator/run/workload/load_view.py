@@ -70,6 +70,7 @@ class LoadView:
             Snapshot(
                 workload=load.number,
                 name=load.name,
+                title=load.plan.title,
                 phase="paused" if paused else load.phase.value,
                 elapsed_s=max(0.0, load.elapsed()),
                 planned=planned,

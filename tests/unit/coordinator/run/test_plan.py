@@ -45,6 +45,7 @@ def test_workloads_of_one_scenario_are_told_apart():
     plan = planned({"workloads": [workload(), workload(), workload(name="mine")]})
 
     assert [one.name for one in plan.workloads] == ["Dummy.dummy [0]", "Dummy.dummy [1]", "mine"]
+    assert [one.title for one in plan.workloads] == ["part 0 [0]", "part 0 [1]", "mine"]
 
 
 def test_each_workload_has_its_runner_and_scenario_ready():
