@@ -12,7 +12,8 @@ from typing import Any
 import redis
 import requests
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import StoreError
 from osbench.common.network.bounded_adapter import bounded_session
 from osbench.common.network.causes import root_cause

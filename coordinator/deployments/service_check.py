@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 import requests
 from keystoneauth1 import exceptions
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account

@@ -209,7 +209,7 @@ class OpenStackScenario(Scenario):
     def _fresh(self, selector: UserSelector, account: Account | None) -> Account | None:
         if account is None:
             return None
-        fresh = Account(account.credential)
+        fresh = account.fresh()
         with ActionTimer(self, "authenticate"):
             selector.sessions.warm(fresh)
         return fresh

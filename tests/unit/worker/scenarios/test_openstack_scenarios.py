@@ -164,7 +164,7 @@ def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud)
     assert requests(cloud) == []
     workload.last.cloud.request("GET", "keystone", "users")
 
-    assert actions(workload.last)["re-authentication"] == 1
+    assert actions(workload.last)["token renewal"] == 1
     assert requests(cloud) == ["POST /v3/auth/tokens", "GET /v3/users"]
 
 

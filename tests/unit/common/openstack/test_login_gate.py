@@ -1,0 +1,112 @@
+"""Logins while Keystone is overloaded: one at a time, after pauses, with a shared failure."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from keystoneauth1 import exceptions
+
+from osbench.common.openstack.login_gate import FIRST_PAUSE_S, LONGEST_PAUSE_S, LoginGate
+from osbench.common.ports import clock
+
+
+class Overloaded:
+    """A Keystone that answers 503 to so many logins."""
+
+    def __init__(self, times: int, after: str = "") -> None:
+        self.times = times
+        self.after = after
+        self.asked = 0
+
+    def __call__(self) -> str:
+        self.asked += 1
+        if self.asked > self.times:
+            return "token"
+        error = exceptions.ServiceUnavailable()
+        error.response = type("Answer", (), {"headers": {"Retry-After": self.after}})()
+        raise error
+
+
+def refused(gate: LoginGate, log_in: Any) -> float:
+    """Seconds that a refused login took."""
+    begin = clock.monotonic()
+    with pytest.raises(exceptions.ServiceUnavailable):
+        gate.through(log_in)
+    return clock.monotonic() - begin
+
+
+def test_pauses_grow_up_to_a_bound_and_end_with_a_token(virtual_time):
+    gate, keystone = LoginGate(), Overloaded(8)
+
+    pauses = [refused(gate, keystone) for _ in range(8)]
+
+    assert pauses[:3] == pytest.approx([0.0, FIRST_PAUSE_S, 2 * FIRST_PAUSE_S])
+    assert max(pauses) == pytest.approx(LONGEST_PAUSE_S)
+    assert gate.through(keystone) == "token"
+    begin = clock.monotonic()
+    assert gate.through(keystone) == "token"
+    assert clock.monotonic() == begin
+
+
+def test_the_pause_that_keystone_asks_for_is_kept_up_to_the_bound(virtual_time):
+    gate, keystone = LoginGate(), Overloaded(3, after="7")
+
+    pauses = [refused(gate, keystone) for _ in range(3)]
+    far = LoginGate()
+    refused(far, Overloaded(1, after="9999"))
+
+    assert pauses == pytest.approx([0.0, 7.0, 7.0])
+    assert refused(far, Overloaded(1)) == pytest.approx(LONGEST_PAUSE_S)
+
+
+def test_other_errors_pass_without_a_pause(virtual_time):
+    gate = LoginGate()
+    begin = clock.monotonic()
+
+    def wrong() -> None:
+        raise exceptions.Unauthorized
+
+    for _ in range(3):
+        with pytest.raises(exceptions.Unauthorized):
+            gate.through(wrong)
+
+    assert clock.monotonic() == begin
+
+
+def test_threads_that_wait_share_the_failure_of_the_one_that_logs_in():
+    gate = LoginGate()
+    with pytest.raises(exceptions.ServiceUnavailable):
+        gate.through(Overloaded(1))
+    gate._open_at = 0.0
+    asked: list[int] = []
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        asked.append(1)
+        inside.set()
+        go_on.wait(60)
+        raise exceptions.ServiceUnavailable
+
+    found: list[type] = []
+
+    def ask() -> None:
+        try:
+            gate.through(slow)
+        except exceptions.ServiceUnavailable as error:
+            found.append(type(error))
+
+    first = threading.Thread(target=ask)
+    first.start()
+    inside.wait(60)
+    others = [threading.Thread(target=ask) for _ in range(5)]
+    waiting = gate._failures
+    for thread in others:
+        thread.start()
+    go_on.set()
+    for thread in (first, *others):
+        thread.join(60)
+
+    assert len(found) == 6
+    assert gate._failures >= waiting + 1
