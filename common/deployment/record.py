@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from osbench.common.deployment.credential import Credential
-from osbench.common.deployment.record_sources import read_spec, spec_from_environment
+from osbench.common.deployment.record_sources import read_spec
 from osbench.common.deployment.schema import PLATFORMS, problems_of
 from osbench.common.errors import DeploymentError
 from osbench.common.network.origins import origin
@@ -67,11 +67,6 @@ class Deployment:
     def from_file(cls, name: str, path: str | Path) -> Self:
         """A record from a file in JSON or YAML. Raises DeploymentError."""
         return cls.from_spec(name, read_spec(Path(path)), source=str(path))
-
-    @classmethod
-    def from_environment(cls, name: str, environ: Mapping[str, str]) -> Self:
-        """A record from OS_* and OSPROFILER_* variables. Raises DeploymentError."""
-        return cls.from_spec(name, spec_from_environment(environ), source="environment")
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -158,6 +153,12 @@ class Deployment:
         """Base addresses of the services under test by name; empty for OpenStack."""
         services: Mapping[str, str] = self.content.get("services", {})
         return services
+
+    @property
+    def api_versions(self) -> Mapping[str, Mapping[str, str]]:
+        """Versions and types of services by name, as in the context `api_versions`."""
+        versions: Mapping[str, Mapping[str, str]] = self.content.get("api_versions", {})
+        return versions
 
     @cached_property
     def hosts(self) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """Schema of a deployment record: Rally's `openstack` platform, and `osbench` for any service.
 
 The schema of `openstack` (also named `existing@openstack`) accepts what Rally's accepts, and the
-keys `enable_profiler`, `endpoint_overrides`, `system_admin`, and `auth_type` with `auth` of users.
+keys `enable_profiler`, `endpoint_overrides`, `api_versions` and `system_admin`; users may have
+`auth_type` and `auth`.
 """
 
 from __future__ import annotations
@@ -71,6 +72,13 @@ _CLIENT = {
     "additionalProperties": False,
 }
 
+#: As in the context `api_versions`, whose configuration overrides it.
+_API_VERSION = {
+    "type": "object",
+    "properties": {"version": _TEXT, "service_type": _TEXT},
+    "additionalProperties": False,
+}
+
 SCHEMAS: dict[str, dict[str, Any]] = {
     "openstack": {
         "type": "object",
@@ -87,6 +95,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
             "admin": _USER,
             "system_admin": _USER,
             "users": {"type": "array", "minItems": 1, "items": _USER},
+            "api_versions": {"type": "object", "additionalProperties": _API_VERSION},
             "api_info": {"type": "object", "additionalProperties": _CLIENT},
             **_PROFILING,
         },

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.identity.base import BaseIdentityPlugin
+from keystoneauth1.loading.base import PLUGIN_NAMESPACE
 
 from osbench.common.errors import DeploymentError
 
@@ -28,13 +30,15 @@ def is_once(auth_type: str, auth: Mapping[str, Any]) -> bool:
 
 def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
     """The loader of an auth plug-in. Raises DeploymentError if there is none."""
-    try:
-        loader: Any = loading.get_plugin_loader(auth_type)
-    except exceptions.NoMatchingPlugin:
+    if not metadata.entry_points(group=PLUGIN_NAMESPACE, name=auth_type):
         known = sorted(loading.get_available_plugin_names())
         close = difflib.get_close_matches(auth_type, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        raise DeploymentError(f"keystoneauth1 has no auth plug-in {auth_type!r}; {hint}") from None
+        raise DeploymentError(f"keystoneauth1 has no auth plug-in {auth_type!r}; {hint}")
+    try:
+        loader: Any = loading.get_plugin_loader(auth_type)
+    except exceptions.NoMatchingPlugin:
+        raise DeploymentError(f"auth plug-in {auth_type!r} cannot be loaded here") from None
     if not loader.available:
         raise DeploymentError(
             f"auth plug-in {auth_type!r} of keystoneauth1 needs packages that are not here"

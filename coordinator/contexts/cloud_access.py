@@ -92,7 +92,8 @@ class CloudAccess:
 
     def cloud(self, account: Account) -> Cloud:
         """The cloud as an account."""
-        versions = self._environment.context.get("api_versions", {})
+        wished = self._environment.context.get("api_versions", {})
+        versions = {**self.deployment.api_versions, **wished}
         return Cloud(
             account,
             self.session,

@@ -53,10 +53,9 @@ class UserSelector:
         gate, system = self.sessions.gate, deployment.system_admin
         admin = deployment.admin
         self._admin = Account(admin, gate=gate, system=system) if admin else None
-        #: Configuration of the context `api_versions`, by service.
-        self.versions = {
-            name: ApiVersion(**wish) for name, wish in context.get("api_versions", {}).items()
-        }
+        wished = {**deployment.api_versions, **context.get("api_versions", {})}
+        #: Configuration of the record and of the context `api_versions`, by service.
+        self.versions = {name: ApiVersion(**wish) for name, wish in wished.items()}
 
     def user(self, iteration: int) -> Account:
         """The user of an iteration (from 1); the same in every process of a run."""

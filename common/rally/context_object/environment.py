@@ -18,7 +18,7 @@ KEY = "rally"
 #: Rally's name of the only platform there is.
 PLATFORM = "existing@openstack"
 #: Keys of a deployment record that Rally does not know.
-_OURS = ("enable_profiler", "endpoint_overrides", "system_admin")
+_OURS = ("enable_profiler", "endpoint_overrides", "api_versions", "system_admin")
 #: Namespace for the UUIDs of Rally's tasks, made from run ids.
 _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 

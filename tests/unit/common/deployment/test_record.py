@@ -4,6 +4,7 @@ import pytest
 
 from helpers.corpus import corpus
 from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.environment_record import spec_from_environment
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.protocol.envelope import Vault
@@ -324,8 +325,12 @@ ENVIRONMENT = {
 }
 
 
+def from_environment(environ):
+    return Deployment.from_spec("cloud", spec_from_environment(environ).spec)
+
+
 def test_the_environment_of_openstack_clients_makes_a_record():
-    deployment = Deployment.from_environment("cloud", ENVIRONMENT)
+    deployment = from_environment(ENVIRONMENT)
 
     assert deployment.admin == Credential(
         auth_url="https://cloud.example:5000/v3",
@@ -355,20 +360,20 @@ def test_older_names_of_variables_are_read():
         "OS_INSECURE": "1",
     }
 
-    admin = Deployment.from_environment("cloud", environ).admin
+    admin = from_environment(environ).admin
 
     assert (admin.project_name, admin.endpoint_type, admin.verify) == ("t", "admin", False)
 
 
 def test_the_profilers_variables_alone_make_a_record_without_openstack():
-    deployment = Deployment.from_environment("shop", {"OSPROFILER_HMAC_KEY": "key"})
+    deployment = from_environment({"OSPROFILER_HMAC_KEY": "key"})
 
     assert (deployment.platform, deployment.profiler_hmac_key) == ("osbench", "key")
 
 
 def test_all_missing_variables_are_named():
     with pytest.raises(DeploymentError) as refusal:
-        Deployment.from_environment("cloud", {"OS_PASSWORD": "pw-hidden", "OS_INSECURE": "x"})
+        from_environment({"OS_PASSWORD": "pw-hidden", "OS_INSECURE": "x"})
 
     for part in ("OS_AUTH_URL is not", "OS_USERNAME is not", "OS_PROJECT_NAME", "OS_INSECURE"):
         assert part in str(refusal.value)

@@ -159,7 +159,7 @@ def test_later_configuration_files_win_wherever_they_are_named(run, file):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "give --file FILE or --from-env"),
+        ([], "give --file FILE, --cloud NAME or --from-env"),
         (["--from-env", "--file", "x.json"], "--file and --from-env cannot be combined"),
     ],
 )
