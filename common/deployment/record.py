@@ -108,7 +108,7 @@ class Deployment:
     @cached_property
     def credentials(self) -> Mapping[str, Credential]:
         """All credentials, by their place: admin, system_admin, users[0]."""
-        content = self.content
+        content = self.content if self.platform == "openstack" else {}
         placed = {key: content[key] for key in ("admin", "system_admin") if key in content}
         placed |= {f"users[{at}]": user for at, user in enumerate(content.get("users", ()))}
         return {

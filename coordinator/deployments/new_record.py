@@ -68,7 +68,7 @@ def _unused(names: list[str] | tuple[str, ...], why: str = "") -> str:
 def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -> NewRecord:
     """Refuse auth plug-ins that cannot be loaded. Raises DeploymentError with all of them."""
     problems = []
-    for place, credential in deployment.credentials.items() if _is_cloud(deployment) else ():
+    for place, credential in deployment.credentials.items():
         if credential.auth_type:
             # its loaders are slow to import, and a password needs none
             from osbench.common.openstack.login_plugins import load_plugin  # noqa: PLC0415
@@ -81,7 +81,3 @@ def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise DeploymentError(f"{source}: {count}\n" + "\n".join(problems))
     return NewRecord(deployment=deployment, notes=notes)
-
-
-def _is_cloud(deployment: Deployment) -> bool:
-    return deployment.platform == "openstack"
