@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from keystoneauth1 import exceptions
 
 from osbench.common.errors import DeploymentError
@@ -66,6 +67,10 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
         return config.get_one(cloud=name, **({"region_name": region} if region else {}))
     except DeploymentError:
         raise
+    except yaml.MarkedYAMLError as error:
+        # some releases of openstacksdk skip such a file, others do not
+        path = getattr(error.problem_mark, "name", "clouds.yaml")
+        raise DeploymentError(_not_readable(path, error)) from None
     except exceptions.NoMatchingPlugin as error:
         loader_of(error.name, {})
         raise DeploymentError(f"cloud {name!r}: {error}") from None
@@ -127,10 +132,13 @@ def _skipped_files() -> Iterator[list[Any]]:
 
 def _refuse(skipped: list[Any]) -> None:
     if skipped:
-        path, error = skipped[0]
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise DeploymentError(f"{path}: {place}is not YAML or JSON")
+        raise DeploymentError(_not_readable(*skipped[0]))
+
+
+def _not_readable(path: object, error: object) -> str:
+    mark = getattr(error, "problem_mark", None)
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"{path}: {place}is not YAML or JSON"
 
 
 def _spec(region: Any) -> dict[str, Any]:
