@@ -57,6 +57,9 @@ class _Shared:
 
     #: A login that cannot be repeated has had its token.
     _ended = False
+    #: Seconds before its end at which a token is renewed, and the token.
+    _margin_s = _BEFORE_END_S
+    _margin_of: Any = None
 
     def _needs_reauthenticate(self) -> bool:
         """Whether the token is to be renewed now.
@@ -68,9 +71,9 @@ class _Shared:
         if self.once or not self.reauthenticate:
             # no other token is to be had: this one is used to its end
             return False
-        life_s = (self.auth_ref.expires - self.auth_ref.issued).total_seconds()
-        margin_s = min(_BEFORE_END_S, max(0.0, life_s * (1 - _PART_OF_LIFE)))
-        return bool(self.auth_ref.will_expire_soon(margin_s))
+        if self._margin_of is not self.auth_ref:
+            self._margin_s, self._margin_of = _margin_s(self.auth_ref), self.auth_ref
+        return bool(self.auth_ref.will_expire_soon(self._margin_s))
 
     def get_token(self, session: Any, **options: Any) -> str | None:
         """The token for a request of this thread."""
@@ -87,6 +90,16 @@ class _Shared:
                 return True
             self._ended = self._ended or current is not None
             return bool(super().invalidate())  # type: ignore[misc]
+
+
+def _margin_s(token: Any) -> float:
+    """Seconds before its end at which a token is renewed."""
+    try:
+        life_s = (token.expires - token.issued).total_seconds()
+    except (AttributeError, KeyError, TypeError):
+        # of Keystone v2, which need not say when it was issued
+        return _BEFORE_END_S
+    return float(min(_BEFORE_END_S, max(0.0, life_s * (1 - _PART_OF_LIFE))))
 
 
 class _PasswordV3(_Shared, identity.V3Password):

@@ -56,6 +56,8 @@ class FakeCloud(LoopbackServer):
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
         self.faults: list[list[Any]] = []
+        #: Header Retry-After of these answers, or "".
+        self.retry_after = ""
         #: Requests that are served and answered with 503: regular expression, times.
         self.lost: list[list[Any]] = []
         #: Types that the catalogue lacks: Mistral, unless a test wants it.
@@ -128,7 +130,8 @@ class _Handler(QuietHandler):
             self.lost = False
             fault = self._fault(f"{self.command} {path}")
             if fault:
-                return self._answer(fault, {"error": {"message": "as the test says"}})
+                after = {"Retry-After": cloud.retry_after} if cloud.retry_after else {}
+                return self._answer(fault, {"error": {"message": "as the test says"}}, **after)
             if path == "/v3/auth/tokens" and self.command == "POST":
                 return self._authenticate(json.loads(data))
             who = cloud.tokens.get(headers.get("x-auth-token", ""))

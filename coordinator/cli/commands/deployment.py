@@ -68,7 +68,7 @@ def create(
     from_env: bool,
     use: bool | None,
 ) -> None:
-    """Create a record from a file, from clouds.yaml or from the environment.
+    """Create a record from a file, clouds.yaml or the environment.
 
     \b
     Examples:

@@ -236,8 +236,10 @@ PUBLIC = "public-clouds: {acme: {auth: {auth_url: 'https://acme.example/v3'}, re
 
 
 def test_a_cloud_is_taken_with_its_secrets_and_all_that_it_says(place: Any) -> None:
-    found = place("lab", clouds=CLOUDS, secure=SECURE).deployment.content
+    record = place("lab", clouds=CLOUDS, secure=SECURE)
+    found = record.deployment.content
 
+    assert record.notes == ()
     assert found["auth_url"] == "https://cloud.example:5000/v3"
     assert found["admin"]["auth_type"] == "password"
     assert found["admin"]["auth"]["password"] == "pw-hidden"
@@ -315,4 +317,12 @@ def test_the_environment_may_name_a_cloud(place: Any, monkeypatch: pytest.Monkey
 
     assert record.deployment.content["region_name"] == "south"
     assert record.deployment.profiler_hmac_key == "key"
-    assert "not used beside OS_CLOUD: OS_USERNAME" in record.notes
+    assert record.notes == ("not used beside OS_CLOUD: OS_USERNAME",)
+
+
+def test_what_openstacksdk_warns_of_in_a_file_is_told(place: Any) -> None:
+    text = CLOUDS.replace("verify: false", "verify: false\n    cacert: /ca.pem")
+
+    (note,) = place("lab", clouds=text, secure=SECURE).notes
+
+    assert "The host SSL cert will not be verified" in note
