@@ -38,6 +38,8 @@ class _Shared:
         `session` has no plugin of its own: where the address answers 401 to who asks for its
         versions, keystoneauth1 asks once more with a token, and would wait for itself here.
         """
+        # threads that wait for the one that logs in share its failure
+        self._handed.failures = self._gate.failures
         try:
             with self._reading:
                 return super().get_access(session, **options)  # type: ignore[misc]
@@ -53,7 +55,8 @@ class _Shared:
                 f"its token has ended or was refused, and {self.once} cannot log in again"
             )
         log_in = super().get_auth_ref  # type: ignore[misc]
-        return self._gate.through(lambda: log_in(session, **options))
+        seen = getattr(self._handed, "failures", None)
+        return self._gate.through(lambda: log_in(session, **options), seen)
 
     #: A login that cannot be repeated has had its token.
     _ended = False

@@ -28,19 +28,23 @@ class LoginGate:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._failures = 0
+        #: Answers of 429 and 503 so far.
+        self.failures = 0
         self._pause_s = 0.0
         self._open_at = 0.0
         self._error: exceptions.HttpError | None = None
 
-    def through(self, log_in: Callable[[], T]) -> T:
-        """The result of `log_in`. Raises what it raises, or what it raised in another thread."""
+    def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
+        """The result of `log_in`. Raises what it raises, or what it raised in another thread.
+
+        `seen` is the number of `failures` when this thread began to wait; None for now.
+        """
         if self._error is None:
             return self._noted(log_in)
-        failures = self._failures
+        failures = self.failures if seen is None else seen
         with self._turn:
             error = self._error
-            if error is not None and self._failures != failures:
+            if error is not None and self.failures != failures:
                 raise error.with_traceback(None)
             time.sleep(max(0.0, self._open_at - time.monotonic()))
             return self._noted(log_in)
@@ -53,7 +57,7 @@ class LoginGate:
                 self._pause_s = min(max(FIRST_PAUSE_S, 2 * self._pause_s), LONGEST_PAUSE_S)
                 pause_s = min(max(self._pause_s, _retry_after_s(error)), LONGEST_PAUSE_S)
                 self._open_at = time.monotonic() + pause_s
-                self._failures += 1
+                self.failures += 1
                 self._error = error
             raise
         self._error, self._pause_s = None, 0.0

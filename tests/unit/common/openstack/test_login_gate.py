@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 from keystoneauth1 import exceptions
 
+from osbench.common.deployment.credential import Credential
+from osbench.common.openstack.login import login
 from osbench.common.openstack.login_gate import FIRST_PAUSE_S, LONGEST_PAUSE_S, LoginGate
 from osbench.common.ports import clock
 
@@ -75,38 +76,34 @@ def test_other_errors_pass_without_a_pause(virtual_time):
     assert clock.monotonic() == begin
 
 
-def test_threads_that_wait_share_the_failure_of_the_one_that_logs_in():
-    gate = LoginGate()
+def test_who_waited_while_another_failed_shares_the_failure_and_does_not_ask(virtual_time):
+    gate, keystone = LoginGate(), Overloaded(9)
+    seen = gate.failures
+    refused(gate, keystone)
+
     with pytest.raises(exceptions.ServiceUnavailable):
-        gate.through(Overloaded(1))
-    gate._open_at = 0.0
-    asked: list[int] = []
-    inside, go_on = threading.Event(), threading.Event()
+        gate.through(keystone, seen)
 
-    def slow() -> None:
-        asked.append(1)
-        inside.set()
-        go_on.wait(60)
-        raise exceptions.ServiceUnavailable
+    assert keystone.asked == 1
 
-    found: list[type] = []
 
-    def ask() -> None:
-        try:
-            gate.through(slow)
-        except exceptions.ServiceUnavailable as error:
-            found.append(type(error))
+def test_threads_of_one_account_share_one_refused_login(virtual_time):
+    class Waiting:
+        """The lock of an account: while this thread waits for it, another one is refused."""
 
-    first = threading.Thread(target=ask)
-    first.start()
-    inside.wait(60)
-    others = [threading.Thread(target=ask) for _ in range(5)]
-    waiting = gate._failures
-    for thread in others:
-        thread.start()
-    go_on.set()
-    for thread in (first, *others):
-        thread.join(60)
+        def __enter__(self) -> None:
+            refused(plugin._gate, keystone)
 
-    assert len(found) == 6
-    assert gate._failures >= waiting + 1
+        def __exit__(self, *reason: object) -> None:
+            pass
+
+    keystone = Overloaded(9)
+    plugin = login(
+        Credential(auth_url="http://keystone/v3", username="u", password="p", project_name="demo")
+    )
+    plugin._reading = Waiting()
+
+    with pytest.raises(exceptions.ServiceUnavailable):
+        plugin.get_token(object())
+
+    assert keystone.asked == 1
