@@ -40,7 +40,7 @@ class Deployment:
     spec: Mapping[str, Any] = field(repr=False, compare=False)
     version: str
     #: Tokens that were obtained for a run, by the place of the credential.
-    states: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_spec(
@@ -82,8 +82,9 @@ class Deployment:
         return record | {"states": dict(self.states)} if self.states else record
 
     def with_states(self, states: Mapping[str, str]) -> Self:
-        """The record with tokens for credentials, by place: admin, users[0]."""
-        return replace(self, states=dict(states))
+        """The record with tokens (`login.state_of`) for credentials, by place: admin, users[0]."""
+        # not as text, so that the token is known as a secret by its name
+        return replace(self, states={place: json.loads(state) for place, state in states.items()})
 
     def masked(self) -> dict[str, Any]:
         """The content with passwords, keys and user information of URLs hidden."""
@@ -112,8 +113,7 @@ class Deployment:
         placed = {key: content[key] for key in ("admin", "system_admin") if key in content}
         placed |= {f"users[{at}]": user for at, user in enumerate(content.get("users", ()))}
         return {
-            place: self._credential(user, self.states.get(place, ""))
-            for place, user in placed.items()
+            place: self._credential(user, self.states.get(place)) for place, user in placed.items()
         }
 
     @property
@@ -180,7 +180,7 @@ class Deployment:
         identity = {"identity": content["endpoint"]} if content.get("endpoint") else {}
         return {**identity, **content.get("endpoint_overrides", {})}
 
-    def _credential(self, user: Mapping[str, Any], state: str) -> Credential:
+    def _credential(self, user: Mapping[str, Any], state: Mapping[str, Any] | None) -> Credential:
         content = self.content
         auth = user.get("auth", {})
         named = auth or user
@@ -202,5 +202,5 @@ class Deployment:
             auth_type=user.get("auth_type", ""),
             auth=auth,
             endpoint_overrides=self._overrides,
-            state=state,
+            state=json.dumps(state) if state else "",
         )

@@ -9,6 +9,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.protocol.envelope import Vault
 from osbench.common.protocol.keyring import Keyring
+from osbench.common.secrets.masking import secret_values
 
 ADMIN = {"username": "admin", "password": "pw-admin", "project_name": "ops"}
 CLOUD = {
@@ -446,11 +447,12 @@ def test_secrets_of_auth_plugins_are_masked():
 
 
 def test_tokens_of_a_run_go_with_the_record_and_are_not_shown():
-    deployment = with_plugins().with_states({"admin": "pw-token"})
+    deployment = with_plugins().with_states({"admin": '{"auth_token": "pw-token"}'})
 
     arrived = Deployment.from_dict(deployment.to_dict())
 
-    assert arrived.admin.state == "pw-token"
+    assert arrived.admin.state == '{"auth_token": "pw-token"}'
+    assert "pw-token" in secret_values(deployment.to_dict())
     assert arrived.system_admin.state == ""
     assert "pw-token" not in f"{arrived!r} {arrived.admin!r} {arrived.masked()}"
     assert "states" not in with_plugins().to_dict()
