@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from keystoneauth1 import exceptions
 
 from osbench.common.errors import DeploymentError
-from osbench.common.openstack.login_plugins import loader_of
+from osbench.common.openstack.login_plugins import loader_of, options_of
 from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion, overridden
 from osbench.common.secrets.masking import error_text, mask_text
 
@@ -52,15 +51,25 @@ def named_cloud(name: str, region: str | None = None) -> NamedCloud:
         raise DeploymentError(_EXTRA) from None
     with warnings.catch_warnings(record=True) as warned, _skipped_files() as skipped:
         warnings.simplefilter("always")
-        found = _region_of(loader, name, region, skipped)
-        spec = _spec(found)
+        try:
+            spec = _spec(_region_of(loader, name, region, skipped))
+        except DeploymentError as error:
+            notes = _notes(warned)
+            raise DeploymentError(
+                f"{error} ({'; '.join(notes)})" if notes else str(error)
+            ) from None
+    return NamedCloud(spec=spec, notes=_notes(warned))
+
+
+def _notes(warned: list[warnings.WarningMessage]) -> tuple[str, ...]:
     # others are of its own releases
     told = [one for one in warned if one.category.__name__ in _TOLD]
     notes = [mask_text(" ".join(str(one.message).split())) for one in told]
-    return NamedCloud(spec=spec, notes=tuple(dict.fromkeys(notes)))
+    return tuple(dict.fromkeys(notes))
 
 
 def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -> Any:
+    config: Any = None
     try:
         config = loader.OpenStackConfig()
         _refuse(skipped)
@@ -76,12 +85,22 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
         # some releases of openstacksdk skip such a file, others do not
         path = getattr(error.problem_mark, "name", "clouds.yaml")
         raise DeploymentError(_not_readable(path, error)) from None
-    except exceptions.NoMatchingPlugin as error:
-        loader_of(error.name, {})
-        raise DeploymentError(f"cloud {name!r}: {error}") from None
     except Exception as error:  # noqa: BLE001 - openstacksdk raises what files lead to
         _refuse(skipped)
-        raise DeploymentError(f"cloud {name!r}: {_reason(error)}") from None
+        reason = _login_problem(config, name) or _reason(error)
+        raise DeploymentError(f"cloud {name!r}: {reason}") from None
+
+
+def _login_problem(config: Any, name: str) -> str:
+    """An unknown auth plug-in or option in our words, with what there is; "" for other problems."""
+    try:
+        found = config.get_one(cloud=name, validate=False).config
+        options_of(loader_of(found["auth_type"], found["auth"]), found["auth_type"], found["auth"])
+    except DeploymentError as error:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the first error stands
+        return ""
+    return ""
 
 
 def _reason(error: Exception) -> str:

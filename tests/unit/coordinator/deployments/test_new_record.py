@@ -296,6 +296,10 @@ def test_a_cloud_in_secure_yaml_alone_is_taken(place: Any) -> None:
             "'v3token'",
         ),
         ("a", {"clouds": "clouds: {a: {auth_type: none}}"}, "cloud 'a'"),
+        ("a", {"clouds": "clouds: {a: {auth: {auth_url: 'http://c', usrname: u}}}"}, "'username'?"),
+        ("a", {"clouds": "clouds: {a: {profile: nosuch}}"}, "find the vendor profile nosuch"),
+        ("a", {"clouds": "clouds: [a]"}, "cloud 'a': openstacksdk cannot read it"),
+        ("a", {"clouds": "clouds: {a: {auth_type: [x], auth: pw-hidden}}"}, "cloud 'a': "),
     ],
 )
 def test_a_cloud_that_cannot_be_used_is_refused_without_secrets(
