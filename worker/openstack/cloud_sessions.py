@@ -111,11 +111,12 @@ class Sessions:
         return granted
 
     def warm(self, account: Account) -> None:
-        """Authenticate the account, if it has no token yet, and add its services' hosts.
+        """Authenticate the account, if it has no tokens yet, and add its services' hosts.
 
         Raises the same errors as `authenticate`.
         """
         account.token(self.session())
+        account.for_service("keystone").token(self.session())
         if not self._catalogued:
             self._learn(account.hosts(self.session()))
 

@@ -153,6 +153,38 @@ def test_a_new_token_is_not_taken_for_a_request_to_the_same_address(cloud):
     assert found["openstack.get_identity > retry"] == 1
 
 
+def test_requests_to_keystone_have_the_token_of_the_systems_admin(cloud):
+    system = {
+        "auth_type": "v3password",
+        "auth": {
+            "username": ADMIN,
+            "password": PASSWORD,
+            "user_domain_name": "Default",
+            "system_scope": "all",
+        },
+    }
+    deployment = Deployment.from_spec("cloud", cloud.deployment(system_admin=system))
+    workload = Workload(cloud, "KeystoneBasic.create_user", deployment=deployment)
+    cloud.seen.clear()
+
+    workload.run()
+
+    ((_, path, headers),) = cloud.seen
+    assert (path, cloud.tokens[headers["x-auth-token"]]["project"]) == ("/v3/users", "")
+
+
+def test_an_address_of_the_record_replaces_that_of_the_catalogue(cloud):
+    elsewhere = {"compute": f"{cloud.url}/elsewhere"}
+    deployment = Deployment.from_spec("cloud", cloud.deployment(endpoint_overrides=elsewhere))
+    args = {"service_type": "compute", "path": "/servers", "status": 404}
+    workload = Workload(cloud, "OpenStack.request", args, deployment=deployment)
+    cloud.seen.clear()
+
+    workload.run()
+
+    assert requests(cloud) == ["GET /elsewhere/servers"]
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_request_that_is_to_be_repeated_later_is_repeated_as_an_action(cloud, status):
     cloud.retry_after = "0"
