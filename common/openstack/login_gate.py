@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ class LoginGate:
 
     After an answer of 429 or 503 one thread at a time logs in, after a pause. Threads that wait
     meanwhile share the result of its failure, so that none waits for more than one attempt.
+    Coroutines do not wait: during a pause they get the last answer.
     """
 
     def __init__(self) -> None:
@@ -46,7 +48,11 @@ class LoginGate:
             error = self._error
             if error is not None and self.failures != failures:
                 raise error.with_traceback(None)
-            time.sleep(max(0.0, self._open_at - time.monotonic()))
+            pause_s = max(0.0, self._open_at - time.monotonic())
+            if error is not None and pause_s and _on_event_loop():
+                # a pause would hold up all of its coroutines
+                raise error.with_traceback(None)
+            time.sleep(pause_s)
             return self._noted(log_in)
 
     def _noted(self, log_in: Callable[[], T]) -> T:
@@ -62,6 +68,15 @@ class LoginGate:
             raise
         self._error, self._pause_s = None, 0.0
         return found
+
+
+def _on_event_loop() -> bool:
+    # who runs coroutines has imported it, and others do without its 10 ms
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return asyncio is not None and asyncio.get_running_loop() is not None
+    except RuntimeError:
+        return False
 
 
 def _retry_after_s(error: exceptions.HttpError) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -85,6 +86,20 @@ def test_who_waited_while_another_failed_shares_the_failure_and_does_not_ask(vir
         gate.through(keystone, seen)
 
     assert keystone.asked == 1
+
+
+def test_coroutines_get_the_last_answer_instead_of_a_pause(virtual_time):
+    gate, keystone = LoginGate(), Overloaded(9)
+    refused(gate, keystone)
+    begin = clock.monotonic()
+
+    async def ask() -> None:
+        with pytest.raises(exceptions.ServiceUnavailable):
+            gate.through(keystone)
+
+    asyncio.run(ask())
+
+    assert (keystone.asked, clock.monotonic()) == (1, begin)
 
 
 def test_threads_of_one_account_share_one_refused_login(virtual_time):
