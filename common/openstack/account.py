@@ -142,10 +142,11 @@ class Account:
     def _other_regions(self, session: Session) -> str:
         """The regions that exist, where the region of the record is none of them."""
         wished = self.credential.region_name
+        # none: a catalogue that was reduced to one region (`login.state_of`)
         there = self.regions(session)
-        if wished is None or wished in there:
+        if wished is None or not there or wished in there:
             return ""
-        return f"; there is no region {wished!r}, there are {', '.join(there) or 'none'}"
+        return f"; there is no region {wished!r}, there are {', '.join(there)}"
 
 
 def versioned(url: str, service: Service) -> str:

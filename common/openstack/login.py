@@ -24,6 +24,11 @@ class _Shared:
     reauthenticate: bool
     #: Name of a plug-in that cannot repeat its login; "" for all others.
     once = ""
+    #: A login that cannot be repeated has had its token.
+    _ended = False
+    #: Seconds before its end at which a token is renewed, and the token.
+    _margin_s = _BEFORE_END_S
+    _margin_of: Any = None
 
     def share(self, gate: LoginGate) -> None:
         """Begin to be used by several threads, before the first token."""
@@ -57,12 +62,6 @@ class _Shared:
         log_in = super().get_auth_ref  # type: ignore[misc]
         seen = getattr(self._handed, "failures", None)
         return self._gate.through(lambda: log_in(session, **options), seen)
-
-    #: A login that cannot be repeated has had its token.
-    _ended = False
-    #: Seconds before its end at which a token is renewed, and the token.
-    _margin_s = _BEFORE_END_S
-    _margin_of: Any = None
 
     def _needs_reauthenticate(self) -> bool:
         """Whether the token is to be renewed now.

@@ -23,6 +23,7 @@ from osbench.common.openstack.account import Account
 from osbench.common.openstack.login import login
 from osbench.common.openstack.login_plugins import load_plugin
 from osbench.common.openstack.request_errors import AuthenticationFailed
+from osbench.common.openstack.service_catalogue import Service
 
 USER = {"username": "demo", "password": PASSWORD, "user_domain_id": "default"}
 PROJECT = {"project_name": "ops", "project_domain_id": "default"}
@@ -211,3 +212,12 @@ def test_numbers_of_yaml_are_taken_as_texts(keystone):
     auth = {"username": "demo", "user_domain_id": "default", "passcode": int(PASSCODE), **PROJECT}
 
     assert Account(credential(keystone, "v3totp", auth)).token(Session()).user_id == "demo"
+
+
+def test_a_region_that_does_not_exist_is_told_with_those_that_do(keystone):
+    user = {"username": "demo", "password": PASSWORD, "project_name": "ops"}
+    spec = {"auth_url": keystone.auth_url, "admin": user, "region_name": "RegionOne"}
+    account = Account(Deployment.from_spec("cloud", {"openstack": spec}).admin)
+
+    with pytest.raises(DeploymentError, match="there is no region 'RegionOne', there are R"):
+        account.address(Service(types=("thing",)), Session())
