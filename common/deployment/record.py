@@ -5,6 +5,9 @@ The file is Rally's, or one of ours for services without Keystone:
     {"openstack": {"auth_url": "http://cloud:5000/v3", "admin": {...}, "users": [...], ...}}
     {"osbench": {"services": {"shop": "http://shop:8080"}}}
 
+A user is `{"username": ..., "password": ..., "project_name": ...}`, or any auth plug-in of
+keystoneauth1: `{"auth_type": "v3applicationcredential", "auth": {...}}`.
+
 Both may hold `profiler_hmac_key` and `profiler_conn_str` (OSProfiler's key and trace store) and
 `enable_profiler`. `services` names the web services under test; trace headers go only to them.
 """
@@ -15,67 +18,17 @@ import hmac
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from osbench.common.deployment.record_sources import read_spec, spec_from_environment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record_sources import read_spec
 from osbench.common.deployment.schema import PLATFORMS, problems_of
 from osbench.common.errors import DeploymentError
 from osbench.common.network.origins import origin
 from osbench.common.secrets.masking import mask
-
-
-@dataclass(frozen=True, kw_only=True)
-class Credential:
-    """One user in one project of a cloud."""
-
-    auth_url: str
-    username: str
-    password: str = field(repr=False)
-    project_name: str
-    #: Domain names; None leaves it to Keystone's domain with the id "default".
-    user_domain_name: str | None = None
-    project_domain_name: str | None = None
-    region_name: str | None = None
-    #: public, internal or admin.
-    endpoint_type: str = "public"
-    https_insecure: bool = False
-    #: Paths of files in PEM.
-    https_cacert: str | None = None
-    https_cert: str | None = None
-    https_key: str | None = None
-
-    @property
-    def verify(self) -> bool | str:
-        """What requests and keystoneauth1 call `verify`."""
-        return False if self.https_insecure else self.https_cacert or True
-
-    @property
-    def cert(self) -> str | tuple[str, str] | None:
-        """What requests and keystoneauth1 call `cert`."""
-        if self.https_cert and self.https_key:
-            return self.https_cert, self.https_key
-        return self.https_cert
-
-    def password_options(self) -> dict[str, Any]:
-        """Keyword arguments of `keystoneauth1.identity.Password`, for Keystone v2 and v3."""
-        return {
-            "auth_url": self.auth_url,
-            "username": self.username,
-            "password": self.password,
-            "project_name": self.project_name,
-            "user_domain_name": self.user_domain_name,
-            "project_domain_name": self.project_domain_name,
-            "user_domain_id": None if self.user_domain_name else self._default_domain,
-            "project_domain_id": None if self.project_domain_name else self._default_domain,
-        }
-
-    @property
-    def _default_domain(self) -> str | None:
-        # Keystone v2 has no domains and refuses to be asked for one.
-        return None if "/v2.0" in self.auth_url else "default"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +39,8 @@ class Deployment:
     #: The content of the file, with secrets: show `masked()` instead.
     spec: Mapping[str, Any] = field(repr=False, compare=False)
     version: str
+    #: Tokens that were obtained for a run, by the place of the credential.
+    states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_spec(
@@ -114,11 +69,6 @@ class Deployment:
         return cls.from_spec(name, read_spec(Path(path)), source=str(path))
 
     @classmethod
-    def from_environment(cls, name: str, environ: Mapping[str, str]) -> Self:
-        """A record from OS_* and OSPROFILER_* variables. Raises DeploymentError."""
-        return cls.from_spec(name, spec_from_environment(environ), source="environment")
-
-    @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """The record from what `to_dict` returned. Raises DeploymentError for anything else."""
         try:
@@ -128,7 +78,13 @@ class Deployment:
 
     def to_dict(self) -> dict[str, Any]:
         """The record in msgpack types, with its secrets: to be encrypted."""
-        return {"name": self.name, "spec": dict(self.spec), "version": self.version}
+        record = {"name": self.name, "spec": dict(self.spec), "version": self.version}
+        return record | {"states": dict(self.states)} if self.states else record
+
+    def with_states(self, states: Mapping[str, str]) -> Self:
+        """The record with tokens (`login.state_of`) for credentials, by place: admin, users[0]."""
+        # not as text, so that the token is known as a secret by its name
+        return replace(self, states={place: json.loads(state) for place, state in states.items()})
 
     def masked(self) -> dict[str, Any]:
         """The content with passwords, keys and user information of URLs hidden."""
@@ -151,15 +107,31 @@ class Deployment:
         return next(name for name in self.spec if name in PLATFORMS)
 
     @cached_property
+    def credentials(self) -> Mapping[str, Credential]:
+        """All credentials, by their place: admin, system_admin, users[0]."""
+        content = self.content if self.platform == "openstack" else {}
+        placed = {key: content[key] for key in ("admin", "system_admin") if key in content}
+        placed |= {f"users[{at}]": user for at, user in enumerate(content.get("users", ()))}
+        return {
+            place: self._credential(user, self.states.get(place)) for place, user in placed.items()
+        }
+
+    @property
     def admin(self) -> Credential | None:
         """The administrator's credential, if the record has one."""
-        user = self.content.get("admin")
-        return None if user is None else self._credential(user)
+        return self.credentials.get("admin")
+
+    @property
+    def system_admin(self) -> Credential | None:
+        """The credential for Keystone's own resources, if they need another one than `admin`."""
+        return self.credentials.get("system_admin")
 
     @cached_property
     def users(self) -> tuple[Credential, ...]:
         """The credentials of plain users that the record has, in its order."""
-        return tuple(self._credential(user) for user in self.content.get("users", ()))
+        return tuple(
+            found for place, found in self.credentials.items() if place.startswith("users[")
+        )
 
     @property
     def profiler_hmac_key(self) -> str | None:
@@ -182,6 +154,12 @@ class Deployment:
         services: Mapping[str, str] = self.content.get("services", {})
         return services
 
+    @property
+    def api_versions(self) -> Mapping[str, Mapping[str, str]]:
+        """Versions and types of services by name, as in the context `api_versions`."""
+        versions: Mapping[str, Mapping[str, str]] = self.content.get("api_versions", {})
+        return versions
+
     @cached_property
     def hosts(self) -> frozenset[str]:
         """Origins of Keystone or of each of `services`: where trace headers may go.
@@ -191,23 +169,38 @@ class Deployment:
         addresses = [*self.services.values()]
         if self.platform == "openstack":
             addresses.append(self.content["auth_url"])
+            addresses += [one.auth_url for one in self.credentials.values()]
+            addresses += self._overrides.values()
         return frozenset(origin(address) for address in addresses)
 
-    def _credential(self, user: Mapping[str, Any]) -> Credential:
+    @property
+    def _overrides(self) -> Mapping[str, str]:
         content = self.content
+        # Rally's name for the address of Keystone
+        identity = {"identity": content["endpoint"]} if content.get("endpoint") else {}
+        return {**identity, **content.get("endpoint_overrides", {})}
+
+    def _credential(self, user: Mapping[str, Any], state: Mapping[str, Any] | None) -> Credential:
+        content = self.content
+        auth = user.get("auth", {})
+        named = auth or user
         # Rally's short form: one domain for the user and its project.
         domain = user.get("domain_name") or None
         return Credential(
-            auth_url=content["auth_url"],
-            username=user["username"],
-            password=user["password"],
-            project_name=user.get("project_name") or user["tenant_name"],
-            user_domain_name=user.get("user_domain_name") or domain,
-            project_domain_name=user.get("project_domain_name") or domain,
+            auth_url=auth.get("auth_url") or content["auth_url"],
+            username=named.get("username") or "",
+            password=named.get("password") or "",
+            project_name=named.get("project_name") or named.get("tenant_name") or "",
+            user_domain_name=named.get("user_domain_name") or domain,
+            project_domain_name=named.get("project_domain_name") or domain,
             region_name=content.get("region_name") or None,
             endpoint_type=content.get("endpoint_type") or "public",
             https_insecure=content.get("https_insecure", False),
             https_cacert=content.get("https_cacert") or None,
             https_cert=content.get("https_cert") or None,
             https_key=content.get("https_key") or None,
+            auth_type=user.get("auth_type", ""),
+            auth=auth,
+            endpoint_overrides=self._overrides,
+            state=json.dumps(state) if state else "",
         )

@@ -1,7 +1,8 @@
 """Schema of a deployment record: Rally's `openstack` platform, and `osbench` for any service.
 
 The schema of `openstack` (also named `existing@openstack`) accepts what Rally's accepts, and the
-key `enable_profiler`.
+keys `enable_profiler`, `endpoint_overrides`, `api_versions` and `system_admin`; users may have
+`auth_type` and `auth`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _PROFILING = {
     "enable_profiler": {"type": ["boolean", "null"]},
 }
 
-_USER = {
+_PASSWORD_USER = {
     "type": "object",
     "properties": {
         "username": _NAME,
@@ -48,6 +49,19 @@ _USER = {
     "additionalProperties": False,
 }
 
+_PLUGIN_USER = {
+    "type": "object",
+    "properties": {"auth_type": _NAME, "auth": {"type": "object"}},
+    "required": ["auth_type", "auth"],
+    "additionalProperties": False,
+}
+
+_USER = {
+    "if": {"anyOf": [{"required": ["auth_type"]}, {"required": ["auth"]}]},
+    "then": _PLUGIN_USER,
+    "else": _PASSWORD_USER,
+}
+
 _CLIENT = {
     "type": "object",
     "properties": {
@@ -58,20 +72,30 @@ _CLIENT = {
     "additionalProperties": False,
 }
 
+#: As in the context `api_versions`, whose configuration overrides it.
+_API_VERSION = {
+    "type": "object",
+    "properties": {"version": _TEXT, "service_type": _TEXT},
+    "additionalProperties": False,
+}
+
 SCHEMAS: dict[str, dict[str, Any]] = {
     "openstack": {
         "type": "object",
         "properties": {
             "auth_url": _WEB_ADDRESS,
             "region_name": _OPTIONAL_TEXT,
-            "endpoint": _OPTIONAL_TEXT,
+            "endpoint": {"type": ["string", "null"], "format": "address-if-any"},
+            "endpoint_overrides": {"type": "object", "additionalProperties": _WEB_ADDRESS},
             "endpoint_type": {"enum": ["public", "internal", "admin", None]},
             "https_insecure": {"type": "boolean"},
             "https_cacert": _OPTIONAL_TEXT,
             "https_cert": _OPTIONAL_TEXT,
             "https_key": _OPTIONAL_TEXT,
             "admin": _USER,
+            "system_admin": _USER,
             "users": {"type": "array", "minItems": 1, "items": _USER},
+            "api_versions": {"type": "object", "additionalProperties": _API_VERSION},
             "api_info": {"type": "object", "additionalProperties": _CLIENT},
             **_PROFILING,
         },
@@ -140,6 +164,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
     formats = jsonschema.FormatChecker(formats=())
     formats.checks("web-address", raises=ValueError)(_is_web_address)
+    formats.checks("address-if-any", raises=ValueError)(lambda one: not one or _is_web_address(one))
     validator = jsonschema.Draft202012Validator(SCHEMAS[PLATFORMS[name]], format_checker=formats)
     for error in validator.iter_errors(content):
         place = name + "".join(
@@ -150,7 +175,12 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
         return
     if "admin" not in content and "users" not in content:
         yield Problem(name, "needs 'admin' or 'users'")
-    yield from _user_problems(f"{name}.admin", content.get("admin"))
+    if "system_admin" in content and "admin" not in content:
+        yield Problem(
+            f"{name}.system_admin", "needs 'admin', too: it sends requests to Keystone only"
+        )
+    for role in ("admin", "system_admin"):
+        yield from _user_problems(f"{name}.{role}", content.get(role))
     users = content.get("users")
     for index, user in enumerate(users if isinstance(users, list) else []):
         yield from _user_problems(f"{name}.users[{index}]", user)
@@ -158,7 +188,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
     """A user has one project, under the key of Keystone v2 or v3."""
-    if isinstance(user, Mapping):
+    if isinstance(user, Mapping) and not {"auth_type", "auth"} & user.keys():
         projects = [key for key in ("project_name", "tenant_name") if key in user]
         if not projects:
             yield Problem(place, "needs 'project_name' (or 'tenant_name')")

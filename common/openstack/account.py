@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 from keystoneauth1 import access, exceptions
 from keystoneauth1.session import Session
 
-from osbench.common.deployment.record import Credential
+from osbench.common.deployment.credential import Credential
 from osbench.common.errors import DeploymentError
 from osbench.common.network.origins import origin
 from osbench.common.openstack.login import Login, login
+from osbench.common.openstack.login_gate import LoginGate
 from osbench.common.openstack.request_errors import refusal
 from osbench.common.openstack.service_catalogue import Service
 
@@ -20,10 +21,22 @@ from osbench.common.openstack.service_catalogue import Service
 class Account:
     """One user; used by all threads of a process."""
 
-    def __init__(self, credential: Credential, state: str = "") -> None:
-        """`state` is the result of `login.state_of`, which includes a token, or ""."""
+    def __init__(
+        self,
+        credential: Credential,
+        state: str = "",
+        *,
+        gate: LoginGate | None = None,
+        system: Credential | None = None,
+    ) -> None:
+        """`state` is the result of `login.state_of`, which includes a token, or "".
+
+        `gate` is shared by the accounts of a process; `system` is the credential for requests to
+        Keystone, if it is another one.
+        """
         self.credential = credential
-        self.login: Login = login(credential)
+        self.login: Login = login(credential, gate)
+        self._system = Account(system, gate=gate) if system is not None else None
         if state:
             self.login.set_auth_state(state)
         #: Cached base addresses by type and version.
@@ -32,7 +45,17 @@ class Account:
     @property
     def name(self) -> str:
         """The user and its project, for messages."""
-        return f"user {self.credential.username!r} of project {self.credential.project_name!r}"
+        return str(self.credential)
+
+    def fresh(self) -> Account:
+        """The same without a token: its next request logs in."""
+        system = self._system.credential.without_token() if self._system else None
+        return Account(self.credential.without_token(), system=system)
+
+    def for_service(self, service: str) -> Account:
+        """The account that sends requests to a service."""
+        is_keystone = service in ("keystone", "identity")
+        return self._system if is_keystone and self._system is not None else self
 
     def token(self, session: Session) -> access.AccessInfo:
         """The token; requests one where there is none.
@@ -80,6 +103,17 @@ class Account:
         found = granted.service_catalog.get_endpoints_data().values()
         return {origin(one.url) for several in found for one in several if one.url}
 
+    def regions(self, session: Session) -> list[str]:
+        """The regions of the catalogue, sorted."""
+        granted = self._granted(session)
+        catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else ()
+        found = {
+            endpoint.get("region") or endpoint.get("region_id")
+            for service in catalogue
+            for endpoint in service.get("endpoints", ())
+        }
+        return sorted(str(one) for one in found if one)
+
     def address(self, service: Service, session: Session) -> str:
         """The address of a service, with the version of its API, without a trailing slash.
 
@@ -93,6 +127,9 @@ class Account:
         return known
 
     def _url(self, types: tuple[str, ...], session: Session) -> str:
+        for kind in types:
+            if kind in self.credential.endpoint_overrides:
+                return self.credential.endpoint_overrides[kind]
         granted = self._granted(session)
         catalogue = granted.service_catalog if granted.has_service_catalog() else None
         if catalogue is not None:
@@ -110,8 +147,17 @@ class Account:
         )
         raise DeploymentError(
             f"the catalogue of {self.credential.auth_url} has no service of type {types[0]} "
-            f"({place}); it has {', '.join(there) or 'none'}"
+            f"({place}); it has {', '.join(there) or 'none'}{self._other_regions(session)}"
         )
+
+    def _other_regions(self, session: Session) -> str:
+        """The regions that exist, where the region of the record is none of them."""
+        wished = self.credential.region_name
+        # none: a catalogue that was reduced to one region (`login.state_of`)
+        there = self.regions(session)
+        if wished is None or not there or wished in there:
+            return ""
+        return f"; there is no region {wished!r}, there are {', '.join(there)}"
 
 
 def versioned(url: str, service: Service) -> str:

@@ -45,7 +45,8 @@ class Cloud:
         Raises DeploymentError where the catalogue does not have it.
         """
         known = SERVICES.get(service) or Service(types=(service,))
-        return self.account.address(overridden(known, self._versions.get(service)), self.session())
+        account = self.account.for_service(service)
+        return account.address(overridden(known, self._versions.get(service)), self.session())
 
     def request(
         self,
@@ -65,12 +66,15 @@ class Cloud:
         DeploymentError.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
+        account = self.account.for_service(service)
+        if account is not self.account:
+            options["auth"] = account.login
         sent = {**self.headers(service, microversion), **(headers or {})}
         try:
             answer = self.send(method, url, headers=sent, **options)
         except exceptions.HttpError as error:
             # only authenticating raises it here
-            raise refusal(self.account.credential, error) from error
+            raise refusal(account.credential, error) from error
         except exceptions.ConnectionError as error:
             raise unreachable(_asked(error) or f"{method} {_shown(url)}", error) from error
         wanted = answer.status_code in expected if expected else answer.status_code < 400
@@ -79,15 +83,9 @@ class Cloud:
         return answer
 
     def send(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Send a request with this account's token."""
-        found: requests.Response = self.session().request(
-            url,
-            method,
-            auth=self.account.login,
-            authenticated=True,
-            raise_exc=False,
-            **options,
-        )
+        """Send a request with this account's token, or with that of another `auth`."""
+        given = {"auth": self.account.login, "authenticated": True, "raise_exc": False, **options}
+        found: requests.Response = self.session().request(url, method, **given)
         return found
 
     def document(self, method: str, service: str, path: str, **options: Any) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 
 #: Keys under which the context `users` stores what it made.
@@ -32,6 +33,7 @@ class CloudUser:
     def to_dict(self) -> dict[str, Any]:
         """The user in msgpack types; holds secrets."""
         credential = self.credential
+        plugin = {"auth_type": credential.auth_type, "auth": dict(credential.auth)}
         return {
             "username": credential.username,
             "password": credential.password,
@@ -42,6 +44,7 @@ class CloudUser:
             "project_id": self.project_id,
             "state": self.state,
             "temporary": self.temporary,
+            **(plugin if credential.auth_type else {}),
         }
 
 
@@ -51,6 +54,9 @@ def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
     return CloudUser(
         credential=replace(
             like,
+            auth_type=kept.get("auth_type", ""),
+            auth=kept.get("auth", {}),
+            state="",
             username=kept["username"],
             password=kept["password"],
             project_name=kept["project_name"],
@@ -83,7 +89,7 @@ def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
     projects: dict[Any, list[CloudUser]] = {}
     for user in users:
         credential = user.credential
-        key = user.project_id or (credential.project_name, credential.project_domain_name)
+        key = user.project_id or credential.project_key
         projects.setdefault(key, []).append(user)
     return list(projects.values())
 

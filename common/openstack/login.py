@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import threading
 from typing import Any
@@ -9,7 +10,11 @@ from urllib.parse import urlsplit
 
 from keystoneauth1 import exceptions, identity
 
-from osbench.common.deployment.record import Credential
+from osbench.common.deployment.credential import Credential
+from osbench.common.openstack.login_gate import LoginGate
+
+#: Tokens are renewed so long before they end, seconds; at the latest after this part of their life.
+_BEFORE_END_S, _PART_OF_LIFE = 120.0, 0.75
 
 #: Seconds before its end from which a token is not sent any more.
 _SPARE_S = 1
@@ -18,8 +23,19 @@ _SPARE_S = 1
 class _Shared:
     """Requests one new token, however many threads were rejected with the old one."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    auth_ref: Any
+    reauthenticate: bool
+    #: Name of a plug-in that cannot repeat its login; "" for all others.
+    once = ""
+    #: A login that cannot be repeated has had its token.
+    _ended = False
+    #: Seconds before its end at which a token is renewed, and the token.
+    _margin_s = _BEFORE_END_S
+    _margin_of: Any = None
+
+    def share(self, gate: LoginGate) -> None:
+        """Begin to be used by several threads, before the first token."""
+        self._gate = gate
         self._handed = threading.local()
         # keystoneauth1 reads its token once more after it has left its own lock
         self._reading = threading.RLock()
@@ -30,6 +46,8 @@ class _Shared:
         `session` has no plugin of its own: where the address answers 401 to who asks for its
         versions, keystoneauth1 asks once more with a token, and would wait for itself here.
         """
+        # threads that wait for the one that logs in share its failure
+        self._handed.failures = self._gate.failures
         try:
             with self._reading:
                 return super().get_access(session, **options)  # type: ignore[misc]
@@ -37,6 +55,30 @@ class _Shared:
             raise exceptions.DiscoveryFailure(
                 "responds with 401 where Keystone lists its versions; is auth_url right?"
             ) from None
+
+    def get_auth_ref(self, session: Any, **options: Any) -> Any:
+        """A new token. Raises exceptions of keystoneauth1."""
+        if self.once and self._ended:
+            raise exceptions.AuthorizationFailure(
+                f"its token has ended or was refused, and {self.once} cannot log in again"
+            )
+        log_in = super().get_auth_ref  # type: ignore[misc]
+        seen = getattr(self._handed, "failures", None)
+        return self._gate.through(lambda: log_in(session, **options), seen)
+
+    def _needs_reauthenticate(self) -> bool:
+        """Whether the token is to be renewed now.
+
+        keystoneauth1 would renew tokens of up to 120 s with each request.
+        """
+        if not self.auth_ref:
+            return True
+        if self.once or not self.reauthenticate:
+            # no other token is to be had: this one is used to its end
+            return False
+        if self._margin_of is not self.auth_ref:
+            self._margin_s, self._margin_of = _margin_s(self.auth_ref), self.auth_ref
+        return bool(self.auth_ref.will_expire_soon(self._margin_s))
 
     def get_token(self, session: Any, **options: Any) -> str | None:
         """The token for a request of this thread."""
@@ -46,7 +88,7 @@ class _Shared:
 
     def is_over(self) -> bool:
         """Whether there is no token, or one that has expired."""
-        granted = self.auth_ref  # type: ignore[attr-defined]
+        granted = self.auth_ref
         return granted is None or bool(granted.will_expire_soon(_SPARE_S))
 
     def renewed(self, session: Any, refused: str) -> Any:
@@ -55,8 +97,9 @@ class _Shared:
         Raises exceptions of keystoneauth1.
         """
         with self._reading:
-            current = self.auth_ref  # type: ignore[attr-defined]
+            current = self.auth_ref
             if current is None or current.auth_token == refused or self.is_over():
+                self._ended = self._ended or current is not None
                 super().invalidate()  # type: ignore[misc]
                 return self.get_access(session)
             return current
@@ -65,10 +108,21 @@ class _Shared:
         """Forget the token with which this thread was rejected, unless there is a newer one."""
         refused = getattr(self._handed, "token", None)
         with self._reading:
-            current = self.auth_ref  # type: ignore[attr-defined]
+            current = self.auth_ref
             if refused is not None and (current is None or current.auth_token != refused):
                 return True
+            self._ended = self._ended or current is not None
             return bool(super().invalidate())  # type: ignore[misc]
+
+
+def _margin_s(token: Any) -> float:
+    """Seconds before its end at which a token is renewed."""
+    try:
+        life_s = (token.expires - token.issued).total_seconds()
+    except (AttributeError, KeyError, TypeError):
+        # of Keystone v2, which need not say when it was issued
+        return _BEFORE_END_S
+    return float(min(_BEFORE_END_S, max(0.0, life_s * (1 - _PART_OF_LIFE))))
 
 
 class _PasswordV3(_Shared, identity.V3Password):
@@ -77,6 +131,11 @@ class _PasswordV3(_Shared, identity.V3Password):
 
 class _Password(_Shared, identity.Password):
     pass
+
+
+@functools.lru_cache(maxsize=64)
+def _shared_class(kind: type[Any]) -> type[Any]:
+    return type(f"Shared{kind.__name__}", (_Shared, kind), {})
 
 
 #: An authentication plugin of keystoneauth1.
@@ -88,10 +147,29 @@ def is_v3(auth_url: str) -> bool:
     return urlsplit(auth_url).path.rstrip("/").endswith("/v3")
 
 
-def login(credential: Credential) -> Login:
-    """A plugin that authenticates with a password when a token is first needed."""
-    kind = _PasswordV3 if is_v3(credential.auth_url) else _Password
-    return kind(**credential.password_options())
+def login(credential: Credential, gate: LoginGate | None = None) -> Login:
+    """A plugin that authenticates when a token is first needed.
+
+    `gate` is shared by the accounts of a process. Raises DeploymentError if keystoneauth1 has no
+    such plugin, or it does not take the options.
+    """
+    made: Any
+    if not credential.auth_type:
+        password = _PasswordV3 if is_v3(credential.auth_url) else _Password
+        made = password(**credential.password_options())
+    else:
+        # its loaders are slow to import, and a password needs none
+        from osbench.common.openstack.login_plugins import is_once, load_plugin  # noqa: PLC0415
+
+        made = load_plugin(credential.auth_type, credential.plugin_options())
+        kind: Any = type(made)
+        made.__class__ = _shared_class(kind)
+        if is_once(credential.auth_type, credential.auth):
+            made.once = credential.auth_type
+    made.share(gate or LoginGate())
+    if credential.state:
+        made.set_auth_state(credential.state)
+    return made
 
 
 def state_of(found: Login, credential: Credential) -> str:

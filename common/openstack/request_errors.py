@@ -7,7 +7,7 @@ from typing import Any
 
 from keystoneauth1 import exceptions
 
-from osbench.common.deployment.record import Credential
+from osbench.common.deployment.credential import Credential
 from osbench.common.errors import KindError
 from osbench.common.network.causes import root_cause
 
@@ -76,8 +76,9 @@ def refusal(credential: Credential, error: Exception) -> Exception:
     """The exception for a failed authentication."""
     if isinstance(error, exceptions.ConnectionError):
         return unreachable(credential.auth_url, error)
-    who = f"user {credential.username!r} of project {credential.project_name!r}"
     reason, status = root_cause(error), 0
     if isinstance(error, exceptions.HttpError):
         reason, status = _REQUEST_ID.sub("", str(error)), int(error.http_status)
-    return AuthenticationFailed(f"{credential.auth_url} gave no token to {who}: {reason}", status)
+    return AuthenticationFailed(
+        f"{credential.auth_url} gave no token to {credential}: {reason}", status
+    )

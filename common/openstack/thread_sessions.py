@@ -14,7 +14,7 @@ import requests
 from keystoneauth1.session import Session, TCPKeepAliveAdapter
 
 import osbench
-from osbench.common.deployment.record import Credential
+from osbench.common.deployment.credential import Credential
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.bounded_adapter import BoundedAdapter
 from osbench.common.openstack.home_session import HomeSession

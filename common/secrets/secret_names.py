@@ -105,6 +105,8 @@ _LOGIN_PARAMETERS = frozenset(
     {"state", "grant_type", "redirect_uri", "client_id", "client_secret", "code_verifier"}
     | {"session_state", "iss", "id_token", "response_type", "code_challenge"}
 )
+#: An option that stands beside an authorization code in keystoneauth1's auth plug-ins.
+_FEDERATED = "identity_provider"
 _LOGIN_PATH = re.compile(
     r"(?i)(?<![a-z])(?:oauth2?|oidc|openid|sso|saml|callback|authori[sz]e|token|signin|login|verify"
     r"|reset|activate|confirm|cas)(?![a-z])"
@@ -175,7 +177,8 @@ def is_secret(
         case _Kind.SECTION:
             found = place is not Place.TEXT and not _is_section(value)
         case _Kind.LOGIN:
-            found = place is Place.QUERY and _beside_login(name.lower(), beside)
+            federated = name.lower() == "code" and _FEDERATED in beside
+            found = federated or (place is Place.QUERY and _beside_login(name.lower(), beside))
         case _:
             found = False
     return found

@@ -25,6 +25,7 @@ from osbench.coordinator.cli.live_view import LiveView
 from osbench.coordinator.cli.options.adhoc import Adhoc
 from osbench.coordinator.cli.options.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.deployments.single_logins import single_logins
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.storage import resumable
@@ -266,6 +267,10 @@ def execute_plan(
     """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
     if view is not None:
         view.begin(plan.conf.data_dir, plan.run_id)
+    notes: tuple[str, ...] = ()
+    if plan.deployment is not None:
+        logins = single_logins(plan.deployment, plan.lasts_s)
+        plan, notes = replace(plan, deployment=logins.deployment), logins.notes
     directory = RunDirectory.of(plan.conf.data_dir, plan.run_id)
     with (
         contextlib.redirect_stdout(sys.stderr),
@@ -287,6 +292,8 @@ def execute_plan(
         progress.say(
             f"run {plan.run_id}: {count} {'workload' if count == 1 else 'workloads'}, {where}"
         )
+        for note in notes:
+            progress.say(note)
         run = relay.begin(_run_of(plan, progress))
         try:
             return run.execute(connection)

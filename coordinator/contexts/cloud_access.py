@@ -8,13 +8,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import resource_names
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import CloudUser, by_project, cloud_users, openstack_of
 from osbench.common.openstack.login import state_of
+from osbench.common.openstack.login_gate import LoginGate
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
@@ -41,6 +43,7 @@ class CloudAccess:
         self.deployment: Deployment = openstack_of(environment.deployment, f"context {who}")
         self._environment = environment
         self._who = who
+        self._gate = LoginGate()
 
     @property
     def beginning(self) -> str:
@@ -73,7 +76,8 @@ class CloudAccess:
                 f"context {self._who} needs the admin of the cloud, and deployment "
                 f"{self.deployment.name} has none"
             )
-        return self.cloud(Account(self.deployment.admin))
+        system = self.deployment.system_admin
+        return self.cloud(Account(self.deployment.admin, gate=self._gate, system=system))
 
     @property
     def users(self) -> list[CloudUser]:
@@ -84,11 +88,12 @@ class CloudAccess:
     def projects(self) -> list[Cloud]:
         """The cloud as one user of each project."""
         firsts = [several[0] for several in by_project(self.users)]
-        return [self.cloud(Account(one.credential, one.state)) for one in firsts]
+        return [self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in firsts]
 
     def cloud(self, account: Account) -> Cloud:
         """The cloud as an account."""
-        versions = self._environment.context.get("api_versions", {})
+        wished = self._environment.context.get("api_versions", {})
+        versions = {**self.deployment.api_versions, **wished}
         return Cloud(
             account,
             self.session,
@@ -99,7 +104,7 @@ class CloudAccess:
         """The users with their ids and new tokens, which include roles added meanwhile."""
 
         def authenticated(user: CloudUser) -> CloudUser:
-            account = Account(user.credential)
+            account = Account(user.credential, gate=self._gate)
             granted = account.token(self.session())
             return replace(
                 user,

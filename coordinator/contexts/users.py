@@ -100,12 +100,8 @@ class Users(context.Context):
     def _new(self, access: CloudAccess) -> list[CloudUser]:
         admin = access.admin
         like = admin.account.credential
-        project_domain = _domain(
-            admin, self.config.get("project_domain") or like.project_domain_name or "default"
-        )
-        user_domain = _domain(
-            admin, self.config.get("user_domain") or like.user_domain_name or "default"
-        )
+        project_domain = _domain(admin, self.config.get("project_domain") or like.project_domain)
+        user_domain = _domain(admin, self.config.get("user_domain") or like.user_domain)
         planned = self._planned(access, project_domain["name"], user_domain["name"])
         self.made["new_users"] = True
         # names and passwords are stored before the first request
@@ -146,8 +142,7 @@ class Users(context.Context):
         beginning = f"{access.beginning}-{secrets.token_hex(4)}"
         return [
             CloudUser(
-                credential=replace(
-                    like,
+                credential=like.for_user(
                     username=f"{beginning}-{project}-{user}",
                     password=self.config.get("user_password") or secrets.token_urlsafe(18) + "aA1!",
                     project_name=f"{beginning}-{project}",

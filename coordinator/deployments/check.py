@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import redis
 import requests
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import StoreError
 from osbench.common.network.bounded_adapter import bounded_session
 from osbench.common.network.causes import root_cause
-from osbench.common.openstack.login import login
+from osbench.common.openstack.account import Account
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.protocol import redis_client
 from osbench.common.secrets.masking import mask_text
 from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.service_check import check_services
+from osbench.coordinator.deployments.single_logins import token_end
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
 
 #: Timeout of each request, seconds.
@@ -49,22 +51,22 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
     until = time.monotonic() + timeout_s
     request_s = min(REQUEST_S, timeout_s)
     late = f"no result within {timeout_s:g} s (--timeout)"
-    subjects: list[tuple[str, Credential]] = []
-    if deployment.admin:
-        subjects.append(("admin", deployment.admin))
-    subjects += [(f"users[{index}]", user) for index, user in enumerate(deployment.users)]
-    able: list[Credential] = []
-    tried = at_once([partial(_authenticate, *each, request_s) for each in subjects], until)
-    for (subject, credential), finding in zip(subjects, tried, strict=True):
-        if finding and finding.ok:
-            able.append(credential)
-        yield finding or _of(subject, credential, ok=False, detail=late)
+    subjects = deployment.credentials
+    tries = [_Try(subject=name, credential=one) for name, one in subjects.items()]
+    at_once([partial(_authenticate, one, request_s) for one in tries], until)
+    for one in tries:
+        yield one.finding or _of(one.subject, one.credential, ok=False, detail=late)
+    able = [one for one in tries if one.finding and one.finding.ok]
+    # a token with system scope has no catalogue of a project
+    able.sort(key=lambda one: one.subject == "system_admin")
+    if able:
+        yield from _region(able[0])
     yield from _services(deployment, request_s, until, late)
     yield _key(deployment)
     (stored,) = at_once([partial(_store, deployment, request_s)], until)
     yield stored or Finding(subject="trace store", ok=False, detail=late)
     if able and deployment.platform == "openstack":
-        for answer in check_services(deployment, able[0], request_s, until):
+        for answer in check_services(deployment, able[0].credential, request_s, until):
             yield Finding(
                 subject=answer.service,
                 ok=answer.ok,
@@ -73,22 +75,58 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
             )
 
 
-def _authenticate(subject: str, credential: Credential, timeout_s: float) -> Finding:
-    auth, client = login(credential), ThreadSessions(credential, timeout_s)()
+@dataclass(kw_only=True)
+class _Try:
+    """A login with one credential."""
+
+    subject: str
+    #: With the token, once there is one: a login may not be repeatable.
+    credential: Credential
+    finding: Finding | None = None
+    regions: list[str] = field(default_factory=list)
+
+
+def _authenticate(one: _Try, timeout_s: float) -> _Try:
+    credential, client = one.credential, ThreadSessions(one.credential, timeout_s)()
     try:
-        access = auth.get_access(client)
+        account = Account(credential)
+        access = account.login.get_access(client)
         count = len(access.service_catalog.catalog) if access.has_service_catalog() else 0
+        regions = account.regions(client)
+        state = account.login.get_auth_state()
     except Exception as error:  # noqa: BLE001  any server may be at that address
-        return _of(subject, credential, ok=False, detail=_reason(error))
-    services = "1 service" if count == 1 else f"{count} services"
-    return _of(subject, credential, ok=True, detail=f"{services} in the catalogue")
+        one.finding = _of(one.subject, credential, ok=False, detail=_reason(error))
+        return one
+    detail = f"{'1 service' if count == 1 else f'{count} services'} in the catalogue"
+    if account.login.once:
+        detail += f"; by {credential.auth_type}: {token_end(access.expires)}"
+    one.regions, one.credential = regions, replace(credential, state=state or "")
+    one.finding = _of(one.subject, credential, ok=True, detail=detail)
+    return one
+
+
+def _region(one: _Try) -> Iterator[Finding]:
+    """The regions that exist, if the record names one or could name one."""
+    wished, there = one.credential.region_name, ", ".join(one.regions)
+    if wished and one.regions:
+        known = wished in one.regions
+        said = f"{wished}, of {there}" if known else f"there is no {wished!r}; there are {there}"
+        yield Finding(subject="region", ok=known, detail=said)
+    elif len(one.regions) > 1:
+        yield Finding(
+            subject="region",
+            ok=True,
+            warning=True,
+            detail=f"the record has no region_name: requests go to the first of {there} that the "
+            "catalogue lists",
+        )
 
 
 def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Finding:
     return Finding(
         subject=subject,
-        user=credential.username,
-        project=credential.project_name,
+        user=credential.username or credential.subject,
+        project=credential.project_name or credential.scope,
         ok=ok,
         detail=detail,
     )

@@ -1,4 +1,4 @@
-"""Checks the services of a catalogue: version, clock, and their handling of trace keys."""
+"""Checks the services of a catalogue: address, version, latency, clock, handling of trace keys."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from urllib.parse import urlsplit
 import requests
 from keystoneauth1 import exceptions
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import AuthenticationFailed
-from osbench.common.openstack.service_catalogue import SERVICES
+from osbench.common.openstack.service_catalogue import SERVICES, ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.deployments.at_once import at_once
 from osbench.coordinator.deployments.span_probe import NO_SPANS, connected, first_spans, signed
+from osbench.coordinator.formatting import spaced
 
 #: OSProfiler's default key, which is public.
 DEFAULT_KEY = "SECRET_KEY"
@@ -42,6 +45,8 @@ _PATHS = {
     "cinder": "types",
     "placement": "resource_providers?name=osbench",
 }
+#: Requests for a version, of which the fastest is the latency.
+_TIMED = 2
 _BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service.types}
 
 
@@ -83,7 +88,8 @@ def check_services(
     `timeout_s` bounds each request. An answer without a detail is of a service whose check is not
     done at `until`, monotonic seconds.
     """
-    cloud = Cloud(Account(credential), ThreadSessions(credential, timeout_s))
+    versions = {name: ApiVersion(**wish) for name, wish in deployment.api_versions.items()}
+    cloud = Cloud(Account(credential), ThreadSessions(credential, timeout_s), versions)
     (kinds,) = at_once([partial(_kinds, cloud)], until)
     asked = [_ServiceCheck(kind) for kind in kinds or ()]
     keys = list(dict.fromkeys([deployment.profiler_hmac_key or DEFAULT_KEY, DEFAULT_KEY]))
@@ -139,15 +145,21 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
 
 
 def _version(cloud: Cloud, name: str) -> str:
-    """The current version that a service reports."""
-    parts = urlsplit(cloud.address(name))
+    """The current version that a service reports, its address, and how long it takes to answer."""
+    address = cloud.address(name)
+    parts = urlsplit(address)
     path = parts.path.partition("/v")[0] if "/v" in parts.path else parts.path
-    answer = cloud.send("GET", f"{parts.scheme}://{parts.netloc}{path}/", headers={})
+    # the first request may have connected, and got a token
+    url, lasted_s = f"{parts.scheme}://{parts.netloc}{path}/", math.inf
+    for _ in range(_TIMED):
+        begin = time.monotonic()
+        answer = cloud.send("GET", url, headers={})
+        lasted_s = min(lasted_s, time.monotonic() - begin)
+    found = ""
     with contextlib.suppress(ValueError):
         found = version_in(answer.json())
-        if found:
-            return f"version {found}"
-    return "version not reported"
+    said = f"version {found}" if found else "version not reported"
+    return f"{said} at {mask_url(address)}, responds in {spaced(lasted_s)}"
 
 
 def version_in(document: Any) -> str:

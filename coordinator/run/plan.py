@@ -125,6 +125,13 @@ class RunPlan:
             yield from group
 
     @property
+    def lasts_s(self) -> float | None:
+        """Planned duration of all load, seconds; None if a runner does not know its own."""
+        found = [[one.runner.planned_s for one in group] for group in self.groups]
+        known = [[one for one in group if one is not None] for group in found]
+        return sum(map(max, known)) if known == found else None
+
+    @property
     def local_processes(self) -> int:
         """Worker processes of local mode: one per core, no more than there are users to carry."""
         wanted = self.options.workers or self.conf.worker.processes

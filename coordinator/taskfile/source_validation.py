@@ -1,4 +1,4 @@
-"""Checks of plug-ins of sources that need a deployment or its cloud."""
+"""Checks of a task against the deployment, and of plug-ins of sources against its cloud."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugin_source import SourceUse
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task
+from osbench.coordinator.taskfile.login_limits import login_limits
 from osbench.coordinator.taskfile.places import args_place, scenario_place, uses
 
 
@@ -18,7 +19,7 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
 
     Sources may create a temporary user in the cloud to ask it, unless the record has users.
     """
-    return [
+    return login_limits(task, plugins, deployment) + [
         problem
         for source, found in _by_source(task, plugins).items()
         for problem in plugins.source(source).cloud_problems(found, deployment)

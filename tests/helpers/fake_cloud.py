@@ -56,6 +56,8 @@ class FakeCloud(LoopbackServer):
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         #: Answers in place of the usual ones: regular expression of "METHOD /path", status, times.
         self.faults: list[list[Any]] = []
+        #: Header Retry-After of these answers, or "".
+        self.retry_after = ""
         #: Requests that are served and answered with 503: regular expression, times.
         self.lost: list[list[Any]] = []
         #: Types that the catalogue lacks: Mistral, unless a test wants it.
@@ -65,6 +67,9 @@ class FakeCloud(LoopbackServer):
         self.trace_keys: dict[str, list[str]] = {}
         #: Servers and volumes go into an error where they are to be deleted.
         self.undeletable = False
+        #: Names of the roles in every token, and when all of them end.
+        self.roles = ["admin"]
+        self.expires_at = "2999-01-01T00:00:00.000000Z"
         #: Seconds that making a user takes.
         self.slow_s = 0.0
         self.make("users", {"name": ADMIN, "password": PASSWORD, "domain_id": "default"})
@@ -125,7 +130,8 @@ class _Handler(QuietHandler):
             self.lost = False
             fault = self._fault(f"{self.command} {path}")
             if fault:
-                return self._answer(fault, {"error": {"message": "as the test says"}})
+                after = {"Retry-After": cloud.retry_after} if cloud.retry_after else {}
+                return self._answer(fault, {"error": {"message": "as the test says"}}, **after)
             if path == "/v3/auth/tokens" and self.command == "POST":
                 return self._authenticate(json.loads(data))
             who = cloud.tokens.get(headers.get("x-auth-token", ""))
@@ -171,22 +177,35 @@ class _Handler(QuietHandler):
 
     def _authenticate(self, body: dict[str, Any]) -> None:
         cloud = self.server
-        asked = body["auth"]["identity"]["password"]["user"]
+        identity, scope = body["auth"]["identity"], body["auth"].get("scope", {})
+        if "application_credential" in identity:
+            # one of the administrator, in its project
+            asked = {"name": ADMIN, "password": identity["application_credential"]["secret"]}
+            scope = {"project": {"name": ADMIN}}
+        else:
+            asked = identity["password"]["user"]
         user = cloud.find("users", asked["name"])
-        project = cloud.find("projects", body["auth"]["scope"]["project"]["name"])
-        if user is None or project is None or user["password"] != asked["password"]:
+        system = "system" in scope
+        project = None if system else cloud.find("projects", scope["project"]["name"])
+        wrong = user is None or user["password"] != asked["password"]
+        if wrong or (project is None and not system):
             return self._answer(401, {"error": {"message": "This is not your password."}})
+        assert user is not None
         token = uuid.uuid4().hex
-        cloud.tokens[token] = {"user": user["id"], "project": project["id"]}
+        cloud.tokens[token] = {"user": user["id"], "project": project["id"] if project else ""}
         domain = {"id": "default", "name": "Default"}
         content = {
-            "methods": ["password"],
-            "expires_at": "2999-01-01T00:00:00.000000Z",
+            "methods": identity["methods"],
+            "expires_at": cloud.expires_at,
             "issued_at": "2026-01-01T00:00:00.000000Z",
             "user": {"id": user["id"], "name": user["name"], "domain": domain},
-            "project": {"id": project["id"], "name": project["name"], "domain": domain},
             "catalog": cloud.catalogue(),
+            "roles": [{"id": name, "name": name} for name in cloud.roles],
         }
+        if project is None:
+            content["system"] = {"all": True}
+        else:
+            content["project"] = {"id": project["id"], "name": project["name"], "domain": domain}
         return self._answer(201, {"token": content}, **{"X-Subject-Token": token})
 
     def _v3(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:

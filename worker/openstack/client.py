@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
@@ -10,8 +13,14 @@ import requests
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.service_catalogue import ApiVersion
-from osbench.common.plugin.scenario import Scenario
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.common.plugin.scenario import Scenario, pause
 from osbench.worker.openstack.cloud_sessions import Call, Sessions
+
+#: Statuses of a service that may ask for the same request later.
+_OVERLOADED = frozenset({429, 503})
+#: Longest pause before a retry, seconds.
+LONGEST_PAUSE_S = 60.0
 
 
 class Client(Cloud):
@@ -23,18 +32,51 @@ class Client(Cloud):
         sessions: Sessions,
         account: Account,
         versions: Mapping[str, ApiVersion],
+        retries: int = 0,
     ) -> None:
+        """`retries`: how often a request is sent again that a service asks to repeat later."""
         super().__init__(account, sessions.session, versions)
+        self._retries = retries
         self._scenario = scenario
         self._sessions = sessions
 
     def send(
         self, method: str, url: str, *, traced: bool = True, **options: Any
     ) -> requests.Response:
-        """Send a request; `traced=False` keeps it out of the iteration's trace."""
+        """Send a request; `traced=False` keeps it out of the iteration's trace.
+
+        Answers of 429 and 503 with Retry-After are waited for and repeated as an action of their
+        own, at most so often as the scenario says.
+        """
+        answer = self._sent(method, url, traced=traced, **options)
+        for _ in range(self._retries):
+            pause_s = _asked_pause_s(answer)
+            if pause_s is None:
+                break
+            with ActionTimer(self._scenario, f"retry after {answer.status_code}"):
+                pause(pause_s)
+                answer = self._sent(method, url, traced=traced, **options)
+        return answer
+
+    def _sent(self, method: str, url: str, *, traced: bool, **options: Any) -> requests.Response:
         transport = self._sessions.transport()
         before, transport.call = transport.call, Call(self._scenario, method, url, traced=traced)
         try:
             return super().send(method, url, **options)
         finally:
             transport.call = before
+
+
+def _asked_pause_s(answer: requests.Response) -> float | None:
+    """Seconds after which a service wants the request again; None if it does not say so."""
+    asked = answer.headers.get("Retry-After", "")
+    if answer.status_code not in _OVERLOADED or not asked:
+        return None
+    try:
+        wait_s = float(asked)
+    except ValueError:
+        try:
+            wait_s = (parsedate_to_datetime(asked) - datetime.now(UTC)).total_seconds()
+        except (TypeError, ValueError):
+            return None
+    return min(max(0.0, wait_s), LONGEST_PAUSE_S) if math.isfinite(wait_s) else None

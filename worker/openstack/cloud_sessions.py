@@ -12,12 +12,14 @@ from uuid import UUID
 import requests
 from keystoneauth1 import access, discover, exceptions
 
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.origins import origin, secret_headers
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.login import is_v3, login
+from osbench.common.openstack.login_gate import LoginGate
 from osbench.common.openstack.request_errors import AuthenticationFailed, refusal
 from osbench.common.openstack.thread_sessions import ThreadSessions, keep_connections
 from osbench.common.plugin.atomic import ActionTimer
@@ -37,9 +39,11 @@ TIMEOUT_S = 180.0
 TRACE_HEADERS = ("x-trace-info", "x-trace-hmac", "traceparent")
 _DEPLOYMENT_ONLY = frozenset((*TRACE_HEADERS, "x-openstack-request-id"))
 
-#: Name of the action of an additional request, as are REAUTHENTICATION and RETRY.
-REDIRECT = "redirect"
+#: Names of actions of additional requests, as are REAUTHENTICATION and RETRY.
+REDIRECT, RENEWAL = "redirect", "token renewal"
 
+
+_UNAUTHORIZED = 401
 
 _origin = functools.lru_cache(maxsize=256)(origin)
 
@@ -73,6 +77,8 @@ class Sessions:
             timeout_s or TIMEOUT_S,
             lambda: Transport(self.hosts, short_way, bound),
         )
+        #: Shared by all accounts, while Keystone is overloaded.
+        self.gate = LoginGate()
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
@@ -94,7 +100,9 @@ class Sessions:
         AuthenticationFailed.
         """
         try:
-            granted: access.AccessInfo = login(credential).get_access(self.session())
+            granted: access.AccessInfo = login(credential.without_token()).get_access(
+                self.session()
+            )
         except exceptions.ClientException as error:
             raise refusal(credential, error) from error
         if not self._catalogued and granted.has_service_catalog():
@@ -103,11 +111,12 @@ class Sessions:
         return granted
 
     def warm(self, account: Account) -> None:
-        """Authenticate the account, if it has no token yet, and add its services' hosts.
+        """Authenticate the account, if it has no tokens yet, and add its services' hosts.
 
         Raises the same errors as `authenticate`.
         """
         account.token(self.session())
+        account.for_service("keystone").token(self.session())
         if not self._catalogued:
             self._learn(account.hosts(self.session()))
 
@@ -130,7 +139,7 @@ class Call:
     and timed separately.
     """
 
-    __slots__ = ("_begun", "_itself", "_status", "scenario", "traced")
+    __slots__ = ("_begun", "_itself", "_refused", "_status", "scenario", "traced")
 
     def __init__(self, scenario: Scenario, method: str, url: str, *, traced: bool) -> None:
         self.scenario = scenario
@@ -138,21 +147,29 @@ class Call:
         #: Whether services write spans for it; not for requests that only poll.
         self.traced = traced
         self._begun = False
+        #: The last response to the request itself refused its token.
+        self._refused = False
         self._status = 0
 
     def extra_action(self, method: str, url: str) -> str | None:
         """The action name of an additional HTTP request; None for the request itself."""
         sent = (method, url)
-        if url.endswith("/auth/tokens") and method == "POST" and sent != self._itself:
+        if sent != self._itself and self._refused:
+            # a login may be several requests, as to an identity provider
             return REAUTHENTICATION
+        if sent != self._itself and not self._begun:
+            return RENEWAL
+        self._refused = False
         if not self._begun:
             self._begun = True
             return None
         return REDIRECT if self._status in REDIRECTS else RETRY
 
-    def answered(self, status: int) -> None:
-        """Record the status of the last response."""
-        self._status = status
+    def answered(self, status: int, extra: str | None) -> None:
+        """Record the status of the last response, and which action it was of."""
+        if extra not in (REAUTHENTICATION, RENEWAL):
+            self._status = status
+            self._refused = status == _UNAUTHORIZED
 
 
 class Transport(FastSession):
@@ -190,7 +207,7 @@ class Transport(FastSession):
             with ActionTimer(call.scenario, extra):
                 sent = self._sent(url, headers, traced=call.traced)
                 answer = super().request(method, url, headers=sent, **options)
-        call.answered(answer.status_code)
+        call.answered(answer.status_code, extra)
         return answer
 
     def takes_secrets(self, home: str, url: str) -> bool:

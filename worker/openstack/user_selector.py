@@ -44,17 +44,18 @@ class UserSelector:
         )
         self.deployment = deployment
         self._projects = [
-            [Account(user.credential, user.state) for user in several]
+            [Account(user.credential, user.state, gate=self.sessions.gate) for user in several]
             for several in by_project(cloud_users(context, deployment))
         ]
         self._users = [account for several in self._projects for account in several]
         self._choice = context.get(CHOICE, ROUND_ROBIN)
         self._seed = seed_of(f"{context.get('run', '')}/{context.get('workload', 0)}/user")
-        self._admin = Account(deployment.admin) if deployment.admin else None
-        #: Configuration of the context `api_versions`, by service.
-        self.versions = {
-            name: ApiVersion(**wish) for name, wish in context.get("api_versions", {}).items()
-        }
+        gate, system = self.sessions.gate, deployment.system_admin
+        admin = deployment.admin
+        self._admin = Account(admin, gate=gate, system=system) if admin else None
+        wished = {**deployment.api_versions, **context.get("api_versions", {})}
+        #: Configuration of the record and of the context `api_versions`, by service.
+        self.versions = {name: ApiVersion(**wish) for name, wish in wished.items()}
 
     def user(self, iteration: int) -> Account:
         """The user of an iteration (from 1); the same in every process of a run."""

@@ -63,7 +63,7 @@ def openstack(
     warm: bool = True,
     cleanup: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
-    """Mark a method as the scenario `name`, and give it the argument `session`.
+    """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
 
     `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
@@ -78,7 +78,14 @@ def openstack(
 
     def mark(method: F) -> F:
         @functools.wraps(method)
-        def run(self: OpenStackScenario, *args: Any, session: str = PER_USER, **kwargs: Any) -> Any:
+        def run(
+            self: OpenStackScenario,
+            *args: Any,
+            session: str = PER_USER,
+            retries: int = 0,
+            **kwargs: Any,
+        ) -> Any:
+            self._retries = retries
             self._act(needs, session)
             return method(self, *args, **kwargs)
 
@@ -87,7 +94,7 @@ def openstack(
         if takes is not None:
             declared = _with_arguments(declared, inspect.signature(takes))
             run.__annotations__ = {**takes.__annotations__, **method.__annotations__}
-        run.__dict__["__signature__"] = _with_session(declared)
+        run.__dict__["__signature__"] = _with_common(declared)
         return configure(name=name, context=context)(run)  # type: ignore[return-value]
 
     return mark
@@ -102,11 +109,14 @@ def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> i
     return signature.replace(parameters=[instance, *merged])
 
 
-def _with_session(signature: inspect.Signature) -> inspect.Signature:
+def _with_common(signature: inspect.Signature) -> inspect.Signature:
     parameters = list(signature.parameters.values())
     at = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
-    added = inspect.Parameter("session", inspect.Parameter.KEYWORD_ONLY, default=PER_USER)
-    parameters.insert(at, added)
+    added = {"session": PER_USER, "retries": 0}
+    parameters[at:at] = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in added.items()
+    ]
     return signature.replace(parameters=parameters)
 
 
@@ -115,7 +125,20 @@ class OpenStackScenario(Scenario):
 
     The argument `session` of every scenario is `per_user`, one token for all iterations of a
     user, or `per_iteration`: each iteration first requests a token, which is part of its time.
+    `retries` is how often a request is repeated that a service answers with 429 or 503 and
+    Retry-After; 0 by default, so that the service's own behaviour is measured.
     """
+
+    _retries = 0
+
+    @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the arguments that all scenarios have."""
+        retries = args.get("retries", 0)
+        number = isinstance(retries, int) and not isinstance(retries, bool)
+        if number and retries >= 0:
+            return []
+        return [f"retries must be a whole number from 0 on, got {retries!r}"]
 
     #: Sends requests as the iteration's user, and as the administrator.
     cloud: Client
@@ -190,7 +213,7 @@ class OpenStackScenario(Scenario):
     def as_administrator(self) -> Client:
         """A client of the administrator, who has a token if `prepare` requested one."""
         selector: UserSelector = self.context["user_selector"]
-        return Client(self, selector.sessions, selector.admin, selector.versions)
+        return self._client(selector, selector.admin)
 
     def _act(self, needs: ServiceNeeds, session: str) -> None:
         selector: UserSelector = self.context["user_selector"]
@@ -202,14 +225,17 @@ class OpenStackScenario(Scenario):
         if session == PER_ITERATION and needs.warm:
             user, admin = (self._fresh(selector, account) for account in (user, admin))
         if user is not None:
-            self.cloud = Client(self, selector.sessions, user, selector.versions)
+            self.cloud = self._client(selector, user)
         if admin is not None:
-            self.admin = Client(self, selector.sessions, admin, selector.versions)
+            self.admin = self._client(selector, admin)
+
+    def _client(self, selector: UserSelector, account: Account) -> Client:
+        return Client(self, selector.sessions, account, selector.versions, self._retries)
 
     def _fresh(self, selector: UserSelector, account: Account | None) -> Account | None:
         if account is None:
             return None
-        fresh = Account(account.credential)
+        fresh = account.fresh()
         with ActionTimer(self, "authenticate"):
             selector.sessions.warm(fresh)
         return fresh

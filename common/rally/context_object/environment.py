@@ -18,7 +18,7 @@ KEY = "rally"
 #: Rally's name of the only platform there is.
 PLATFORM = "existing@openstack"
 #: Keys of a deployment record that Rally does not know.
-_OURS = ("enable_profiler",)
+_OURS = ("enable_profiler", "endpoint_overrides", "api_versions", "system_admin")
 #: Namespace for the UUIDs of Rally's tasks, made from run ids.
 _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 
@@ -70,7 +70,41 @@ def _spec(deployment: Deployment) -> dict[str, Any]:
     spec = {key: copy.deepcopy(item) for key, item in deployment.content.items()}
     for key in _OURS:
         spec.pop(key, None)
+    if "admin" in spec:
+        spec["admin"] = _user(deployment, "admin", spec["admin"])
+    if "users" in spec:
+        spec["users"] = [
+            _user(deployment, f"users[{at}]", user) for at, user in enumerate(spec["users"])
+        ]
     return spec
+
+
+def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str, Any]:
+    """A user in Rally's form: rally-openstack knows passwords only.
+
+    Raises ContextError if it cannot be put into it.
+    """
+    if "auth_type" not in user:
+        return user
+    auth = user["auth"]
+    made = {key: auth.get(key) for key in ("username", "password", "project_name")}
+    made["project_name"] = made["project_name"] or auth.get("tenant_name")
+    domains = {key: auth.get(f"{key}_domain_id") or "default" for key in ("user", "project")}
+    named = {f"{key}_domain_name": auth.get(f"{key}_domain_name") for key in domains}
+    elsewhere = [key for key, value in domains.items() if value != "default"]
+    if (
+        user["auth_type"] not in ("password", "v3password")
+        or not all(made.values())
+        or any(not named[f"{key}_domain_name"] for key in elsewhere)
+        or auth.get("trust_id")
+        or auth.get("system_scope")
+    ):
+        raise ContextError(
+            f"deployment {deployment.name}: Rally's plug-ins log in with username, password, "
+            f"project_name and names of domains only, and {place} is a login by "
+            f"{user['auth_type']}; run osbench's own plug-ins, or give Rally a user with a password"
+        )
+    return made | {key: name for key, name in named.items() if name}
 
 
 def _config(contexts: Mapping[str, Any]) -> dict[str, Any]:

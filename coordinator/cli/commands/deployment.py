@@ -8,12 +8,11 @@ from pathlib import Path
 
 import click
 
-from osbench.common.deployment.record import Deployment
 from osbench.common.escaping import escaped
 from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
 from osbench.coordinator.cli.group import Group
-from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
+from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import flag, option, options
 from osbench.coordinator.cli.options.shared_options import json_flag
 from osbench.coordinator.cli.time_limit import timeout_option
@@ -33,10 +32,11 @@ def deployment() -> None:
     cls=RuledCommand,
     rules=(
         Alternatives(
-            of=("--file", "--from-env"),
+            of=("--file", "--cloud", "--from-env"),
             missing="nothing says what the record holds",
             single="a record is made of one of them",
         ),
+        Rule(option="--region", why="is a region of clouds.yaml", needs=("--cloud",)),
     ),
 )
 @options(
@@ -47,6 +47,12 @@ def deployment() -> None:
         metavar="FILE",
         help="Deployment file in JSON or YAML.",
     ),
+    cloud=option(
+        "--cloud",
+        metavar="NAME",
+        help="Read the cloud of that name from clouds.yaml instead (needs osbench[openstack]).",
+    ),
+    region=option("--region", metavar="NAME", help="Its region; by default the first."),
     from_env=flag("--from-env", help="Read OS_* and OSPROFILER_* variables instead."),
     use=option(
         "--use/--no-use", help="Make it the record in use; by default only the first record is."
@@ -54,13 +60,20 @@ def deployment() -> None:
 )
 @with_settings
 def create(
-    settings: CommandSettings, name: str, path: Path | None, from_env: bool, use: bool | None
+    settings: CommandSettings,
+    name: str,
+    path: Path | None,
+    cloud: str | None,
+    region: str | None,
+    from_env: bool,
+    use: bool | None,
 ) -> None:
-    """Create a record from a file or from the environment.
+    """Create a record from a file, clouds.yaml or the environment.
 
     \b
     Examples:
       osbench-coord deployment create --name lab --file lab.json
+      osbench-coord deployment create --name lab --cloud lab
       . openrc; osbench-coord deployment create --name lab --from-env
 
     \b
@@ -73,11 +86,18 @@ def create(
       {"osbench": {"services": {"shop": "http://shop:8080"},
                    "profiler_hmac_key": "..."}}
     """
+    # needed by this command only, and OpenStack's libraries are slow to import
+    from osbench.coordinator.deployments import new_record  # noqa: PLC0415
+
     if path:
-        made = Deployment.from_file(name, path)
+        made = new_record.from_file(name, path)
+    elif cloud:
+        made = new_record.from_cloud(name, cloud, region, os.environ)
     else:
-        made = Deployment.from_environment(name, os.environ)
-    used = settings.deployments.create(made, use=use)
+        made = new_record.from_environment(name, os.environ)
+    used = settings.deployments.create(made.deployment, use=use)
+    for note in made.notes:
+        click.echo(f"note: {escaped(note)}", err=True)
     click.echo(f"Created deployment {name}" + (", now in use." if used else "."))
 
 

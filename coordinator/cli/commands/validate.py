@@ -25,6 +25,7 @@ from osbench.coordinator.cli.options.task_options import (
 )
 from osbench.coordinator.taskfile import read_args, source_validation
 from osbench.coordinator.taskfile.loading import TaskTemplate
+from osbench.coordinator.taskfile.login_limits import role_limits
 from osbench.coordinator.taskfile.semantics import notes
 
 #: Exit code if a file has problems.
@@ -57,11 +58,14 @@ def examine(
         task = read(source)
     except TaskError as error:
         return ValidationResult(source=source, problems=tuple(error.problems))
-    asks = deployment is not None
+    asks, problems = deployment is not None, list[Problem]()
+    if deployment is not None:
+        problems = source_validation.check(task, plugins, deployment)
+        problems = problems or role_limits(task, plugins, deployment)
     return ValidationResult(
         source=source,
         task=task,
-        problems=tuple(source_validation.check(task, plugins, deployment)) if asks else (),
+        problems=tuple(problems),
         notes=tuple(notes(task, plugins)),
         unasked=() if asks else tuple(source_validation.unasked(task, plugins)),
     )
@@ -109,7 +113,9 @@ class ValidateOptions(OptionSet):
     SECTION = "Checks"
 
     deployment: str | None = deployment_name()
-    offline: bool = flag("--offline", help="Skip Rally's validators that need the cloud.")
+    offline: bool = flag(
+        "--offline", help="Ask no cloud: skip Rally's validators that need it, and credentials."
+    )
     as_json: bool = json_flag("an object for each file, one a line")
 
 
@@ -125,7 +131,8 @@ def validate(
 
     Every problem of a file is reported with its place and the value found. The exit code is 2
     if any file has problems. Plug-ins of Rally are checked by Rally's own validators; those that
-    query the cloud need a deployment and, unless it has users, create a temporary one.
+    query the cloud need a deployment and, unless it has users, create a temporary one. With a
+    deployment it is checked, too, whether its credentials can do what the task needs.
 
     \b
     Examples:

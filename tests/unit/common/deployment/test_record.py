@@ -3,10 +3,13 @@
 import pytest
 
 from helpers.corpus import corpus
-from osbench.common.deployment.record import Credential, Deployment
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.environment_record import spec_from_environment
+from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.protocol.envelope import Vault
 from osbench.common.protocol.keyring import Keyring
+from osbench.common.secrets.masking import secret_values
 
 ADMIN = {"username": "admin", "password": "pw-admin", "project_name": "ops"}
 CLOUD = {
@@ -323,8 +326,12 @@ ENVIRONMENT = {
 }
 
 
+def from_environment(environ):
+    return Deployment.from_spec("cloud", spec_from_environment(environ).spec)
+
+
 def test_the_environment_of_openstack_clients_makes_a_record():
-    deployment = Deployment.from_environment("cloud", ENVIRONMENT)
+    deployment = from_environment(ENVIRONMENT)
 
     assert deployment.admin == Credential(
         auth_url="https://cloud.example:5000/v3",
@@ -354,21 +361,125 @@ def test_older_names_of_variables_are_read():
         "OS_INSECURE": "1",
     }
 
-    admin = Deployment.from_environment("cloud", environ).admin
+    admin = from_environment(environ).admin
 
     assert (admin.project_name, admin.endpoint_type, admin.verify) == ("t", "admin", False)
 
 
 def test_the_profilers_variables_alone_make_a_record_without_openstack():
-    deployment = Deployment.from_environment("shop", {"OSPROFILER_HMAC_KEY": "key"})
+    deployment = from_environment({"OSPROFILER_HMAC_KEY": "key"})
 
     assert (deployment.platform, deployment.profiler_hmac_key) == ("osbench", "key")
 
 
 def test_all_missing_variables_are_named():
     with pytest.raises(DeploymentError) as refusal:
-        Deployment.from_environment("cloud", {"OS_PASSWORD": "pw-hidden", "OS_INSECURE": "x"})
+        from_environment({"OS_PASSWORD": "pw-hidden", "OS_INSECURE": "x"})
 
     for part in ("OS_AUTH_URL is not", "OS_USERNAME is not", "OS_PROJECT_NAME", "OS_INSECURE"):
         assert part in str(refusal.value)
     assert "OS_PASSWORD" not in str(refusal.value)
+
+
+APP = {
+    "auth_type": "v3applicationcredential",
+    "auth": {"application_credential_id": "ac1", "application_credential_secret": "pw-app"},
+}
+SYSTEM = {
+    "auth_type": "v3password",
+    "auth": {
+        "username": "root",
+        "password": "pw-root",
+        "user_domain_id": "default",
+        "system_scope": "all",
+    },
+}
+
+
+def with_plugins(**more):
+    content = {"auth_url": "http://cloud:5000/v3", "admin": APP, "system_admin": SYSTEM, **more}
+    return Deployment.from_spec("cloud", {"openstack": content})
+
+
+def test_a_record_keeps_an_auth_plugin_and_its_options_as_they_are():
+    deployment = with_plugins(users=[APP, ADMIN])
+
+    assert deployment.content["admin"] == APP
+    assert (deployment.admin.auth_type, deployment.admin.auth) == (APP["auth_type"], APP["auth"])
+    assert deployment.system_admin.auth["system_scope"] == "all"
+    assert [one.auth_type for one in deployment.users] == ["v3applicationcredential", ""]
+    assert list(deployment.credentials) == ["admin", "system_admin", "users[0]", "users[1]"]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("admin", "application credential 'ac1'"),
+        ("system_admin", "user 'root' with system scope"),
+        ("users[0]", "user 'admin' of project 'ops'"),
+    ],
+)
+def test_messages_name_who_logs_in_and_for_what(place, said):
+    assert str(with_plugins(users=[ADMIN]).credentials[place]) == said
+
+
+def test_secrets_of_auth_plugins_are_masked():
+    more = {
+        "auth_type": "v3oidcauthcode",
+        "auth": {
+            "identity_provider": "idp",
+            "code": "pw-code",
+            "client_id": "me",
+            "client_secret": "pw-client",
+        },
+    }
+    several = {
+        "auth_type": "v3multifactor",
+        "auth": {"passcode": "pw-pass", "access_token": "pw-token", "token": "pw-tok"},
+    }
+    deployment = with_plugins(users=[more, several])
+
+    shown = f"{deployment!r} {deployment.users!r} {deployment.admin!r} {deployment.masked()}"
+
+    assert "pw-" not in shown
+    assert deployment.masked()["openstack"]["admin"]["auth"]["application_credential_id"] == "ac1"
+    assert deployment.masked()["openstack"]["users"][0]["auth"]["client_id"] == "me"
+
+
+def test_tokens_of_a_run_go_with_the_record_and_are_not_shown():
+    deployment = with_plugins().with_states({"admin": '{"auth_token": "pw-token"}'})
+
+    arrived = Deployment.from_dict(deployment.to_dict())
+
+    assert arrived.admin.state == '{"auth_token": "pw-token"}'
+    assert "pw-token" in secret_values(deployment.to_dict())
+    assert arrived.system_admin.state == ""
+    assert "pw-token" not in f"{arrived!r} {arrived.admin!r} {arrived.masked()}"
+    assert "states" not in with_plugins().to_dict()
+
+
+def test_addresses_that_replace_those_of_the_catalogue_may_have_trace_headers():
+    addresses = {"compute": "http://nova:8774/v2.1"}
+
+    deployment = with_plugins(endpoint="http://keystone:35357", endpoint_overrides=addresses)
+
+    assert deployment.admin.endpoint_overrides == {
+        "identity": "http://keystone:35357",
+        "compute": "http://nova:8774/v2.1",
+    }
+    assert {"http://nova:8774", "http://keystone:35357"} <= deployment.hosts
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"admin": {"auth_type": "v3token"}}, "openstack.admin: needs 'auth'"),
+        ({"admin": {"auth": {}}}, "openstack.admin: needs 'auth_type'"),
+        ({"admin": {**APP, "username": "u"}}, "openstack.admin.username: unknown key"),
+        ({"admin": {**APP, "auth": "pw-hidden"}}, "openstack.admin.auth: must be an object"),
+        ({"admin": ADMIN, "endpoint": "pw"}, "openstack.endpoint: must be an http:// or"),
+        ({"users": [APP], "system_admin": SYSTEM}, "openstack.system_admin: needs 'admin', too"),
+    ],
+)
+def test_a_mistake_around_an_auth_plugin_is_reported_with_its_place(content, message):
+    assert message in problems_with({"openstack": {"auth_url": "http://c", **content}})

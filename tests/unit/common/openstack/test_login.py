@@ -3,7 +3,7 @@
 import threading
 from types import SimpleNamespace
 
-from osbench.common.deployment.record import Credential
+from osbench.common.deployment.credential import Credential
 from osbench.common.openstack.login import login
 
 

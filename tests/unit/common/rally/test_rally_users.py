@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from osbench.common.deployment.record import Deployment
+from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud_users import CloudUser
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.rally.adapters import context_adapter
 from osbench.common.rally.context_object import codec
+from osbench.common.rally.context_object.environment import platform_data
 
 pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
 
@@ -21,6 +23,7 @@ ADMIN = {
     "user_domain_name": "Default",
     "project_domain_name": "Default",
 }
+DOMAIN = {"user_domain_id": "d1"}
 DEPLOYMENT = Deployment.from_spec(
     "cloud", {"openstack": {"auth_url": "http://cloud/v3", "region_name": "north", "admin": ADMIN}}
 )
@@ -70,3 +73,39 @@ def test_users_of_ours_are_found_with_their_tenants() -> None:
     assert last.permission == "user"
     assert seen["tenants"]["id-one"]["users"][1] is seen["users"][1]
     assert seen["user_choice_method"] == "round_robin"
+
+
+def as_rally_has_it(auth_type: str, auth: dict[str, Any]) -> Any:
+    user = {"auth_type": auth_type, "auth": auth}
+    spec = {"auth_url": "http://cloud/v3", "admin": user, "endpoint_overrides": {}}
+    return platform_data(Deployment.from_spec("cloud", {"openstack": spec}))["admin"]
+
+
+def test_a_password_of_an_auth_plugin_is_put_into_rallys_form() -> None:
+    auth = {**ADMIN, "project_domain_id": "default"}
+
+    admin = as_rally_has_it("v3password", auth)
+
+    assert (admin["username"], admin["password"], admin["tenant_name"]) == (
+        "root",
+        "secret",
+        "admin",
+    )
+
+
+@pytest.mark.parametrize(
+    ("auth_type", "auth"),
+    [
+        ("v3applicationcredential", {"application_credential_secret": "pw-hidden"}),
+        ("v3password", {"username": "u", "password": "pw-hidden", "project_id": "p"}),
+        ("v3password", {**ADMIN, "password": "pw-hidden", "system_scope": "all"}),
+        ("password", {"username": "u", "password": "pw-hidden", "project_name": "p"} | DOMAIN),
+    ],
+)
+def test_a_login_that_rally_does_not_know_is_refused_by_its_place(
+    auth_type: str, auth: dict[str, Any]
+) -> None:
+    with pytest.raises(ContextError, match=f"admin is a login by {auth_type}") as refusal:
+        as_rally_has_it(auth_type, auth)
+
+    assert "pw-hidden" not in str(refusal.value)

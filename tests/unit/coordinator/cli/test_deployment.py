@@ -159,7 +159,7 @@ def test_later_configuration_files_win_wherever_they_are_named(run, file):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "give --file FILE or --from-env"),
+        ([], "give --file FILE, --cloud NAME or --from-env"),
         (["--from-env", "--file", "x.json"], "--file and --from-env cannot be combined"),
     ],
 )
@@ -269,3 +269,35 @@ def test_every_command_explains_itself_with_an_example(group):
     for name, command in group.commands.items():
         assert "Example" in command.help, name
         assert f"osbench-coord {group.name} {name}" in command.help
+
+
+def test_variables_that_are_not_used_are_named_beside_the_record(run, monkeypatch):
+    given = {"AUTH_URL": "http://c/v3", "TOKEN": "pw-hidden", "PROJECT_ID": "p", "REALM": "x"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"OS_{name}", value)
+
+    said = run("deployment", "create", "--name", "lab", "--from-env")
+
+    assert said.stdout == "Created deployment lab, now in use.\n"
+    assert said.stderr == "note: not used: OS_REALM\n"
+    assert "pw-hidden" not in run("deployment", "show", "lab").output
+
+
+def test_a_cloud_and_its_region_are_options_of_create(run, home, monkeypatch):
+    loader = pytest.importorskip(
+        "openstack.config.loader", reason="the extra osbench[openstack] is not installed"
+    )
+    monkeypatch.setattr(loader, "CONFIG_FILES", [str(home / "clouds.yaml")])
+    (home / "clouds.yaml").write_text(
+        "clouds: {lab: {auth_type: v3token, auth: {auth_url: 'http://c/v3', token: pw-hidden},"
+        " regions: [north, south]}}"
+    )
+
+    run("deployment", "create", "--name", "lab", "--cloud", "lab", "--region", "south")
+    shown = run("deployment", "show", "lab", "--json")
+    alone = run("deployment", "create", "--name", "x", "--region", "south", "--from-env", code=2)
+
+    content = json.loads(shown.stdout)["spec"]["openstack"]
+    assert content["admin"] == {"auth_type": "v3token", "auth": {"token": "***"}}
+    assert content["region_name"] == "south"
+    assert "--region needs --cloud NAME" in alone.stderr

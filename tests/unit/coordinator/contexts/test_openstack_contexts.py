@@ -8,10 +8,12 @@ from helpers.fake_cloud import PASSWORD, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, DeploymentError
 from osbench.common.openstack import resource_names
+from osbench.common.openstack.cloud_users import cloud_user_of
 from osbench.common.openstack.request_errors import RequestFailed
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.coordinator.contexts.api_versions import ApiVersions
 from osbench.coordinator.contexts.cleanup import Cleanup
+from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.images import Images
 from osbench.coordinator.contexts.quotas import Quotas
 from osbench.coordinator.contexts.roles import Roles
@@ -539,3 +541,56 @@ def test_a_record_without_admin_is_reported_before_the_load(cloud):
 
     with pytest.raises(DeploymentError, match="context cleanup needs the admin of the cloud"):
         chain.set_up(Cleanup, ["keystone.users"])
+
+
+APP = {
+    "auth_type": "v3applicationcredential",
+    "auth": {"application_credential_id": "ac1", "application_credential_secret": PASSWORD},
+}
+SYSTEM = {
+    "auth_type": "v3password",
+    "auth": {
+        "username": "admin",
+        "password": PASSWORD,
+        "user_domain_name": "Default",
+        "system_scope": "all",
+    },
+}
+
+
+def test_an_application_credential_of_an_administrator_makes_users_with_passwords(cloud):
+    chain = Chain(cloud, admin=APP)
+
+    made = chain.set_up(Users, {"tenants": 1, "users_per_tenant": 2})
+
+    assert not any("auth_type" in user for user in made["users"])
+    assert all(user["state"] for user in made["users"])
+    chain.undo()
+    assert cloud.named("users") == ["admin"]
+
+
+def test_users_of_the_record_keep_their_auth_plugins(cloud):
+    chain = Chain(cloud, users=[APP])
+
+    made = chain.set_up(Users)
+    (user,) = chain.environment(1).context["users"]
+
+    assert (user["auth_type"], user["auth"]) == (APP["auth_type"], APP["auth"])
+    assert cloud_user_of(user, chain.deployment).credential.auth_type == APP["auth_type"]
+    assert made["users"][0]["state"]
+
+
+def test_keystone_is_asked_with_system_scope_and_other_services_with_the_admins_project(cloud):
+    chain = Chain(cloud, system_admin=SYSTEM)
+    admin = CloudAccess(chain.environment(0), "test").admin
+
+    admin.request("GET", "keystone", "users")
+    admin.request("GET", "nova", "servers")
+
+    projects = {
+        path: cloud.tokens[headers["x-auth-token"]]["project"]
+        for _, path, headers in cloud.seen
+        if "x-auth-token" in headers
+    }
+    assert projects["/v3/users"] == ""
+    assert projects["/nova/servers"] == admin.project_id

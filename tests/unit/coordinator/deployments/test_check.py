@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from helpers.fake_cloud import fake_cloud
-from helpers.fake_keystone import PASSWORD, fake_keystone
+from helpers.fake_cloud import FakeCloud, fake_cloud
+from helpers.fake_keystone import PASSCODE, PASSWORD, fake_keystone
 from helpers.json_server import LoopbackServer, QuietHandler, serving
 from osbench.common.deployment.record import Deployment
 from osbench.coordinator.deployments import span_probe
@@ -211,3 +211,77 @@ def test_a_response_without_end_is_given_up():
     assert by_subject["admin"].ok is False
     # what needs no server is there nevertheless
     assert by_subject["profiler key"].ok is None
+
+
+TOTP = {
+    "auth_type": "v3totp",
+    "auth": {
+        "username": "demo",
+        "user_domain_id": "default",
+        "passcode": PASSCODE,
+        "project_name": "ops",
+        "project_domain_id": "default",
+    },
+}
+
+
+def test_a_code_is_used_once_and_its_token_is_told_to_end():
+    with fake_keystone() as keystone:
+        keystone.life_s = 600.0
+
+        findings = found({"openstack": {"auth_url": keystone.auth_url, "users": [TOTP]}})
+
+        assert len(keystone.users) == 1
+    assert findings["users[0]"].ok
+    assert findings["users[0]"].detail.startswith(
+        "2 services in the catalogue; by v3totp: its token ends at "
+    )
+    assert (findings["users[0]"].user, findings["users[0]"].project) == ("demo", "ops")
+    assert PASSCODE not in str(findings)
+
+
+def test_an_application_credential_and_a_system_scope_are_named(auth_url):
+    app = {
+        "auth_type": "v3applicationcredential",
+        "auth": {"application_credential_id": "ac1", "application_credential_secret": "pw-wrong"},
+    }
+    system = {
+        "auth_type": "v3password",
+        "auth": {
+            "username": "root",
+            "password": PASSWORD,
+            "user_domain_id": "default",
+            "system_scope": "all",
+        },
+    }
+
+    findings = found({"openstack": {"auth_url": auth_url, "admin": app, "system_admin": system}})
+
+    assert findings["admin"].ok is False
+    assert findings["admin"].user == "application credential 'ac1'"
+    assert (findings["system_admin"].ok, findings["system_admin"].project) == (
+        True,
+        "with system scope",
+    )
+    assert "pw-wrong" not in str(findings)
+
+
+def test_a_region_that_does_not_exist_is_told_with_those_that_do(auth_url):
+    spec = {"auth_url": auth_url, "admin": user("admin", PASSWORD)}
+
+    wrong = found({"openstack": {**spec, "region_name": "RegionOne"}})["region"]
+    right = found({"openstack": {**spec, "region_name": "R"}})["region"]
+
+    assert (wrong.ok, wrong.detail) == (False, "there is no 'RegionOne'; there are R")
+    assert (right.ok, right.detail) == (True, "R, of R")
+
+
+def test_a_record_without_a_region_in_a_cloud_of_several_is_warned_of(monkeypatch):
+    both = [{"id": name, "interface": "public", "region": name, "url": "u"} for name in ("A", "B")]
+    service = {"type": "x", "name": "x", "id": "x", "endpoints": both}
+    monkeypatch.setattr(FakeCloud, "catalogue", lambda self: [service])
+    with fake_cloud() as cloud:
+        finding = found(cloud.deployment())["region"]
+
+    assert finding.warning
+    assert finding.detail.startswith("the record has no region_name: requests go to the first of A")

@@ -107,7 +107,10 @@ def test_a_service_that_refuses_the_request_is_reported(cloud, traces):
 def test_version_and_clock_are_reported(cloud, traces):
     said = found(cloud, traces)
 
-    assert said["identity"].detail.startswith("version v3.14; clock ")
+    assert re.match(
+        rf"version v3\.14 at {cloud.auth_url}, responds in [\d.]+ [mun]?s; clock ",
+        said["identity"].detail,
+    )
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_arguments_that_scenarios_share_are_declared_and_checked_like_their_own(
     assert required[1:] == [
         *("container_format", "image_location", "disk_format", "flavor", "number_instances")
     ]
-    assert list(parameters)[-3:] == ["properties", "boot_server_kwargs", "session"]
+    assert list(parameters)[-4:] == [*("properties", "boot_server_kwargs", "session", "retries")]
     assert refused == {
         "min_disk": "argument 'min_disk' of boot must be int, not '1'",
         "flavor": "argument 'flavor' of boot must be dict[str, typing.Any], not 1",
@@ -153,6 +153,87 @@ def test_a_new_token_is_not_taken_for_a_request_to_the_same_address(cloud):
     assert found["openstack.get_identity > retry"] == 1
 
 
+def test_requests_to_keystone_have_the_token_of_the_systems_admin(cloud):
+    system = {
+        "auth_type": "v3password",
+        "auth": {
+            "username": ADMIN,
+            "password": PASSWORD,
+            "user_domain_name": "Default",
+            "system_scope": "all",
+        },
+    }
+    deployment = Deployment.from_spec("cloud", cloud.deployment(system_admin=system))
+    workload = Workload(cloud, "KeystoneBasic.create_user", deployment=deployment)
+    cloud.seen.clear()
+
+    workload.run()
+
+    ((_, path, headers),) = cloud.seen
+    assert (path, cloud.tokens[headers["x-auth-token"]]["project"]) == ("/v3/users", "")
+
+
+def test_an_address_of_the_record_replaces_that_of_the_catalogue(cloud):
+    elsewhere = {"compute": f"{cloud.url}/elsewhere"}
+    deployment = Deployment.from_spec("cloud", cloud.deployment(endpoint_overrides=elsewhere))
+    args = {"service_type": "compute", "path": "/servers", "status": 404}
+    workload = Workload(cloud, "OpenStack.request", args, deployment=deployment)
+    cloud.seen.clear()
+
+    workload.run()
+
+    assert requests(cloud) == ["GET /elsewhere/servers"]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_request_that_is_to_be_repeated_later_is_repeated_as_an_action(cloud, status):
+    cloud.retry_after = "0"
+    workload = Workload(cloud, "KeystoneBasic.create_user", {"retries": 3})
+    cloud.faults.append(["POST /v3/users", status, 2])
+
+    found = workload.run()
+
+    assert found == {
+        "keystone_v3.create_user": 1,
+        f"keystone_v3.create_user > retry after {status}": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "after", "sent"),
+    [
+        ({}, 429, "0", 1),
+        ({"retries": 2}, 429, "", 1),
+        ({"retries": 2}, 503, "soon", 1),
+        ({"retries": 2}, 503, "nan", 1),
+        ({"retries": 2}, 500, "0", 1),
+        ({"retries": 2}, 503, "0", 3),
+        ({"retries": 2}, 503, "Wed, 21 Oct 2015 07:28:00 GMT", 3),
+    ],
+)
+def test_a_request_is_sent_as_often_as_the_scenario_and_the_service_say(
+    cloud, args, status, after, sent
+):
+    cloud.retry_after = after
+    workload = Workload(cloud, "KeystoneBasic.create_user", args)
+    cloud.faults.append(["POST /v3/users", status, 9])
+    cloud.seen.clear()
+
+    with pytest.raises(RequestFailed, match=str(status)):
+        workload.run()
+
+    assert requests(cloud) == ["POST /v3/users"] * sent
+
+
+@pytest.mark.parametrize("retries", [-1, 1.5, True, "2"])
+def test_retries_are_a_number(retries):
+    plugin = PLUGINS.scenario("KeystoneBasic.create_user@native")
+
+    (message,) = plugin.check_args({"retries": retries})
+
+    assert message == f"retries must be a whole number from 0 on, got {retries!r}"
+
+
 def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud):
     workload = Workload(cloud, "KeystoneBasic.add_and_remove_user_role")
     user = workload.context["user_selector"].user(1)
@@ -164,7 +245,7 @@ def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud)
     assert requests(cloud) == []
     workload.last.cloud.request("GET", "keystone", "users")
 
-    assert actions(workload.last)["re-authentication"] == 1
+    assert actions(workload.last)["token renewal"] == 1
     assert requests(cloud) == ["POST /v3/auth/tokens", "GET /v3/users"]
 
 

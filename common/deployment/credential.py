@@ -1,0 +1,141 @@
+"""One credential of a cloud: a user name with a password, or any auth plug-in of keystoneauth1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+#: Options that name who logs in, the most telling first, with the word for it.
+_WHO = {
+    "username": "user",
+    "user_id": "user with the id",
+    "application_credential_name": "application credential",
+    "application_credential_id": "application credential",
+    "client_id": "client",
+    "oauth2_client_id": "client",
+    "identity_provider": "a user of the identity provider",
+}
+#: Options that name what a token is for.
+_SCOPES = {
+    "project_name": "of project",
+    "project_id": "of the project with the id",
+    "tenant_name": "of project",
+    "tenant_id": "of the project with the id",
+    "domain_name": "of domain",
+    "domain_id": "of the domain with the id",
+    "trust_id": "by trust",
+}
+#: An application credential has the project that it was made in.
+_SCOPE_KEYS = (*_SCOPES, "project_domain_name", "project_domain_id", "system_scope")
+_SCOPE_KEYS += ("application_credential_id", "application_credential_name")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credential:
+    """A way to log in to a cloud, and how its services are reached."""
+
+    auth_url: str
+    #: With `auth_type` the parts of `auth` with these names, or "".
+    username: str = ""
+    password: str = field(default="", repr=False)
+    project_name: str = ""
+    #: Domain names; None leaves it to Keystone's domain with the id "default".
+    user_domain_name: str | None = None
+    project_domain_name: str | None = None
+    region_name: str | None = None
+    #: public, internal or admin.
+    endpoint_type: str = "public"
+    https_insecure: bool = False
+    #: Paths of files in PEM.
+    https_cacert: str | None = None
+    https_cert: str | None = None
+    https_key: str | None = None
+    #: Name of an auth plug-in of keystoneauth1; "" for the user and password above.
+    auth_type: str = ""
+    #: Options of the plug-in, by the names of keystoneauth1's loaders.
+    auth: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+    #: Addresses that replace those of the catalogue, by service type.
+    endpoint_overrides: Mapping[str, str] = field(default_factory=dict, hash=False)
+    #: A token obtained before (`login.state_of`), or "".
+    state: str = field(default="", repr=False)
+
+    @property
+    def verify(self) -> bool | str:
+        """What requests and keystoneauth1 call `verify`."""
+        return False if self.https_insecure else self.https_cacert or True
+
+    @property
+    def cert(self) -> str | tuple[str, str] | None:
+        """What requests and keystoneauth1 call `cert`."""
+        if self.https_cert and self.https_key:
+            return self.https_cert, self.https_key
+        return self.https_cert
+
+    @property
+    def subject(self) -> str:
+        """The user, application credential or client that logs in, for messages."""
+        if not self.auth_type:
+            return f"user {self.username!r}"
+        named = next((key for key in _WHO if self.auth.get(key)), "")
+        return f"{_WHO[named]} {self.auth[named]!r}" if named else f"a login by {self.auth_type}"
+
+    @property
+    def scope(self) -> str:
+        """Project, domain or system that a token is for, for messages; "" if it follows."""
+        if not self.auth_type:
+            return f"of project {self.project_name!r}"
+        if self.auth.get("system_scope"):
+            return "with system scope"
+        named = next((key for key in _SCOPES if self.auth.get(key)), "")
+        return f"{_SCOPES[named]} {self.auth[named]!r}" if named else ""
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.scope}".rstrip()
+
+    @property
+    def project_key(self) -> tuple[Any, ...]:
+        """Equal for credentials of the same project, as far as they say."""
+        if not self.auth_type:
+            return self.project_name, self.project_domain_name
+        return tuple(self.auth.get(key) for key in _SCOPE_KEYS)
+
+    @property
+    def project_domain(self) -> str:
+        """Name or id of the project's domain."""
+        return self.project_domain_name or self.auth.get("project_domain_id") or "default"
+
+    @property
+    def user_domain(self) -> str:
+        """Name or id of the user's domain."""
+        return self.user_domain_name or self.auth.get("user_domain_id") or "default"
+
+    def for_user(self, **fields: Any) -> Self:
+        """A credential for a user with a password in the same cloud."""
+        return replace(self, auth_type="", auth={}, state="", **fields)
+
+    def without_token(self) -> Self:
+        """The credential without the token obtained before, to log in anew."""
+        return replace(self, state="") if self.state else self
+
+    def plugin_options(self) -> dict[str, Any]:
+        """The options of the auth plug-in."""
+        return {"auth_url": self.auth_url, **self.auth}
+
+    def password_options(self) -> dict[str, Any]:
+        """Keyword arguments of `keystoneauth1.identity.Password`, for Keystone v2 and v3."""
+        return {
+            "auth_url": self.auth_url,
+            "username": self.username,
+            "password": self.password,
+            "project_name": self.project_name,
+            "user_domain_name": self.user_domain_name,
+            "project_domain_name": self.project_domain_name,
+            "user_domain_id": None if self.user_domain_name else self._default_domain,
+            "project_domain_id": None if self.project_domain_name else self._default_domain,
+        }
+
+    @property
+    def _default_domain(self) -> str | None:
+        # Keystone v2 has no domains and refuses to be asked for one.
+        return None if "/v2.0" in self.auth_url else "default"

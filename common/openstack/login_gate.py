@@ -1,0 +1,87 @@
+"""Logins while Keystone is overloaded: one at a time, with growing pauses between them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from keystoneauth1 import exceptions
+
+from osbench.common.ports import clock as time
+
+#: Statuses of a server that wants to be left alone for a while.
+_OVERLOADED = frozenset({429, 503})
+#: Pause after the first such answer, doubled by each further one, and the longest, seconds.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 16.0
+
+T = TypeVar("T")
+
+
+class LoginGate:
+    """Lets logins through; shared by the accounts of a process.
+
+    After an answer of 429 or 503 one thread at a time logs in, after a pause. Threads that wait
+    meanwhile share the result of its failure, so that none waits for more than one attempt.
+    Coroutines do not wait: during a pause they get the last answer.
+    """
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        #: Answers of 429 and 503 so far.
+        self.failures = 0
+        self._pause_s = 0.0
+        self._open_at = 0.0
+        self._error: exceptions.HttpError | None = None
+
+    def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
+        """The result of `log_in`. Raises what it raises, or what it raised in another thread.
+
+        `seen` is the number of `failures` when this thread began to wait; None for now.
+        """
+        if self._error is None:
+            return self._noted(log_in)
+        failures = self.failures if seen is None else seen
+        with self._turn:
+            error = self._error
+            if error is not None and self.failures != failures:
+                raise error.with_traceback(None)
+            pause_s = max(0.0, self._open_at - time.monotonic())
+            if error is not None and pause_s and _on_event_loop():
+                # a pause would hold up all of its coroutines
+                raise error.with_traceback(None)
+            time.sleep(pause_s)
+            return self._noted(log_in)
+
+    def _noted(self, log_in: Callable[[], T]) -> T:
+        try:
+            found = log_in()
+        except exceptions.HttpError as error:
+            if error.http_status in _OVERLOADED:
+                self._pause_s = min(max(FIRST_PAUSE_S, 2 * self._pause_s), LONGEST_PAUSE_S)
+                pause_s = min(max(self._pause_s, _retry_after_s(error)), LONGEST_PAUSE_S)
+                self._open_at = time.monotonic() + pause_s
+                self.failures += 1
+                self._error = error
+            raise
+        self._error, self._pause_s = None, 0.0
+        return found
+
+
+def _on_event_loop() -> bool:
+    # who runs coroutines has imported it, and others do without its 10 ms
+    asyncio = sys.modules.get("asyncio")
+    try:
+        return asyncio is not None and asyncio.get_running_loop() is not None
+    except RuntimeError:
+        return False
+
+
+def _retry_after_s(error: exceptions.HttpError) -> float:
+    """Seconds that the server asks for; 0 if it does not, or names a date."""
+    headers: Any = getattr(error.response, "headers", {})
+    with contextlib.suppress(TypeError, ValueError):
+        return float(headers.get("Retry-After", 0))
+    return 0.0

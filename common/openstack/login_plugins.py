@@ -1,0 +1,115 @@
+"""Auth plug-ins of keystoneauth1, loaded by its own loaders and checked before they are used."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Any
+
+from keystoneauth1 import exceptions, loading
+from keystoneauth1.identity.base import BaseIdentityPlugin
+from keystoneauth1.loading.base import PLUGIN_NAMESPACE
+
+from osbench.common.errors import DeploymentError
+
+#: Plug-ins that log in once: with a token, or with a code that is used up by it.
+_ONCE = frozenset(
+    {"token", "v2token", "v3token", "v3oidcaccesstoken", "v3totp", "v3oidcauthcode"}
+    | {"v3oidcdeviceauthz", "v3websso"}
+)
+#: Plug-ins that have several of the others.
+_MULTIFACTOR = "v3multifactor"
+
+
+def is_once(auth_type: str, auth: Mapping[str, Any]) -> bool:
+    """Whether a login cannot be repeated, so that its token cannot be renewed."""
+    methods = auth.get("auth_methods") or () if auth_type == _MULTIFACTOR else ()
+    return auth_type in _ONCE or any(method in _ONCE for method in methods)
+
+
+def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
+    """The loader of an auth plug-in. Raises DeploymentError if there is none."""
+    if not metadata.entry_points(group=PLUGIN_NAMESPACE, name=auth_type):
+        known = sorted(loading.get_available_plugin_names())
+        close = difflib.get_close_matches(auth_type, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        raise DeploymentError(f"keystoneauth1 has no auth plug-in {auth_type!r}; {hint}")
+    try:
+        loader: Any = loading.get_plugin_loader(auth_type)
+    except exceptions.NoMatchingPlugin:
+        raise DeploymentError(f"auth plug-in {auth_type!r} cannot be loaded here") from None
+    if not loader.available:
+        raise DeploymentError(
+            f"auth plug-in {auth_type!r} of keystoneauth1 needs packages that are not here"
+        )
+    if auth_type == _MULTIFACTOR:
+        # its own options are those of its methods
+        loader._methods = _methods(auth)
+    return loader
+
+
+def _methods(auth: Mapping[str, Any]) -> Sequence[str]:
+    methods = auth.get("auth_methods")
+    if not isinstance(methods, list) or not methods or not all(isinstance(m, str) for m in methods):
+        raise DeploymentError("auth_methods must be a list of auth plug-ins, such as [v3password]")
+    for method in methods:
+        loader_of(method, {"auth_methods": ["v3password"]})
+    return methods
+
+
+def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for a loader, by its own names. Raises DeploymentError for unknown ones."""
+    known: dict[str, str] = {}
+    for option in loader.get_options():
+        for name in (option, *option.deprecated):
+            known.setdefault(name.dest, option.dest)
+            known.setdefault(name.name.replace("-", "_"), option.dest)
+    found: dict[str, Any] = {}
+    for key, value in auth.items():
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(sorted(known))}"
+            raise DeploymentError(f"auth plug-in {auth_type!r} has no option {key!r}; {hint}")
+        if value is None:
+            continue
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        found[known[key]] = str(value) if number else value
+    return found
+
+
+def _needed(loader: Any, auth_type: str) -> Iterator[str]:
+    """The options that a plug-in cannot be without, some of which its loader does not ask for."""
+    options = loader.get_options()
+    yield from (option.dest for option in options if option.required)
+    methods = [*(getattr(loader, "_methods", None) or ()), auth_type]
+    for ending, name in (("password", "password"), ("token", "token"), ("totp", "passcode")):
+        known = any(option.dest == name and not option.required for option in options)
+        if known and any(method.endswith(ending) for method in methods):
+            yield name
+
+
+def load_plugin(auth_type: str, auth: Mapping[str, Any]) -> BaseIdentityPlugin:
+    """A plug-in that logs in to Keystone. Raises DeploymentError if it cannot be made.
+
+    No message has the value of an option.
+    """
+    loader = loader_of(auth_type, auth)
+    options = options_of(loader, auth_type, auth)
+    lacking = [repr(one) for one in _needed(loader, auth_type) if options.get(one) in (None, "")]
+    if lacking:
+        raise DeploymentError(f"auth plug-in {auth_type!r} needs {', '.join(lacking)}")
+    try:
+        plugin = loader.load_from_options(**options)
+    except (exceptions.ClientException, exceptions.OptionError) as error:
+        raise DeploymentError(f"auth plug-in {auth_type!r}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - of plug-ins of others; its text may have a secret
+        raise DeploymentError(
+            f"auth plug-in {auth_type!r} does not take these options ({type(error).__name__})"
+        ) from None
+    if not isinstance(plugin, BaseIdentityPlugin):
+        raise DeploymentError(
+            f"auth plug-in {auth_type!r} asks no Keystone for a token: requests would have no "
+            "catalogue. Name the services in a record of the platform 'osbench'"
+        )
+    return plugin

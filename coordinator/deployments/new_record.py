@@ -1,0 +1,83 @@
+"""A new deployment record: from a file, from clouds.yaml, or from the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from osbench.common.deployment.environment_record import (
+    openstack_variables,
+    profiling_of,
+    spec_from_environment,
+)
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError
+from osbench.coordinator.deployments.named_cloud import named_cloud
+
+#: Variables that are read where OS_CLOUD names a cloud.
+_OF_CLOUD = {"OS_CLOUD", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRecord:
+    """A checked record, and what its maker has to know of it."""
+
+    deployment: Deployment
+    notes: tuple[str, ...] = ()
+
+
+def from_file(name: str, path: Path) -> NewRecord:
+    """The record of a file. Raises DeploymentError."""
+    return _checked(Deployment.from_file(name, path), str(path))
+
+
+def from_cloud(
+    name: str, cloud: str, region: str | None, environ: Mapping[str, str], unused: str = ""
+) -> NewRecord:
+    """The record of a cloud of clouds.yaml, with keys of OSProfiler from the environment.
+
+    Raises DeploymentError.
+    """
+    found = named_cloud(cloud, region)
+    spec = {"openstack": {**found.spec["openstack"], **profiling_of(environ)}}
+    source = f"cloud {cloud!r}"
+    notes = (*found.notes, unused) if unused else found.notes
+    return _checked(Deployment.from_spec(name, spec, source=source), source, notes)
+
+
+def from_environment(name: str, environ: Mapping[str, str]) -> NewRecord:
+    """The record that variables describe, or the cloud that OS_CLOUD names.
+
+    Raises DeploymentError.
+    """
+    given = openstack_variables(environ)
+    if "OS_CLOUD" in given:
+        unused = _unused(sorted(given.keys() - _OF_CLOUD), " beside OS_CLOUD")
+        return from_cloud(name, given["OS_CLOUD"], given.get("OS_REGION_NAME"), environ, unused)
+    found = spec_from_environment(environ)
+    made = Deployment.from_spec(name, found.spec, source="environment")
+    notes = [_unused(found.unused)] if found.unused else []
+    return _checked(made, "environment", tuple(notes))
+
+
+def _unused(names: list[str] | tuple[str, ...], why: str = "") -> str:
+    return f"not used{why}: {', '.join(names)}" if names else ""
+
+
+def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -> NewRecord:
+    """Refuse auth plug-ins that cannot be loaded. Raises DeploymentError with all of them."""
+    problems = []
+    for place, credential in deployment.credentials.items():
+        if credential.auth_type:
+            # its loaders are slow to import, and a password needs none
+            from osbench.common.openstack.login_plugins import load_plugin  # noqa: PLC0415
+
+            try:
+                load_plugin(credential.auth_type, credential.plugin_options())
+            except DeploymentError as error:
+                problems.append(f"  openstack.{place}: {error}")
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise DeploymentError(f"{source}: {count}\n" + "\n".join(problems))
+    return NewRecord(deployment=deployment, notes=notes)

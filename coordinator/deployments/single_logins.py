@@ -1,0 +1,63 @@
+"""Logins that cannot be repeated: they are made once for a run, and their ends are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError
+from osbench.coordinator.formatting import spaced
+
+#: Timeout of each request, seconds.
+_REQUEST_S = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleLogins:
+    """A record with tokens for its logins that cannot be repeated."""
+
+    deployment: Deployment
+    #: When each of these tokens ends.
+    notes: tuple[str, ...] = ()
+
+
+def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins:
+    """Log in once where the auth plug-in has a token or a code, for coordinator and workers.
+
+    `lasts_s` is the planned duration of the load, None if it is not known. Raises DeploymentError
+    if there is no token.
+    """
+    if not any(one.auth_type for one in deployment.credentials.values()):
+        return SingleLogins(deployment=deployment)
+    # a password needs none of them, and they are slow to import
+    from osbench.common.openstack.account import Account  # noqa: PLC0415
+    from osbench.common.openstack.login import state_of  # noqa: PLC0415
+    from osbench.common.openstack.login_plugins import is_once  # noqa: PLC0415
+    from osbench.common.openstack.request_errors import AuthenticationFailed  # noqa: PLC0415
+    from osbench.common.openstack.thread_sessions import ThreadSessions  # noqa: PLC0415
+
+    states, notes = {}, []
+    for place, credential in deployment.credentials.items():
+        if not is_once(credential.auth_type, credential.auth):
+            continue
+        account = Account(credential)
+        try:
+            granted = account.token(ThreadSessions(credential, _REQUEST_S)())
+        except (AuthenticationFailed, OSError) as error:
+            raise DeploymentError(f"deployment {deployment.name}, {place}: {error}") from None
+        states[place] = state_of(account.login, credential)
+        told = f"{place} logs in once, by {credential.auth_type}"
+        notes.append(f"{told}: {token_end(granted.expires, lasts_s)}")
+    return SingleLogins(deployment=deployment.with_states(states), notes=tuple(notes))
+
+
+def token_end(ends_at: datetime | None, lasts_s: float | None = None) -> str:
+    """A sentence on a token that cannot be renewed, for a load of `lasts_s` seconds."""
+    if ends_at is None:
+        return "its token cannot be renewed"
+    left_s = (ends_at - datetime.now(UTC)).total_seconds()
+    said = f"its token ends at {ends_at:%Y-%m-%d %H:%M:%S} UTC, in {spaced(max(0.0, left_s))}"
+    if lasts_s is not None and lasts_s > left_s:
+        return f"warning: {said}; the load takes {spaced(lasts_s)}, and fails from then on"
+    return said

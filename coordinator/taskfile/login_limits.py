@@ -1,0 +1,132 @@
+"""Parts of a task that the credentials of a deployment record cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from osbench.common.deployment.credential import Credential
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError, Problem
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.task import Task, Workload
+from osbench.coordinator.taskfile.places import scenario_place, uses
+
+#: Contexts that act as the administrator; `users` only where it makes some.
+_CONTEXTS = ("users", "quotas", "roles")
+_NEW_USERS = ("tenants", "users_per_tenant")
+#: Codes that a login uses up.
+_USED_UP = frozenset({"v3totp", "v3oidcauthcode", "v3oidcdeviceauthz", "v3websso"})
+#: Scenarios that log in in each iteration.
+_LOGINS = ("Authenticate.", "KeystoneBasic.authenticate_user_and_validate_token")
+#: Role that Keystone's own policy asks for where users, projects and roles are made.
+_ADMIN = "admin"
+#: Timeout of a request, seconds.
+_REQUEST_S = 30.0
+
+
+def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
+    """What the record itself rules out; no request is made."""
+    if deployment is None or deployment.platform != "openstack":
+        return []
+    found = []
+    if deployment.admin is None:
+        found += [
+            Problem(
+                place, f"{what} needs the admin of the cloud: deployment {deployment.name} has none"
+            )
+            for place, what in _as_admin(task, plugins, deployment)
+        ]
+    used_up = [name for name, one in deployment.credentials.items() if _is_used_up(one)]
+    if used_up:
+        found += [
+            Problem(
+                place,
+                f"logs in in each iteration, and {used_up[0]} can log in once only, by "
+                f"{deployment.credentials[used_up[0]].auth_type}",
+            )
+            for place in _logging_in(task, plugins)
+        ]
+    return found
+
+
+def role_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
+    """What the roles of a delegated admin rule out; logs in as the admin.
+
+    An application credential or a trust may have fewer roles than its user.
+    """
+    if deployment.platform != "openstack" or deployment.admin is None:
+        return []
+    admin = deployment.system_admin or deployment.admin
+    wanted = list(_as_admin(task, plugins, deployment))
+    if not wanted or not _is_delegated(admin):
+        return []
+    try:
+        roles = _roles(admin)
+    except DeploymentError as error:
+        return [Problem("", f"deployment {deployment.name}: {error}")]
+    if _ADMIN in roles:
+        return []
+    there = ", ".join(roles) or "none"
+    return [
+        Problem(
+            place,
+            f"{what} needs the role {_ADMIN}, and {admin} has {there}: delegate the role, or let "
+            "the record list users",
+        )
+        for place, what in wanted
+    ]
+
+
+def _is_delegated(credential: Credential) -> bool:
+    return "applicationcredential" in credential.auth_type or bool(credential.auth.get("trust_id"))
+
+
+def _roles(credential: Credential) -> list[str]:
+    # only clouds need them, and they are slow to import
+    from osbench.common.openstack.account import Account  # noqa: PLC0415
+    from osbench.common.openstack.request_errors import AuthenticationFailed  # noqa: PLC0415
+    from osbench.common.openstack.thread_sessions import ThreadSessions  # noqa: PLC0415
+
+    try:
+        granted = Account(credential).token(ThreadSessions(credential, _REQUEST_S)())
+    except (AuthenticationFailed, OSError) as error:
+        raise DeploymentError(str(error)) from None
+    return sorted(str(name) for name in granted.role_names or ())
+
+
+def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """Place and name of each plug-in that acts as the administrator."""
+    for workload in task.workloads:
+        scenario = plugins.scenario(workload.scenario)
+        for use in uses(workload, task.version):
+            if use.kind != "context" or use.named.name not in _CONTEXTS:
+                continue
+            if plugins.find(use.kind, use.named.name, beside=scenario).source != NATIVE:
+                continue
+            config: Any = use.named.config or {}
+            taken = use.named.name == "users" and deployment.users
+            if not taken or any(key in config for key in _NEW_USERS):
+                yield use.place, f"context {use.named.name}"
+        needs = getattr(getattr(scenario.cls, scenario.method, None), "needs", None)
+        if needs is not None and needs.admin:
+            yield scenario_place(workload, task.version), f"scenario {scenario.name}"
+
+
+def _is_used_up(credential: Credential) -> bool:
+    methods = credential.auth.get("auth_methods") or ()
+    return not _USED_UP.isdisjoint({credential.auth_type, *methods})
+
+
+def _logging_in(task: Task, plugins: Plugins) -> Iterator[str]:
+    for workload in task.workloads:
+        if _logs_in(workload, plugins):
+            yield scenario_place(workload, task.version)
+
+
+def _logs_in(workload: Workload, plugins: Plugins) -> bool:
+    if plugins.scenario(workload.scenario).source != NATIVE:
+        return False
+    named = workload.scenario.startswith(_LOGINS)
+    return named or workload.args.get("session") == "per_iteration"
