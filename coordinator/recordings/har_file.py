@@ -16,6 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from osbench.common.errors import UsageError
 from osbench.common.named_files import read_named
+from osbench.coordinator.recordings.recorded_parts import RecordedPart
 
 #: Bytes of the largest file that is read.
 LARGEST = 256 * 1024 * 1024
@@ -40,6 +41,8 @@ class RecordedRequest:
     body: str
     #: 0 where there was no answer.
     status: int
+    #: The file has requests only, as those that tools write: none says what was answered.
+    is_written: bool
     answer_headers: Pairs
     answer_type: str
     #: The answer where it is JSON, else None.
@@ -55,6 +58,8 @@ class RecordedRequest:
     took_s: float
     #: Form fields where the file has them apart.
     fields: Pairs = field(default=())
+    #: Parts of a multipart body where the file has them apart.
+    parts: Sequence[RecordedPart] = field(default=())
     #: Bytes of the body as they were sent; 0 where the file does not say it.
     body_bytes: int = 0
     #: Cookies that the answer set, and those of redirects before it.
@@ -123,8 +128,10 @@ def _request(entry: Any, place: str) -> RecordedRequest:
         body_type=_media_type(body_type) if text or fields else "",
         body=text,
         fields=fields,
+        parts=tuple(_parts(posted, f"{place}.request.postData")),
         body_bytes=_body_bytes(request, headers),
         status=status,
+        is_written=not answer,
         answer_headers=answer_headers,
         answer_type=answer_type,
         document=_document(content, answer_type),
@@ -156,6 +163,17 @@ def _pairs(parent: Any, name: str, place: str, *, lower: bool = True) -> Iterato
         named = _part(one, "name", str, f"{place}.{name}")
         value = one.get("value")
         yield named.lower() if lower else named, "" if value is None else _encodable(str(value))
+
+
+def _parts(posted: Any, place: str) -> Iterator[RecordedPart]:
+    for one in _part(posted, "params", list, place, []):
+        value, filename, kind = (one.get(name) for name in ("value", "fileName", "contentType"))
+        yield RecordedPart(
+            name=_part(one, "name", str, f"{place}.params"),
+            content="" if value is None else _encodable(str(value)),
+            filename=_encodable(filename) if isinstance(filename, str) else None,
+            kind=_encodable(kind) if isinstance(kind, str) and filename else "",
+        )
 
 
 def _media_type(value: Any) -> str:

@@ -115,7 +115,7 @@ def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> 
     preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
     reasons = (
         (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
-        (not one.status, "without an answer"),
+        (not one.status and not one.is_written, "without an answer"),
         (one.cached, "answered by the browser's cache"),
         (one.status == 101 or one.resource == "websocket", "WebSockets"),
         (one.answer_type == "text/event-stream", "streams of events"),

@@ -163,7 +163,7 @@ class _Steps:
             keys["headers"] = headers
         if 300 <= one.status < 400 and one.status != 304:
             notes.append(f"was redirected ({one.status}); what it leads to is requested, too")
-        else:
+        elif one.status:
             keys["expect"] = 200 if one.status == 304 else one.status
         return WrittenStep(keys=keys, notes=notes)
 
@@ -215,7 +215,7 @@ class _Steps:
             pairs = parse_qsl(one.body, keep_blank_values=True) if one.body else one.fields
             if form := self._pairs(one, pairs):
                 return {"form": form}
-        if one.body_type == MULTIPART and one.body:
+        if one.body_type == MULTIPART and (one.body or one.parts):
             return {"multipart": self._multipart(one, notes)}
         raise _NotSent(
             f"its body is {_kind(one.body_type)}, a flow sends JSON, forms and multipart"
@@ -224,7 +224,7 @@ class _Steps:
     def _multipart(self, one: RecordedRequest, notes: list[str]) -> dict[str, Any]:
         """The parts of a body; files that are not in the recording have as many bytes."""
         try:
-            parts = recorded_parts(one.body)
+            parts = recorded_parts(one.body) if one.body else list(one.parts)
         except ValueError as error:
             raise _NotSent(f"its body is not the {MULTIPART} it is said to be: {error}") from None
         missing = one.body_bytes - len(one.body.encode())
@@ -287,7 +287,7 @@ class _Steps:
             if not known or _OWN_HEADERS.match(name):
                 continue
             if name == "content-type" and (
-                not one.body_type or one.body_type in ("application/json", _FORM)
+                not one.body_type or one.body_type in ("application/json", _FORM, MULTIPART)
             ):
                 continue
             if name == "accept" and ("," in value or value == "*/*"):

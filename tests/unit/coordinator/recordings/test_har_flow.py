@@ -486,3 +486,50 @@ def test_many_requests_are_read_in_bounded_time():
     made = Made(entries)
 
     assert len(made.steps) == 1501
+
+
+def written(method: str, path: str, **posted: Any) -> dict[str, Any]:
+    """An entry as tools write it that have not sent anything: a request alone."""
+    request = {
+        "method": method,
+        "url": f"{SITE}{path}",
+        "headers": [{"name": "Content-Type", "value": posted.get("mimeType", "text/plain")}],
+        "queryString": [],
+        **({"postData": posted} if posted else {}),
+    }
+    return {"request": request}
+
+
+def test_requests_that_a_tool_has_written_need_no_answers():
+    made = Made([written("GET", "/items"), written("GET", "/items/7")])
+
+    assert made.steps == [
+        {"name": "GET /items", "path": "/items"},
+        {"name": "GET /items/[id]", "path": "/items/7"},
+    ]
+
+
+def test_requests_that_a_browser_has_broken_off_are_left_out_among_them():
+    broken = {**written("GET", "/broken"), "response": {"status": 0}}
+
+    assert paths(Made([written("GET", "/items"), broken])) == ["/items"]
+
+
+def test_parts_of_a_form_that_stand_apart_are_sent():
+    parts = [
+        {"name": "hello", "value": "world"},
+        {"name": "hello", "value": "there"},
+        {"name": "file", "fileName": "a.csv", "contentType": "text/csv", "value": "a,b"},
+        {"name": "photo", "fileName": "a.jpg", "contentType": "image/jpeg"},
+    ]
+    kind = "multipart/form-data; boundary=---b"
+
+    (step,) = Made([written("POST", "/up", mimeType=kind, params=parts)]).steps
+
+    assert step["multipart"] == {
+        "hello": ["world", "there"],
+        "file": {"filename": "a.csv", "type": "text/csv", "content": "a,b"},
+        "photo": {"filename": "a.jpg", "type": "image/jpeg", "size": 0},
+    }
+    # it would name another boundary than the one that is sent
+    assert "headers" not in step
