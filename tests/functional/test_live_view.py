@@ -112,8 +112,10 @@ def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -
 def test_a_load_is_changed_from_the_page(cluster: Cluster, tab: Browsed) -> None:
     run = start(cluster, "--web", "0")
     tab.goto(address(run))
-    tab.accept_dialogs("2")
+    tab.accept_dialogs("many", "2")
 
+    tab.click("#live-now button:text('Users')")
+    tab.expect_text("#live-state", re.compile("many is not a number"))
     tab.click("#live-now button:text('Users')")
     tab.expect_text("#live-state", re.compile("2 virtual users"))
     tab.click("#live-now button:text('Pause')")

@@ -76,9 +76,10 @@ class Browsed:
         """Choose an entry of a list."""
         self._page.select_option(selector, label=label)
 
-    def accept_dialogs(self, answer: str = "") -> None:
-        """Say yes to questions, and answer those that want a text."""
-        self._page.on("dialog", lambda dialog: dialog.accept(answer))
+    def accept_dialogs(self, *answers: str) -> None:
+        """Say yes to questions; answer those that want a text in turn, the last one for good."""
+        left = list(answers or ("",))
+        self._page.on("dialog", lambda dialog: dialog.accept(left.pop(0) if left[1:] else left[0]))
 
     def shoot(self, name: str) -> None:
         """Keep a picture, where that is wanted."""

@@ -92,6 +92,11 @@ class HttpFlow(Scenario):
     ) -> None:
         """Make the steps, then those of one branch of `mix`, drawn by their weights.
 
+        A step has a `path`, and may have `name`, `method`, `query`, `json`, `form`, `multipart`,
+        `headers`, `expect`, `check`, `verify`, `save`, `relogin`, `think`, `when`, `repeat`,
+        `stream` and `timeout`: {name: login, method: POST, path: /login, json: {name: ann},
+        save: {token: $.token}}. A branch has `name`, `weight` and `steps`.
+
         `base` comes before paths; the key `http` of the workload does the same. `on_start` and
         `on_stop` are made once a virtual user. `headers` go with all requests to `base`. With
         `relogin: {on: 401}` a user whose request is answered so makes the steps `on_start` once

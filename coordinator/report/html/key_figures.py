@@ -107,7 +107,9 @@ def _load_figure(view: WorkloadView) -> Figure:
     users, held = offered.concurrency, offered.concurrency_held
     if users is None:
         return Figure(head="Load offered", number=escape(DASH), note="")
-    busy = users * held if held is not None else None
+    lives = view.report.users
+    able = max(0, users - lives.never_started) if lives else users
+    busy = able * held if held is not None else None
     number = with_unit(short(busy), "users") if busy is not None else escape(DASH)
     return Figure(head="Load offered", number=number, note=f"of {whole(users)} requested")
 

@@ -43,6 +43,7 @@ from osbench.coordinator.report.statements.search_statements import (
     search_interval,
 )
 from osbench.coordinator.report.statements.statements import statements
+from osbench.coordinator.results.marks import CONTROL, JOIN, LOSS, STOP, WARMUP
 from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Actions that are in the page; of more the JSON object has all.
@@ -52,6 +53,13 @@ _BURST = 1.6
 #: Events of a Poisson process of which 95 of 100 loads see one at least (the rule of three).
 _SEEN = 3
 _TEXT = 20_000
+#: Words by kind of mark; other kinds last a while.
+_MEANWHILE: Mapping[str, str] = {
+    LOSS: "{}",
+    JOIN: "{}",
+    STOP: "the load was stopped ({})",
+    CONTROL: "the load was changed ({})",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,10 +269,10 @@ def _finding(facts: WorkloadFacts, charts: ChartData) -> str:
 def _meanwhile(facts: WorkloadFacts, begin: float, end: float) -> str:
     said = []
     for mark in facts.list_of("marks"):
-        if mark["kind"] == "warmup" or mark["from_s"] >= end or mark["to_s"] < begin:
+        if mark["kind"] == WARMUP or mark["from_s"] >= end or mark["to_s"] < begin:
             continue
         label = plain(str(mark["label"]), 60)
-        said.append(label if mark["kind"] == "loss" else f"“{label}” ran")
+        said.append(_MEANWHILE.get(mark["kind"], "“{}” ran").format(label))
     if any(stretch[0] < end and stretch[1] > begin for stretch in facts.list_of("spoilt")):
         ours = facts.report.is_generators
         said.append("the generator was late" if ours else "arrivals waited for users")

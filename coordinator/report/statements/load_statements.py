@@ -39,7 +39,8 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
     counted = [count(number, noun) for number, noun in besides if number]
     if counted:
         yield said("besides", ", ".join(counted), on_page=True)
-    yield said("load", _load(workload.offered), on_page=True)
+    never = workload.users.never_started if workload.users else 0
+    yield said("load", _load(workload.offered, never), on_page=True)
     yield from _bounds(workload)
     if workload.warmup.seconds:
         left_out = count(workload.warmup.left_out, "iteration")
@@ -61,13 +62,18 @@ def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
         yield from each("staircase", staircase_lines(workload.staircase))
 
 
-def _load(offered: Offered) -> str:
+def _load(offered: Offered, never_started: int) -> str:
     parts = []
     if offered.concurrency is not None:
         users, held = count(offered.concurrency, "virtual user"), offered.concurrency_held
-        parts.append(
-            f"{users} requested" + ("" if held is None else f", {100 * held:.1f} % sustained")
-        )
+        text = f"{users} requested"
+        if never_started:
+            text += f", {count(never_started)} could never start"
+        if held is not None:
+            # users that did not start have no time that could be sustained
+            who = " by the others" if never_started else ""
+            text += f", {100 * held:.1f} % sustained{who}"
+        parts.append(text)
     if offered.rate_planned is not None:
         started = offered.rate_offered
         text = f"{three_digits(offered.rate_planned)}/s planned"

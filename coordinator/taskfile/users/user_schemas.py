@@ -29,6 +29,7 @@ USERS: Mapping[str, Any] = {
         "data": {
             "type": "object",
             "description": "each virtual user gets a row of a file, as self.user.data",
+            "examples": [{"file": "users.csv"}],
             "properties": {
                 "file": {
                     "type": "string",

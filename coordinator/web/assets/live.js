@@ -89,7 +89,7 @@
         const asked = prompt(`${open ? "Arrivals a second" : "Virtual users"} of ${row.dataset.name}:`);
         if (asked === null || asked.trim() === "") return;
         const number = Number(asked);
-        if (!(number >= 0)) { told = `${asked} is no number`; say(link); return; }
+        if (!(number >= 0)) { told = `${asked} is not a number`; say(link); return; }
         change(row, open ? {rate: number} : {users: number});
       });
     }

@@ -33,6 +33,11 @@ def task(**keys):
         ({"runner": {"type": "constant", "times": 2}}, "runner", "spells it {constant: {times}}"),
         ({"runner": {"constant": {"users": 4}}}, "runner.constant.users", "is `concurrency`"),
         ({"runner": {"constant": {"think": 1}}}, "runner.constant.think", "key of the workload"),
+        (
+            {"runner": {"rps": {"rps": 2, "times": 9, "duration": "5s"}}},
+            "runner.rps.duration",
+            "a duration ends the runners constant_for_duration and, for arrivals, stages",
+        ),
         ({"sla": {"p95": 2}}, "sla.p95", "write percentile: {p: 95, max_s: 2}"),
         ({"sla": {"p99.9": "2s"}}, 'sla["p99.9"]', "write percentile: {p: 99.9, max_s: 2s}"),
         ({"sla": {"errors": "1%"}}, "sla.errors", "write failure_rate: {max: 1}"),

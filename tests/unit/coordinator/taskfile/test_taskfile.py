@@ -284,6 +284,11 @@ def mixed(weights, **more):
             "subtasks[0].scenario",
             "names 2 scenarios: name one, or add their weights as mix: {Dummy.dummy: 1, Dummy.fa",
         ),
+        (
+            one(users={"data": "users.csv"}),
+            "subtasks[0].users.data",
+            'must be an object, got "users.csv"; an example: {file: users.csv}',
+        ),
         (one(mix={"Dummy.dummy": 1}), "subtasks[0].mix", "is for several scenarios, but"),
         (mixed({"Dummy.dummy": 1}), "subtasks[0].mix", "has no weight for Dummy.failure"),
         (

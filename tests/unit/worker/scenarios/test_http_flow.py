@@ -12,6 +12,7 @@ import pytest
 from requests.structures import CaseInsensitiveDict
 
 from osbench.common.plugin.scenario import VirtualUser
+from osbench.worker.scenarios.flow import flow_schema
 from osbench.worker.scenarios.flow.flow_steps import Flow, NothingToSave
 from osbench.worker.scenarios.flow.placeholders import MissingValue, filler, names_of, unknown
 from osbench.worker.scenarios.http_flow import HttpFlow
@@ -22,6 +23,12 @@ VALUES = {
     "saved": {"token": "t", "list": [1, 2]},
     "iteration": {"iteration": 7, "run": "r", "brace": "{"},
 }
+
+
+def test_the_description_names_every_key_of_a_step() -> None:
+    described = inspect.getdoc(HttpFlow.run) or ""
+
+    assert [key for key in flow_schema.STEP["properties"] if f"`{key}`" not in described] == []
 
 
 @pytest.mark.parametrize(

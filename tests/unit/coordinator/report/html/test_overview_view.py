@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from helpers.report_facts import facts_of
-from helpers.sample_loads import search_workload
+from helpers.sample_loads import all_kinds, search_workload
 from helpers.sample_reports import constant_workload, run_report
+from helpers.summaries import to_json
 from osbench.coordinator.report.html.key_figures import Figure
 from osbench.coordinator.report.html.overview_view import OverviewView, overview_of
 from osbench.coordinator.report.html.workload_facts import workloads_of
@@ -73,6 +74,16 @@ def test_the_load_that_was_offered_stands_beside_what_was_asked(
 
     assert shown(view)["Load offered"] == number
     assert figure(view, "Load offered").note == note
+
+
+def test_users_that_could_never_start_offer_no_load(tmp_path: Path) -> None:
+    users = to_json(all_kinds())["workloads"][1]["users"]
+    offered = {"concurrency": 8, "concurrency_held": 1.0}
+
+    view = overview(tmp_path, offered=offered, users={**users, "never_started": 3})
+
+    assert shown(view)["Load offered"] == "5users"
+    assert figure(view, "Load offered").note == "of 8 requested"
 
 
 @pytest.mark.parametrize(

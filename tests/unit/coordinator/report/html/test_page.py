@@ -23,6 +23,7 @@ from osbench.coordinator.report.html.workload_facts import workloads_of
 from osbench.coordinator.report.model.model import CRASHED, FINISHED, RUNNING
 from osbench.coordinator.report.page_facts import gather
 from osbench.coordinator.report.staircase.staircase import StaircaseStep, staircase_of
+from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.totals import Offered
 
 Golden = Callable[[str, str], None]
@@ -447,3 +448,34 @@ def test_a_search_has_its_trials_and_what_grew_in_tables(tmp_path: Path) -> None
     assert "hunter2" not in part
     assert "&lt;b&gt;" in part
     assert ">Search for the capacity</a></h3>" not in live
+
+
+def test_a_live_page_has_no_sums_that_stay_as_they_were(tmp_path: Path) -> None:
+    html = page_of(facts_of(tmp_path, all_kinds(), state=RUNNING), live=True)
+
+    assert "iterations were sent to workers</b> so far; the sum fills as they end." in html
+    assert "iterations are planned" not in html
+    assert "Sums by workload" not in html
+    assert "Sums by workload" in page_of(facts_of(tmp_path, all_kinds()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "told"),
+    [
+        ("control", "paused", "the load was changed (paused)"),
+        ("stop", "aborted", "the load was stopped (aborted)"),
+        ("loss", "b-1 lost", "b-1 lost"),
+        ("hook", "sync", "“sync” ran"),
+    ],
+)
+def test_the_worst_stretch_has_what_happened_then(
+    tmp_path: Path, kind: str, label: str, told: str
+) -> None:
+    report = all_kinds()
+    first, *others = report.workloads
+    mark = Mark(kind=kind, from_s=6.2, to_s=6.2, label=label, text=label)
+    changed = replace(report, workloads=(replace(first, marks=(mark,)), *others))
+
+    html = page_of(facts_of(tmp_path, changed))
+
+    assert f"at its worst, 6\u202fs to 6.5\u202fs into the load, when {told}.</p>" in html

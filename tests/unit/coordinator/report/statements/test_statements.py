@@ -68,3 +68,14 @@ def test_a_workload_about_which_little_is_known_has_its_load_and_tracing() -> No
     found = [one.label for one in statements(WorkloadReport(name="w"))]
 
     assert found == ["load", "tracing"]
+
+
+def test_users_that_could_never_start_are_not_among_those_that_sustained_the_load() -> None:
+    load = WORKLOADS[1].offered
+    closed = replace(load, concurrency=8, concurrency_held=1.0, rate_planned=None)
+
+    (text,) = texts(replace(WORKLOADS[1], offered=closed), "load")
+
+    assert text.startswith(
+        "8 virtual users requested, 1 could never start, 100.0 % sustained by the others"
+    )
