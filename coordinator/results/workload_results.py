@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -93,7 +93,10 @@ class WorkloadResults:
         self.stages.change(change.at_s, change.asked)
 
     def judge(self) -> tuple[Verdict, ...]:
-        """The verdict of each SLA criterion, then that of the rule to abort, if there is one.
+        """The verdict of each SLA criterion, then those of osbench's own rules.
+
+        These are on virtual users that could never begin, who have no iterations that could fail,
+        and the rule to abort.
 
         A search has one verdict: its trials have the criteria. Under load there is none before the
         first iteration has ended.
@@ -101,8 +104,16 @@ class WorkloadResults:
         trials, sla = self.trials, self.sla
         if not self.statistics.ran and not self.ledger.closed:
             return ()
-        found = sla.judge(self.statistics) if trials is None else (trials.verdict(),)
+        if trials is not None:
+            found: tuple[Verdict, ...] = (trials.verdict(),)
+        else:
+            found = (*sla.judge(self.statistics), *self._users_lacking())
         return found if self.abort is None else (*found, self.abort.verdict())
+
+    def _users_lacking(self) -> Iterator[Verdict]:
+        lives = self.statistics.lives
+        if lives.shortfall and 100 * lives.never_began > self.sla.most_failures() * lives.tried:
+            yield Verdict(criterion="user_starts", success=False, detail=lives.shortfall)
 
     def add(self, block: Block) -> tuple[int, float]:
         """Count a block; returns how many iterations ran, and their user-seconds.

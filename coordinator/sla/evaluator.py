@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, Statistics, Verdict
@@ -46,6 +46,12 @@ class SlaEvaluator:
             if self._criteria[name] is None:
                 found.append(self._raised[name])
         return tuple(found)
+
+    def most_failures(self) -> float:
+        """Percentage of failures that the task allows; 100 where it has no criterion on them."""
+        criterion = self._criteria.get("failure_rate")
+        config = criterion.config if criterion is not None else None
+        return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
     def failing(self, statistics: Statistics) -> tuple[Verdict, ...]:
         """Those that are not met by the results so far."""

@@ -100,7 +100,7 @@ class Adhoc(UrlOptions):
         "--limit",
         metavar="NAME=VALUE",
         help="Exit code 1 above it: p95=250ms, any other percentile, mean=80ms, max=2s or"
-        " failures=1%; may be repeated.",
+        " failures=1% (0 % by default); may be repeated.",
     )
 
     def document(self) -> dict[str, Any]:

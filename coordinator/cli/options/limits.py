@@ -11,11 +11,12 @@ from osbench.common.config.durations import seconds
 from osbench.common.errors import UsageError
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"[0-9.]+", re.ASCII)
 _FORMS = "p95=250ms (any percentile), mean=80ms, max=2s or failures=1%"
 
 
 def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
-    """The `sla` of a workload, `{}` without limits.
+    """The `sla` of a workload, `{}` without limits; where none is on failures, none may fail.
 
     `of` is the duration that percentiles are of: service or response. Raises UsageError.
     """
@@ -40,6 +41,9 @@ def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
         if criterion in found:
             raise UsageError(f"--limit {text}: {name} has a limit already")
         found[criterion] = config
+    if limits and "failure_rate" not in found:
+        # as without any limit: a limit more must not allow more
+        found["failure_rate"] = {"max": 0}
     return {"percentile": percentiles, **found} if percentiles else found
 
 
@@ -59,6 +63,8 @@ def _plain(number: float) -> float:
 
 
 def _duration(text: str, value: str) -> float:
+    if _PLAIN_NUMBER.fullmatch(value):
+        raise UsageError(f"--limit {text}: say the unit, {value}ms or {value}s")
     try:
         found = seconds(value)
     except ValueError as error:

@@ -13,7 +13,7 @@ from osbench.coordinator.cli.run_views.iteration_view import print_traceback
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.model import Report
-from osbench.coordinator.report.model.workload_parts import ErrorReport
+from osbench.coordinator.report.model.workload_parts import ErrorReport, UserError
 
 
 def show_errors(report: Report, *, as_json: bool) -> None:
@@ -35,12 +35,24 @@ def show_errors(report: Report, *, as_json: bool) -> None:
         terminal.print(Text(f"{number}. {plain(one.name)}", style="bold"), highlight=False)
         for error in one.errors:
             _print(error, terminal)
+        lives = one.users.errors if one.users else ()
+        for life in lives:
+            _print_life(life, terminal)
         rest = one.other_errors
         if rest:
             terminal.print(f"\n   {count(rest)} x errors that are not described", highlight=False)
-        elif not one.errors:
+        elif not one.errors and not lives:
             terminal.print("   no errors", highlight=False)
         terminal.print()
+
+
+def _print_life(error: UserError, terminal: Console) -> None:
+    """An error of a virtual user outside of iterations."""
+    text = Text("\n   ")
+    what = f"{count(error.count)} x {plain(error.what)} of virtual users: {plain(error.type)}: "
+    text.append(what, style="red")
+    text.append(plain(error.message, 1000))
+    terminal.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print(error: ErrorReport, terminal: Console) -> None:

@@ -116,3 +116,17 @@ def test_a_damaged_summary_is_reported(invoke, tmp_path):
 
     assert found.exit_code == 3
     assert "is damaged" in json.loads(found.stdout)["error"]["message"]
+
+
+def test_errors_of_virtual_users_are_among_the_errors(invoke, tmp_path):
+    summary = to_json(full_report())
+    life = {"what": "on_start", "type": "LoginError", "message": "401", "count": 2}
+    for workload in summary["workloads"]:
+        workload["errors"], workload["other_errors"] = [], 0
+    summary["workloads"][1]["users"] = {"errors": [life]}
+    make_run(tmp_path, "20260401-a", summary=summary)
+
+    found = invoke("last", "--errors").stdout
+
+    assert "2 x on_start of virtual users: LoginError: 401" in found
+    assert found.count("no errors") == 1

@@ -11,7 +11,9 @@ import pytest
 from helpers.readme import REPOSITORY
 from osbench.common.errors import Untrusted
 from osbench.common.outcomes import LifeEvent
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Block
+from osbench.common.task import Named
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.merging import join
 from osbench.coordinator.results.soft_checks import NAMES, OTHER, SoftChecks
@@ -194,3 +196,26 @@ def test_the_criterion_judges_each_check(config, success, said):
 
 def test_the_criterion_fails_where_nothing_was_checked():
     assert not SoftCheckRate({"min_percent": 0}).check(WorkloadStatistics()).success
+
+
+@pytest.mark.parametrize(
+    ("sla", "failed"),
+    [
+        ((), False),
+        ((Named(name="failure_rate", config={"max": 0}),), True),
+        ((Named(name="failure_rate", config={"max": 49}),), True),
+        ((Named(name="failure_rate", config={"max": 50}),), False),
+        ((Named(name="failure_rate", config={"min": 1}),), False),
+    ],
+)
+def test_users_that_never_began_break_the_limit_of_failures(sla, failed):
+    results = WorkloadResults(idempotent=False, sla=SlaEvaluator(sla, Plugins()))
+    results.ledger.close(None)
+    rows = [[0, 1, 0, 5, 0], [1, 2, 0, 9, 1]]
+    results.statistics.lives.add(read_events(rows), {1: ("LoginError", "401", "tb")})
+
+    found = [one for one in results.judge() if one.criterion == "user_starts"]
+
+    assert [(one.success, one.detail) for one in found] == [
+        (False, "1 of 2 virtual users could not begin: LoginError: 401")
+    ] * failed

@@ -101,7 +101,7 @@ def test_limits_of_open_load_count_from_when_an_arrival_was_due() -> None:
 
 
 def test_limits_are_criteria() -> None:
-    found = sla_of(["p99.9=1", "max=2s", "mean=80ms", "failures=0.5"], "service")
+    found = sla_of(["p99.9=1s", "max=2s", "mean=80ms", "failures=0.5"], "service")
 
     assert found == {
         "percentile": [
@@ -112,12 +112,26 @@ def test_limits_are_criteria() -> None:
         "failure_rate": {"max": 0.5},
     }
     assert sla_of([], "service") == {}
+    # as without any limit
+    assert sla_of(["mean=80ms"], "service")["failure_rate"] == {"max": 0}
 
 
 @pytest.mark.parametrize(
     "limit",
     [
-        *("p95", "p0=1s", "p101=1s", "p=1s", "rps=5", "=1s", "p95=", "p95=x", "p95=0", "p95=-1s"),
+        *(
+            "p95",
+            "p0=1s",
+            "p101=1s",
+            "p=1s",
+            "rps=5",
+            "=1s",
+            "p95=",
+            "p95=x",
+            "p95=0s",
+            "p95=-1s",
+            "p95=250",
+        ),
         *("p95=inf", "mean=nan", "failures=x", "failures=101%", "failures=-1", "failures=nan"),
     ],
 )
