@@ -172,7 +172,7 @@ _DELIMITERS = ",;\t|"
 
 
 def _delimiter(content: bytes) -> str:
-    """What stands between the columns, by the header: Excel writes ; in much of Europe."""
+    """The delimiter that the header has: Excel writes ; in much of Europe."""
     header = next((line for line in io.BytesIO(content) if line.strip()), b"")
     text = header.decode("utf-8", "replace")
     return next((one for one in _DELIMITERS if one in text), ",")
@@ -188,7 +188,7 @@ def _header_fault(names: list[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with a file, and what to do."""
+    """The message about an error of a file, with its cure."""
     if isinstance(error, UnicodeError):
         return "is not text in UTF-8: save it as UTF-8, in Excel as `CSV UTF-8`"
     said = str(error)

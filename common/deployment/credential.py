@@ -62,12 +62,12 @@ class Credential:
 
     @property
     def verify(self) -> bool | str:
-        """What requests and keystoneauth1 call `verify`."""
+        """The argument `verify` of requests and keystoneauth1."""
         return False if self.https_insecure else self.https_cacert or True
 
     @property
     def cert(self) -> str | tuple[str, str] | None:
-        """What requests and keystoneauth1 call `cert`."""
+        """The argument `cert` of requests and keystoneauth1."""
         if self.https_cert and self.https_key:
             return self.https_cert, self.https_key
         return self.https_cert

@@ -72,7 +72,7 @@ def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> 
 
 
 def _in_seconds(value: Any, annotation: Any) -> str:
-    """What to write for a duration where a number of seconds is wanted, or ""."""
+    """The number of seconds to write for a duration, for the end of a message, or ""."""
     if not isinstance(value, str) or annotation is not float:
         return ""
     try:

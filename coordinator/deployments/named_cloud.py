@@ -29,7 +29,7 @@ _TOLD = ("ConfigurationWarning", "OpenStackDeprecationWarning")
 
 @dataclass(frozen=True, kw_only=True)
 class NamedCloud:
-    """What openstacksdk says of a cloud."""
+    """The configuration of a cloud, as openstacksdk reads it."""
 
     #: Content of a record.
     spec: Mapping[str, Any]

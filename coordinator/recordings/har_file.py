@@ -217,7 +217,7 @@ def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
 
 
 def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
-    """How long a body was, by its header or by what the browser says."""
+    """The length of a body in bytes, by its header or by the browser."""
     said = dict(headers).get("content-length", "")
     if said.isdecimal() and len(said) < 19:
         return int(said)

@@ -137,7 +137,7 @@ class _Steps:
         return task
 
     def _hosts_left_out(self) -> list[str]:
-        """How to keep requests of hosts that were left out."""
+        """The options that keep requests of hosts that were left out."""
         of = "of the host "
         left_out = [one.removeprefix(of) for one in self._recording.left_out if one.startswith(of)]
         here = dict.fromkeys(one.url.hostname or "" for one in self._recording.requests)

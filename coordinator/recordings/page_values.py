@@ -92,7 +92,7 @@ def pattern_source(page: str, value: str) -> str | None:
 
 
 def _befores(page: str, at: int) -> Iterator[str]:
-    """What stands before a position, from short to long, from one edge of the text on."""
+    """Texts before a position, from short to long, each from the edge of a text on."""
     start = max(0, at - _BEFORE_CHARS)
     before = page[start:at]
     edges = [found.start() for found in _EDGES.finditer(before)]

@@ -84,7 +84,7 @@ class WorkloadPlan:
 
     @property
     def users(self) -> int:
-        """How many virtual users start with it."""
+        """The number of virtual users that start with it."""
         return 1 if self.runner.OPEN else self.runner.concurrency
 
     @property

@@ -68,7 +68,7 @@ def describe(
 
 
 def _trace_store(deployment: Deployment | None) -> str:
-    """Where OSProfiler's traces of the run are; "" if it has none."""
+    """The connection string of OSProfiler's traces of the run; "" if it has none."""
     if deployment is None or not deployment.profiler_hmac_key:
         return ""
     return without_credentials(deployment.profiler_conn_str or "")

@@ -27,7 +27,7 @@ _REQUEST_S = 30.0
 
 
 def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
-    """What the record itself rules out; no request is made."""
+    """Problems that the record itself shows; no request is made."""
     if deployment is None or deployment.platform != "openstack":
         return []
     found = []
@@ -52,7 +52,7 @@ def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) ->
 
 
 def role_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """What the roles of a delegated admin rule out; logs in as the admin.
+    """Problems that the roles of a delegated admin show; logs in as the admin.
 
     An application credential or a trust may have fewer roles than its user.
     """

@@ -1,4 +1,4 @@
-"""What users of other load generators write in a task, and how it is spelt here."""
+"""Spellings of other load generators in a task, and those of osbench."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def criterion_hint(name: str, config: Any) -> str:
 
 
 def without_subtasks(document: Mapping[str, Any]) -> str:
-    """What is wrong with a document that has a workload's keys at its top, or ""."""
+    """The message about a document that has a workload's keys at its top, or ""."""
     keys = [key for key in _OF_WORKLOADS if key in document]
     if not keys or "subtasks" in document:
         return ""
@@ -93,7 +93,7 @@ def without_subtasks(document: Mapping[str, Any]) -> str:
 
 
 def unknown_name(error: PluginError, hint: str, word: str, name: str) -> str:
-    """What is said of a plug-in that is not there, with the end of the message if there is one."""
+    """The message about a plug-in that is not there, with a hint if there is one."""
     return f"there is no {word} {name!r}{hint}" if hint else str(error)
 
 

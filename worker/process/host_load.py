@@ -15,7 +15,7 @@ THREADS_MOST = 100
 
 
 class HostSample(NamedTuple):
-    """What the kernel tells of the time between two calls."""
+    """Figures of the kernel for the time between two calls."""
 
     #: Threads that waited for a core, on average.
     waiting: float

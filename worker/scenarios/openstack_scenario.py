@@ -133,7 +133,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the arguments that all scenarios have."""
+        """Problems of the arguments that all scenarios have."""
         retries = args.get("retries", 0)
         number = isinstance(retries, int) and not isinstance(retries, bool)
         if number and retries >= 0:

@@ -74,7 +74,7 @@ def _beside(file: Path, name: str) -> Path | None:
 
 
 def _origin(name: str) -> str | None:
-    """Where a name is found without the folders of plug-ins; None where it is not."""
+    """The file of a name outside the folders of plug-ins; None if there is none."""
     finders = [one for one in sys.meta_path if not hasattr(one, "of_plugins")]
     specs = (one.find_spec(name, None) for one in finders)
     return next((spec.origin or "" for spec in specs if spec is not None), None)

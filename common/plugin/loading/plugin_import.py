@@ -214,7 +214,7 @@ def reason(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException) -> str:
-    """What to write in place of what this package does not have, or ""."""
+    """The right spelling of an import or decorator that this package does not have, or ""."""
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

@@ -1,4 +1,4 @@
-"""How many iterations took how long: a histogram of durations, failures counted apart."""
+"""A histogram of the durations of iterations; failures are counted apart."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
 
 
 def _as_version_2(value: Any) -> str:
-    """How version 2 spells a plug-in that has its name as `type`, as in version 1, or ""."""
+    """The spelling in version 2 of a plug-in that has its name as `type`, or ""."""
     if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
         return ""
     keys = ", ".join(str(key) for key in value if key != "type")

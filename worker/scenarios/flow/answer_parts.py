@@ -39,7 +39,7 @@ class NothingToSave(ValueError):
 
 
 def part_fault(source: str) -> str:
-    """What is wrong with the name of a part, in words; "" for nothing."""
+    """The problem of the name of a part, in words; "" for none."""
     kind, name = _kind_of(source)
     if kind == "$":
         try:
@@ -116,7 +116,7 @@ class AnswerParts:
         return found
 
     def _values(self, source: str) -> list[Any]:
-        """What is at a part; empty if there is nothing."""
+        """The values of a part; empty if there is none."""
         kind, of = _kind_of(source)
         if kind == "$":
             return self._by_path(of)

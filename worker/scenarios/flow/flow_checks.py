@@ -45,7 +45,7 @@ def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
-    """What keeps a virtual user from logging in again."""
+    """Reasons why a virtual user cannot log in again."""
     steps = all_steps(args)
     wishes = [one.get("relogin") for one in (args, *steps) if one.get("relogin") is not None]
     if wishes and ("steps" in args or "mix" in args) and not args.get("on_start"):

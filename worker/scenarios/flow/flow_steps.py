@@ -49,7 +49,7 @@ Relogin = Callable[[Scenario, Values], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class CommonParts:
-    """What all steps of a flow have in common."""
+    """Settings that all steps of a flow share."""
 
     #: Headers by name.
     headers: Mapping[str, str]
@@ -171,7 +171,7 @@ class FlowStep:
         return answer
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
-        """Those of the flow that have a value, for requests to its own host."""
+        """Header fields of the flow that have a value, for requests to its own host."""
         found: dict[str, Any] = {}
         if not self.headers or not _is_home(scenario, path):
             return found

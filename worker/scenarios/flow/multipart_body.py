@@ -17,7 +17,7 @@ _CONTENTS = ("content", "base64", "size")
 
 
 def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
-    """What is wrong with the parts of a body, in words."""
+    """Problems of the parts of a body, in words."""
     for name, given in parts.items():
         for one in given if isinstance(given, list) else [given]:
             if isinstance(one, Mapping):
