@@ -187,19 +187,18 @@ def test_a_context_that_hangs_is_left_after_enough_of_ctrl_c(
     if at == "cleanup":
         run.await_said("Dummy.dummy running: ")
 
-    shown = ""
     for text in said:
         if text == said[-1]:
             doing = "setting up" if at == "setup" else "undoing"
             run.await_said(f"{doing} context hanging")
-            shown = here.coord("status").out
+            # it may be a second older than what was said
+            run.wait_for(lambda: "context hanging for " in here.coord("status").out)
         run.interrupt()
         if text != said[-1]:
             run.await_said(text)
     done = run.finish()
 
     assert said[-1] in done.err
-    assert "context hanging for " in shown
     assert done.code == 130, done.err
     (note,) = [note for note in done.result["notes"] if "is not undone" in note]
     assert note.startswith("context hanging is not undone: ")
@@ -214,16 +213,22 @@ def test_an_iteration_without_end_is_named_and_ended(
     counting.delay_s = 600
     run = start(cluster, counting, CLOSED, "--json")
 
+    place = r"; longest: iteration \d+ on \S+: \d+ s in \S+, at \w+\.py:\d+ \(.+\)"
     run.await_said("; longest: iteration ")
-    status = here.coord("status")
+    shown: list[str] = []
+
+    def is_named() -> bool:
+        # it may be a second older than what was said
+        shown.append(here.coord("status").out)
+        return bool(re.search(place, shown[-1]))
+
+    run.wait_for(is_named)
     run.interrupt()
     run.await_said("Ctrl-C again stops at once")
     run.interrupt()
     done = run.finish()
 
-    place = r"; longest: iteration \d+ on \S+: \d+ s in \S+, at \w+\.py:\d+ \(.+\)"
-    assert re.search(place, status.out), status.out
-    assert re.search(r"; figures of \d+ s ago", status.out)
+    assert re.search(r"; figures of \d+ s ago", shown[-1])
     (said,) = [line for line in done.err.splitlines() if "Ctrl-C again stops at once" in line]
     assert re.search(place, said), said
     assert done.code == 130
