@@ -349,6 +349,8 @@ def test_the_next_coordinator_of_a_run_finds_the_membership_as_it_was(tmp_path, 
 
         run.resume()
         run.join()
+        # one that is sent while the session is taken over may still have the challenge before
+        until(lambda: place.beat().challenge != before.challenge)
         after = place.beat()
         run.tell(recall=[1])
         until(lambda: any(one.returned for one in run.blocks()))
@@ -358,7 +360,6 @@ def test_the_next_coordinator_of_a_run_finds_the_membership_as_it_was(tmp_path, 
         assert after.membership == before.membership == run.session
         assert after.session != before.session
         assert (after.epoch, after.got) == (2, 1)
-        assert after.challenge != before.challenge
 
 
 def test_a_coordinator_that_is_not_heard_is_left_and_the_rest_comes_back(tmp_path, shared):
