@@ -9,5 +9,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def headers_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have requests take as many header lines as Python does; an import of swiftclient adds some."""
+    """Have requests take as many header lines as Python does; swiftclient allows more."""
     monkeypatch.setattr(http.client, "_MAXHEADERS", 100)
