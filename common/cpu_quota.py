@@ -62,7 +62,8 @@ def _folders(groups: Path, root: Path) -> Iterator[Path]:
         controllers, _, path = rest.partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
-        top = root / controllers if controllers else root
+        # systems link this name to that of the controllers together, whatever their order
+        top = root / "cpu" if controllers else root
         inner = top / path.lstrip("/")
         for folder in (inner, *inner.parents):
             yield folder

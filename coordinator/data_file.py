@@ -181,7 +181,7 @@ def _delimiter(content: bytes) -> str:
 def _header_fault(names: list[str]) -> str:
     if "" in names:
         at = names.index("") + 1
-        last = " (is there a comma at the end of the line?)" if at == len(names) else ""
+        last = " (is there a delimiter at the end of the line?)" if at == len(names) else ""
         return f"column {at} has no name{last}: the header must name each argument once"
     twice = [name for name in names if names.count(name) > 1]
     return f"{twice[0]} is there twice: the header must name each argument once" if twice else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 PAGE_CHARS = 2 * 1024 * 1024
 _TAG_CHARS = 64 * 1024
 
-#: Where something begins that matters: nothing in here goes back over what it has passed.
+#: The beginning of a tag or comment that matters. No pattern here backtracks.
 _BEGIN = re.compile(r"(?i)<(?:!--|(/form|form|input|script|style|template|title)(?=[\s/>]))")
 _ATTRIBUTE = re.compile(
     r"""[\s/]*+([^\s=>"'/][^\s=>/]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"']*+)))?+"""

@@ -80,12 +80,12 @@ class PluginSource(Protocol):
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """What is wrong with a configuration, or with the arguments of a scenario's workload."""
+        """Problems of a configuration, or of the arguments of a scenario's workload."""
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """What the deployment lacks for plug-ins; may ask the cloud."""
+        """Problems of the deployment with plug-ins; may ask the cloud."""
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
         """Names of the checks that `cloud_problems` would make."""

@@ -49,7 +49,7 @@ class ScenarioPlugin:
         return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
-        """What is wrong with the keyword arguments `args`, one message per problem.
+        """Problems of the keyword arguments `args`, one message each.
 
         A data file gives those of `columns` in addition.
         """
@@ -68,7 +68,7 @@ class ScenarioPlugin:
         return [*found, *self.cls.check_files(texts, args)]
 
     def check_row(self, row: Mapping[str, Any]) -> list[str]:
-        """What is wrong with those arguments that a row of a data file gives."""
+        """Problems of those arguments that a row of a data file gives."""
         mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
         fitting = {name: value for name, value in row.items() if name not in mistyped}
         return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]

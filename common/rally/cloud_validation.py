@@ -17,7 +17,7 @@ _GIVE = "no deployment is in use: give --deployment, or see osbench-coord deploy
 
 
 def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[Problem]:
-    """What the deployment lacks for plug-ins that were checked without it.
+    """Problems of the deployment with plug-ins that were checked without it.
 
     For validators that query the cloud a temporary user is created there, unless the record has
     users.

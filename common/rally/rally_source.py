@@ -132,13 +132,13 @@ class RallySource(PluginSource):
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """What Rally's validators say that need no deployment."""
+        """Problems found by those of Rally's validators that need no deployment."""
         return validators.problems(kind, name, config, workload=workload)
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """What Rally's other validators say."""
+        """Problems found by Rally's other validators."""
         found: list[Problem] = _module("cloud_validation").problems(uses, deployment)
         return found
 

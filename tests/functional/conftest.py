@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from helpers import browser
+from helpers.live_browser import Browsed
 from servers import (
     CountingServer,
     RabbitmqServer,
@@ -14,6 +17,20 @@ from servers import (
     rabbitmq_server,
     redis_server,
 )
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser without a window."""
+    with browser.chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Browsed]:
+    """A tab that watches a live view."""
+    with Browsed.opened(chromium) as found:
+        yield found
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from helpers import browser
 from helpers.live_browser import Browsed
-from helpers.runs import Site, Started, site
+from helpers.runs import Site, site
+from helpers.web import printed_address
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
 
@@ -35,26 +35,6 @@ def here() -> Iterator[Site]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser.chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Browsed]:
-    with Browsed.opened(chromium) as found:
-        yield found
-
-
-def address(command: Started) -> str:
-    """The address that a command has printed."""
-    command.await_said("?token=")
-    found = re.search(r"http://\S+\?token=\S+", command.said())
-    assert found
-    return found.group()
-
-
 def runs(here: Site) -> list[Path]:
     return sorted(here.data.glob("runs/*"))
 
@@ -66,7 +46,7 @@ def test_a_run_is_started_from_the_page_and_run_again(here: Site, tab: Browsed) 
     (tasks / "bad.yaml").write_text("Dummy.absent: [{runner: {constant: {times: many}}}]")
     (tasks / "link.yaml").symlink_to("/etc/passwd")
     web = here.start("osbench-coord", "web", "--listen", "0")
-    tab.goto(address(web))
+    tab.goto(printed_address(web))
     tab.click("a[href='/start']")
     assert "link.yaml" not in tab.text("body")
 
@@ -95,7 +75,7 @@ def test_a_run_is_started_from_the_page_and_run_again(here: Site, tab: Browsed) 
     web.interrupt()
     assert web.finish().code == 0
     web = here.start("osbench-coord", "web", "--listen", "0")
-    tab.goto(address(web))
+    tab.goto(printed_address(web))
     tab.expect_text("#live-list", re.compile("running"))
     tab.click(f"a[href='/runs/{first.name}']")
     before = tab.done()
@@ -135,7 +115,7 @@ def test_a_run_that_does_not_begin_is_told(
     assert made.code == 0, made.err
     web = here.start("osbench-coord", "web", "--listen", "0")
     with Browsed.opened(chromium, width, theme) as tab:
-        tab.goto(address(web))
+        tab.goto(printed_address(web))
         tab.click("a[href='/start']")
         tab.shoot(f"start-{width}-{theme}")
         tab.click("button[data-task='good.json']")

@@ -6,13 +6,12 @@ import os
 import re
 import signal
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from helpers import browser
 from helpers.live_browser import Browsed
-from helpers.runs import Cluster, Started, site
+from helpers.runs import Cluster, site
+from helpers.web import printed_address
 from servers import redis_server
 
 pytestmark = [pytest.mark.functional, pytest.mark.browser]
@@ -34,26 +33,6 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser.chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Browsed]:
-    with Browsed.opened(chromium) as found:
-        yield found
-
-
-def address(command: Started) -> str:
-    """The address that a command has printed."""
-    command.await_said("?token=")
-    found = re.search(r"http://\S+\?token=\S+", command.said())
-    assert found
-    return found.group()
-
-
 def counted(tab: Browsed) -> int:
     """Failures of the first row."""
     found = re.search(r"[\d,]+", tab.text("#live-failures tbody td.bad"))
@@ -65,7 +44,7 @@ def test_failures_and_lost_workers_are_shown_while_the_run_goes_on(
 ) -> None:
     task = cluster.site.task(FAILING)
     run = cluster.site.start("osbench-coord", "run", "--json", "--web", "0", task)
-    tab.goto(address(run))
+    tab.goto(printed_address(run))
 
     tab.expect_text("#live-failures", re.compile(r"KeyError\s.*failed on purpose"))
     tab.expect_text("#live-failures", re.compile("dummy_fail_test|dummy_fail_inner_test"))

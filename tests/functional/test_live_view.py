@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 
-from helpers import browser
 from helpers.live_browser import Browsed
 from helpers.machine import Machine
 from helpers.made_runs import made_run
 from helpers.readme import blocks
 from helpers.runs import Cluster, Started, site
-from helpers.web import held, serving, snapshot, worker_progress
+from helpers.web import held, printed_address, serving, snapshot, worker_progress
 from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.progress import CriterionState, FailureProgress
 from osbench.coordinator.storage.run_documents import write_summary
@@ -49,35 +48,15 @@ def cluster() -> Iterator[Cluster]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with browser.chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Browsed]:
-    with Browsed.opened(chromium) as found:
-        yield found
-
-
 def start(cluster: Cluster, *options: str) -> Started:
     cluster.await_idle(2)
     task = cluster.site.task({**WORKLOAD, "title": HOSTILE})
     return cluster.site.start("osbench-coord", "run", "--json", task, *options)
 
 
-def address(command: Started) -> str:
-    """The address that a command has printed."""
-    command.await_said("?token=")
-    found = re.search(r"http://\S+\?token=\S+", command.said())
-    assert found
-    return found.group()
-
-
 def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -> None:
     run = start(cluster, "--web", "0")
-    tab.goto(address(run))
+    tab.goto(printed_address(run))
 
     tab.expect_text("#live-state", re.compile(r"running, \d+ s, connected"))
     assert "token" not in tab.url
@@ -111,7 +90,7 @@ def test_a_run_is_watched_reloaded_and_aborted(cluster: Cluster, tab: Browsed) -
 
 def test_a_load_is_changed_from_the_page(cluster: Cluster, tab: Browsed) -> None:
     run = start(cluster, "--web", "0")
-    tab.goto(address(run))
+    tab.goto(printed_address(run))
     tab.accept_dialogs("many", "2")
 
     tab.click("#live-now button:text('Users')")
@@ -137,7 +116,7 @@ def test_a_run_ends_by_itself_although_it_is_watched(cluster: Cluster, tab: Brow
     runners = [{"constant_for_duration": {"duration": s, "concurrency": 2}} for s in (2, 15)]
     task = cluster.site.task(*({**WORKLOAD, "runner": runner} for runner in runners))
     run = cluster.site.start("osbench-coord", "run", "--json", "--quiet", "--web", "0", task)
-    tab.goto(address(run))
+    tab.goto(printed_address(run))
     tab.expect_text("#live-state", re.compile("connected"))
     # the section of a workload comes when it begins
     tab.expect_count("#w2-load", 1)
@@ -155,7 +134,7 @@ def test_the_page_becomes_the_report_and_stays_until_ctrl_c(cluster: Cluster, ta
     task = cluster.site.task({**WORKLOAD, "runner": runner})
     options = ("--json", "--web", "0", "--web-linger")
     run = cluster.site.start("osbench-coord", "run", *options, task)
-    tab.goto(address(run))
+    tab.goto(printed_address(run))
 
     run.await_said("until Ctrl-C")
     tab.expect_count("#traces", 1)
@@ -245,7 +224,7 @@ def test_a_page_of_a_server_that_ends_with_its_run_stays(tmp_path: Path, tab: Br
 
 def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed) -> None:
     web = cluster.site.start("osbench-coord", "web", "--listen", "0")
-    url = address(web)
+    url = printed_address(web)
     run = start(cluster)
     run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
     run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
@@ -271,7 +250,7 @@ def test_all_runs_are_listed_followed_and_opened(cluster: Cluster, tab: Browsed)
 
 def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None:
     web = cluster.site.start("osbench-coord", "web", "--listen", "0")
-    url = address(web)
+    url = printed_address(web)
     run = start(cluster)
     run.wait_for(lambda: "running" in cluster.site.coord("runs", "list").out)
     run_id = json.loads(cluster.site.coord("status", "--json").out)["run"]
@@ -291,7 +270,7 @@ def test_a_killed_run_is_shown_as_it_was(cluster: Cluster, tab: Browsed) -> None
 
 def test_no_page_of_another_site_reaches_a_run(cluster: Cluster, tab: Browsed) -> None:
     run = start(cluster, "--web", "0")
-    url = address(run)
+    url = printed_address(run)
     tab.goto(url)
     tab.expect_text("#live-state", re.compile("connected"))
     run_page = tab.url

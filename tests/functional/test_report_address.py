@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.browser import chromium, watched
+from helpers.browser import watched
 from helpers.drawn_traces import page_with_trace
 from helpers.made_runs import made_run
 from helpers.shown_page import page_of
@@ -20,12 +19,6 @@ pytestmark = [pytest.mark.functional, pytest.mark.browser]
 
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def headless() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +69,9 @@ def settled(page: Any, pattern: str) -> None:
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_a_copied_address_opens_the_same_view(
-    headless: Any, url: str, size: dict[str, int]
+    chromium: Any, url: str, size: dict[str, int]
 ) -> None:
-    with watched(headless, url, viewport=size) as found:
+    with watched(chromium, url, viewport=size) as found:
         page = found.page
         page.locator("button[data-do=in]").click()
         settled(page, "zoom1=")
@@ -89,7 +82,7 @@ def test_a_copied_address_opens_the_same_view(
         address, seen = page.url, view(page)
         assert found.wrong() == []
 
-    with watched(headless, address, viewport=size) as found:
+    with watched(chromium, address, viewport=size) as found:
         settled(found.page, "page=2")
 
         assert view(found.page) == seen
@@ -100,8 +93,8 @@ def test_a_copied_address_opens_the_same_view(
         assert found.wrong() == []
 
 
-def test_back_returns_to_each_view_before(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_back_returns_to_each_view_before(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         seen = [view(page)]
         # typed letters are one step
@@ -126,8 +119,8 @@ def test_back_returns_to_each_view_before(headless: Any, url: str) -> None:
         assert found.wrong() == []
 
 
-def test_a_part_of_the_heat_map_is_in_the_address(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_a_part_of_the_heat_map_is_in_the_address(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         page.locator("#w1-load").focus()
         for _ in range(5):
@@ -138,13 +131,13 @@ def test_a_part_of_the_heat_map_is_in_the_address(headless: Any, url: str) -> No
         address, seen = page.url, view(page)
         assert "one part of the heat map" in seen["count"]
 
-    with watched(headless, address, viewport=DESK) as found:
+    with watched(chromium, address, viewport=DESK) as found:
         assert view(found.page) == seen
         assert found.wrong() == []
 
 
-def test_an_open_trace_is_in_the_address(headless: Any, traced: str) -> None:
-    with watched(headless, traced, viewport=DESK) as found:
+def test_an_open_trace_is_in_the_address(chromium: Any, traced: str) -> None:
+    with watched(chromium, traced, viewport=DESK) as found:
         page = found.page
         trace = page.locator("#traces details.trace")
         trace.locator("> summary").click()
@@ -159,15 +152,15 @@ def test_an_open_trace_is_in_the_address(headless: Any, traced: str) -> None:
         trace.locator("> summary").click()
         settled(page, "html$")
 
-    with watched(headless, address, viewport=DESK) as found:
+    with watched(chromium, address, viewport=DESK) as found:
         trace = found.page.locator("#traces details.trace")
         assert trace.get_attribute("open") is not None
         assert trace.bounding_box()["y"] < DESK["height"]
         assert found.wrong() == []
 
 
-def test_links_of_headings_keep_the_rest_of_the_view(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_links_of_headings_keep_the_rest_of_the_view(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         page.locator("button[data-do=in]").click()
         settled(page, "zoom1=")
@@ -205,18 +198,18 @@ def test_links_of_headings_keep_the_rest_of_the_view(headless: Any, url: str) ->
         "#%22%3E%3Cscript%3Ealert(1)%3C/script%3E?q=&zoom1=%00",
     ],
 )
-def test_bad_values_of_an_address_are_ignored(headless: Any, url: str, bad: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_bad_values_of_an_address_are_ignored(chromium: Any, url: str, bad: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         usual = view(found.page)
-    with watched(headless, url + bad, viewport=DESK) as found:
+    with watched(chromium, url + bad, viewport=DESK) as found:
         settled(found.page, "html")
 
         assert view(found.page) == usual
         assert found.wrong() == []
 
 
-def test_what_an_address_looks_for_is_text(headless: Any, url: str) -> None:
-    with watched(headless, f"{url}#iterations?q=%3Cimg%20src=x%3E&page=9", viewport=DESK) as found:
+def test_what_an_address_looks_for_is_text(chromium: Any, url: str) -> None:
+    with watched(chromium, f"{url}#iterations?q=%3Cimg%20src=x%3E&page=9", viewport=DESK) as found:
         page = found.page
 
         assert page.locator("#f-body").inner_text().strip() == "Nothing found for “<img src=x>”."

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.browser import chromium, watched
+from helpers.browser import watched
 from helpers.made_runs import made_run
 from helpers.report_facts import facts_of
 from helpers.sample_reports import full_report
@@ -22,12 +21,6 @@ pytestmark = [pytest.mark.functional, pytest.mark.browser]
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 OVER_TIME = ("load", "rates", "fails", "bands", "heat")
-
-
-@pytest.fixture(scope="module")
-def headless() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +56,9 @@ def names(page: Any, name: str) -> set[str]:
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_users_rates_and_failures_have_axes_of_their_own(
-    headless: Any, url: str, size: dict[str, int]
+    chromium: Any, url: str, size: dict[str, int]
 ) -> None:
-    with watched(headless, url, viewport=size) as found:
+    with watched(chromium, url, viewport=size) as found:
         page = found.page
 
         assert names(page, "load") == {"started", "target"}
@@ -77,11 +70,11 @@ def test_users_rates_and_failures_have_axes_of_their_own(
         assert found.wrong() == []
 
 
-def test_a_run_without_failures_has_no_charts_of_them(headless: Any, tmp_path: Path) -> None:
+def test_a_run_without_failures_has_no_charts_of_them(chromium: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(page_of(facts_of(tmp_path, full_report())), "utf-8")
 
-    with watched(headless, path.as_uri(), viewport=DESK) as found:
+    with watched(chromium, path.as_uri(), viewport=DESK) as found:
         page = found.page
 
         assert page.locator("#w1-fails").count() == 1
@@ -103,8 +96,8 @@ def zoom(page: Any, seconds: str) -> None:
     )
 
 
-def test_a_zoom_scales_the_axes_to_what_is_shown(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_a_zoom_scales_the_axes_to_what_is_shown(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         whole = {name: option(page, name) for name in OVER_TIME}
         rows = page.evaluate("() => JSON.parse(data.textContent).workloads[0].p99.rows")
@@ -128,8 +121,8 @@ def test_a_zoom_scales_the_axes_to_what_is_shown(headless: Any, url: str) -> Non
         assert found.wrong() == []
 
 
-def test_a_zoom_outlives_another_theme(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_a_zoom_outlives_another_theme(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         zoom(page, "3-5")
         page.locator("#theme").click()
@@ -145,8 +138,8 @@ def test_a_zoom_outlives_another_theme(headless: Any, url: str) -> None:
 
 
 @pytest.mark.parametrize("view", ["", "2-18"])
-def test_failures_stand_above_the_map_and_cover_no_cell(headless: Any, url: str, view: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_failures_stand_above_the_map_and_cover_no_cell(chromium: Any, url: str, view: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         if view:
             zoom(page, view)
@@ -171,8 +164,8 @@ def test_failures_stand_above_the_map_and_cover_no_cell(headless: Any, url: str,
         assert found.wrong() == []
 
 
-def test_a_click_on_the_strip_names_failed_iterations_only(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_a_click_on_the_strip_names_failed_iterations_only(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         page.locator("#w1-heat").scroll_into_view_if_needed()
         x = page.evaluate(
@@ -193,10 +186,10 @@ def test_a_click_on_the_strip_names_failed_iterations_only(headless: Any, url: s
         assert found.wrong() == []
 
 
-def test_paper_has_the_lines_of_the_light_theme_with_their_dashes(headless: Any, url: str) -> None:
+def test_paper_has_the_lines_of_the_light_theme_with_their_dashes(chromium: Any, url: str) -> None:
     lines = {}
     for theme in ("light", "dark"):
-        with watched(headless, url, viewport=DESK, color_scheme=theme) as found:
+        with watched(chromium, url, viewport=DESK, color_scheme=theme) as found:
             found.page.emulate_media(media="print")
             found.page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
             drawn = option(found.page, "bands")["series"]
@@ -213,9 +206,9 @@ def test_paper_has_the_lines_of_the_light_theme_with_their_dashes(headless: Any,
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_lines_of_percentiles_differ_in_colour_and_in_dashes(
-    headless: Any, url: str, theme: str
+    chromium: Any, url: str, theme: str
 ) -> None:
-    with watched(headless, url, viewport=DESK, color_scheme=theme) as found:
+    with watched(chromium, url, viewport=DESK, color_scheme=theme) as found:
         page = found.page
         lines = {
             one["name"]: one["line"]
@@ -229,8 +222,8 @@ def test_lines_of_percentiles_differ_in_colour_and_in_dashes(
         assert found.wrong() == []
 
 
-def test_the_histogram_has_every_iteration_and_the_percentiles(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_the_histogram_has_every_iteration_and_the_percentiles(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         marks = page.evaluate(
             """() => echarts.getInstanceByDom(document.getElementById("w1-hist"))
@@ -255,9 +248,9 @@ TABLES = {
 }  # fmt: skip
 
 
-def test_tables_are_copied_as_plain_numbers_with_units_in_the_head(headless: Any, url: str) -> None:
+def test_tables_are_copied_as_plain_numbers_with_units_in_the_head(chromium: Any, url: str) -> None:
     permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
-    with watched(headless, url, viewport=DESK, **permissions) as found:
+    with watched(chromium, url, viewport=DESK, **permissions) as found:
         page = found.page
         for name, heads in TABLES.items():
             twin = page.locator(f"#w1-{name}-twin")

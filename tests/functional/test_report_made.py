@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.browser import chromium, watched
+from helpers.browser import watched
 from helpers.drawn_traces import page_with_trace
 from helpers.made_runs import made_run
 from helpers.report_facts import facts_of
@@ -25,12 +24,6 @@ DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module")
-def headless() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
 def written(folder: Path, html: str) -> str:
     """The address of a page."""
     path = folder / "report.html"
@@ -40,13 +33,13 @@ def written(folder: Path, html: str) -> str:
 
 @pytest.mark.parametrize(("failing", "lines"), [(30, 30), (3, 3)])
 def test_thirty_workloads_fit_four_screens(
-    headless: Any, tmp_path: Path, failing: int, lines: int
+    chromium: Any, tmp_path: Path, failing: int, lines: int
 ) -> None:
     held = [replace(constant_workload(), name=f"Shop.held_{n}") for n in range(30 - failing)]
     failed = [replace(rps_workload(), title=f"Failed {n}") for n in range(failing)]
     url = written(tmp_path, page_of(facts_of(tmp_path, run_report(*held, *failed))))
 
-    with watched(headless, url, viewport=DESK) as found:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         begins = page.locator("#main").bounding_box()["y"]
         shown = page.locator("#overview .figures tbody tr:visible")
@@ -63,11 +56,11 @@ def test_thirty_workloads_fit_four_screens(
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_iterations_are_sorted_by_their_heads_and_found_by_their_error(
-    headless: Any, tmp_path: Path, size: dict[str, int]
+    chromium: Any, tmp_path: Path, size: dict[str, int]
 ) -> None:
     url = written(tmp_path, page_of(read_facts(made_run(tmp_path, 1000))))
 
-    with watched(headless, url, viewport=size) as found:
+    with watched(chromium, url, viewport=size) as found:
         page = found.page
         rows = page.locator("#f-body tr")
         heads = page.locator("#f-table th[aria-sort]")
@@ -87,14 +80,14 @@ def test_iterations_are_sorted_by_their_heads_and_found_by_their_error(
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_names_of_300_letters_wrap(headless: Any, tmp_path: Path, size: dict[str, int]) -> None:
+def test_names_of_300_letters_wrap(chromium: Any, tmp_path: Path, size: dict[str, int]) -> None:
     name = "Long" * 75
     facts = facts_of(tmp_path, run_report(replace(rps_workload(), title=name)))
     workload = facts.summary["workloads"][0]
     workload["actions"] = {name: next(iter(workload["actions"].values()))}
     workload["errors"][0].update(type=name, message=name)
 
-    with watched(headless, written(tmp_path, page_of(facts)), viewport=size) as found:
+    with watched(chromium, written(tmp_path, page_of(facts)), viewport=size) as found:
         page = found.page
         width = page.locator("#w1-tables th.name", has_text="Long").first.bounding_box()["width"]
 
@@ -104,13 +97,13 @@ def test_names_of_300_letters_wrap(headless: Any, tmp_path: Path, size: dict[str
         assert found.wrong() == []
 
 
-def test_repeated_spans_of_a_large_trace_open_on_a_click(headless: Any, tmp_path: Path) -> None:
+def test_repeated_spans_of_a_large_trace_open_on_a_click(chromium: Any, tmp_path: Path) -> None:
     steps = [Work(name="step 8", start=at, length=0.5) for at in range(4900)]
     root = Work(name="osbench.iteration", start=0, length=5000)
     root.add(*steps, Work(name="commit", start=4950, length=20))
 
     url = written(tmp_path, page_with_trace(tmp_path, root))
-    with watched(headless, url, viewport=DESK) as found:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         page.locator("#traces details.trace > summary").click()
         lines = page.locator("#traces .wf summary:visible")
@@ -125,13 +118,13 @@ def test_repeated_spans_of_a_large_trace_open_on_a_click(headless: Any, tmp_path
         assert found.wrong() == []
 
 
-def test_wide_tables_of_a_phone_say_that_they_scroll(headless: Any, tmp_path: Path) -> None:
+def test_wide_tables_of_a_phone_say_that_they_scroll(chromium: Any, tmp_path: Path) -> None:
     url = written(tmp_path, page_of(facts_of(tmp_path)))
     hint = "(one) => getComputedStyle(one, '::before').content"
 
     hints = []
     for size in (DESK, PHONE):
-        with watched(headless, url, viewport=size) as found:
+        with watched(chromium, url, viewport=size) as found:
             wide = found.page.locator("#w1-tables [aria-label='Workers']")
             hints.append(wide.evaluate(hint))
             assert (
@@ -144,12 +137,12 @@ def test_wide_tables_of_a_phone_say_that_they_scroll(headless: Any, tmp_path: Pa
 
 
 def test_paper_has_no_heading_without_text_and_says_what_is_left_out(
-    headless: Any, tmp_path: Path
+    chromium: Any, tmp_path: Path
 ) -> None:
     root = Work(name="osbench.iteration", start=0, length=50)
     url = written(tmp_path, page_with_trace(tmp_path, root))
 
-    with watched(headless, url, viewport=DESK) as found:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         assert not page.locator(".paper").is_visible()
         page.emulate_media(media="print")
@@ -171,14 +164,14 @@ def test_paper_has_no_heading_without_text_and_says_what_is_left_out(
 
 
 def test_the_command_that_shows_a_trace_in_osprofiler_is_copied(
-    headless: Any, tmp_path: Path
+    chromium: Any, tmp_path: Path
 ) -> None:
     root = Work(name="osbench.iteration", start=0, length=50)
     html = page_with_trace(tmp_path, root, store="redis://:hunter2@traces:6379/1?a=b&c=$(x)")
     permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
 
     assert "hunter2" not in html
-    with watched(headless, written(tmp_path, html), viewport=PHONE, **permissions) as found:
+    with watched(chromium, written(tmp_path, html), viewport=PHONE, **permissions) as found:
         page = found.page
         page.locator("#traces details.trace > summary").click()
         page.locator("#traces button[data-copy]").click()
@@ -202,7 +195,7 @@ def test_a_run_without_a_trace_store_has_no_command_for_osprofiler(tmp_path: Pat
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
 def test_the_page_of_a_run_leads_to_the_trend_of_its_task(
-    headless: Any, tmp_path: Path, size: dict[str, int]
+    chromium: Any, tmp_path: Path, size: dict[str, int]
 ) -> None:
     names = [f"2026040{day}-101500-abcd" for day in range(1, 10)]
     for seed, name in enumerate(names, 1):
@@ -212,7 +205,7 @@ def test_the_page_of_a_run_leads_to_the_trend_of_its_task(
     with (
         serving(tmp_path) as server,
         watched(
-            headless, f"{server.url}runs/{names[4]}", viewport=size, extra_http_headers=bearer
+            chromium, f"{server.url}runs/{names[4]}", viewport=size, extra_http_headers=bearer
         ) as found,
     ):
         page = found.page

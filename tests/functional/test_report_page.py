@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers.browser import chromium, watched
+from helpers.browser import watched
 from helpers.runs import Site, site
 from helpers.shown_page import page_of
 from osbench.coordinator.report.html import live_parts
@@ -134,12 +134,6 @@ def url(html: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.as_uri()
 
 
-@pytest.fixture(scope="module")
-def headless() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
 def test_two_calls_give_the_same_bytes(facts: RunFacts, html: str) -> None:
     assert page_of(read_facts(facts.directory)) == html
     assert len(html.encode()) < 2_000_000
@@ -161,9 +155,9 @@ def test_no_secret_and_no_style_or_handler_is_in_it(html: str) -> None:
 @pytest.mark.parametrize("size", [DESK, PHONE])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_section_is_shown_without_a_word_of_the_console(
-    headless: Any, url: str, theme: str, size: dict[str, int]
+    chromium: Any, url: str, theme: str, size: dict[str, int]
 ) -> None:
-    with watched(headless, url, viewport=size, color_scheme=theme) as found:
+    with watched(chromium, url, viewport=size, color_scheme=theme) as found:
         page = found.page
         for section in SECTIONS:
             assert page.locator(f"#{section}").is_visible(), section
@@ -179,9 +173,9 @@ def test_every_section_is_shown_without_a_word_of_the_console(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(headless: Any, url: str, theme: str) -> None:
+def test_axe_finds_nothing_serious(chromium: Any, url: str, theme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    with watched(headless, url, viewport=DESK, color_scheme=theme) as found:
+    with watched(chromium, url, viewport=DESK, color_scheme=theme) as found:
         for trace in found.page.locator("details").all()[:40]:
             trace.evaluate("details => { details.open = true; }")
         results = axe.Axe().run(found.page)
@@ -191,8 +185,8 @@ def test_axe_finds_nothing_serious(headless: Any, url: str, theme: str) -> None:
     assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
 
 
-def test_without_scripts_the_verdict_leads_and_tables_open(headless: Any, url: str) -> None:
-    context = headless.new_context(java_script_enabled=False, viewport=DESK)
+def test_without_scripts_the_verdict_leads_and_tables_open(chromium: Any, url: str) -> None:
+    context = chromium.new_context(java_script_enabled=False, viewport=DESK)
     page = context.new_page()
     page.goto(url)
     lines = [line for line in page.locator("body").inner_text().splitlines() if line.strip()]
@@ -217,8 +211,8 @@ def test_without_styles_the_verdict_is_in_the_first_lines_of_text(html: str) -> 
     assert any("Not met." in line for line in lines[:20])
 
 
-def test_foreign_text_stays_text(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_foreign_text_stays_text(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
@@ -234,8 +228,8 @@ def test_foreign_text_stays_text(headless: Any, url: str) -> None:
         assert found.wrong() == []
 
 
-def test_the_planted_lock_is_named_on_the_first_screen(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_the_planted_lock_is_named_on_the_first_screen(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         why = found.page.locator("[aria-labelledby=why-h]")
 
         assert "row lock" in why.inner_text()
@@ -256,8 +250,8 @@ def _pixel_of_example(page: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_click_on_the_heat_map_leads_to_its_example(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_a_click_on_the_heat_map_leads_to_its_example(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         page.locator("#w2-heat").scroll_into_view_if_needed()
         point = _pixel_of_example(page)
@@ -273,8 +267,8 @@ def test_a_click_on_the_heat_map_leads_to_its_example(headless: Any, url: str) -
         assert found.wrong() == []
 
 
-def test_charts_are_read_zoomed_and_searched_by_keyboard(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_charts_are_read_zoomed_and_searched_by_keyboard(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         read = page.locator("#w2-read")
         page.locator("#w2-load").focus()
@@ -299,8 +293,8 @@ def test_charts_are_read_zoomed_and_searched_by_keyboard(headless: Any, url: str
         assert found.wrong() == []
 
 
-def test_all_iterations_are_listed_with_their_trace_ids(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK) as found:
+def test_all_iterations_are_listed_with_their_trace_ids(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK) as found:
         page = found.page
         body = page.locator("#f-body")
         assert "1,000 of 1,000" in page.locator("#f-count").inner_text()
@@ -314,9 +308,9 @@ def test_all_iterations_are_listed_with_their_trace_ids(headless: Any, url: str)
         assert body.locator("tr").count() == 1
 
 
-def test_tables_are_copied_as_csv_that_is_no_formula(headless: Any, url: str) -> None:
+def test_tables_are_copied_as_csv_that_is_no_formula(chromium: Any, url: str) -> None:
     permissions = {"permissions": ["clipboard-read", "clipboard-write"]}
-    with watched(headless, url, viewport=DESK, **permissions) as found:
+    with watched(chromium, url, viewport=DESK, **permissions) as found:
         page = found.page
         twin = page.locator("#w1-load-twin")
         twin.locator("> summary").click()
@@ -328,8 +322,8 @@ def test_tables_are_copied_as_csv_that_is_no_formula(headless: Any, url: str) ->
         assert len(copied.splitlines()) == twin.locator("tr").count()
 
 
-def test_it_prints_with_light_colours(headless: Any, url: str) -> None:
-    with watched(headless, url, viewport=DESK, color_scheme="dark") as found:
+def test_it_prints_with_light_colours(chromium: Any, url: str) -> None:
+    with watched(chromium, url, viewport=DESK, color_scheme="dark") as found:
         page = found.page
         page.emulate_media(media="print")
         paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
@@ -345,7 +339,7 @@ def test_it_prints_with_light_colours(headless: Any, url: str) -> None:
 
 
 def test_a_page_that_is_open_takes_new_numbers(
-    headless: Any, facts: RunFacts, tmp_path: Path
+    chromium: Any, facts: RunFacts, tmp_path: Path
 ) -> None:
     path = tmp_path / "live.html"
     path.write_text(page_of(facts, live=True), "utf-8")
@@ -356,7 +350,7 @@ def test_a_page_that_is_open_takes_new_numbers(
         chart["heat"]["cells"] = cells[len(cells) // 2 :][:1]
     changed = overview.replace("planned", "foreseen")
 
-    with watched(headless, path.as_uri(), viewport=DESK) as found:
+    with watched(chromium, path.as_uri(), viewport=DESK) as found:
         page = found.page
         page.locator("#w2 details.error > summary").first.click()
         page.locator('button[data-workload="1"][data-do=in]').click()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from helpers.runs import Started
 from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web.access_tokens import AccessTokens
@@ -91,3 +93,11 @@ def held(run: RunDirectory) -> Iterator[subprocess.Popen[str]]:
     finally:
         holder.kill()
         holder.communicate()
+
+
+def printed_address(command: Started) -> str:
+    """The address of the live view that a command has printed."""
+    command.await_said("?token=")
+    found = re.search(r"http://\S+\?token=\S+", command.said())
+    assert found
+    return found.group()

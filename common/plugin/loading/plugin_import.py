@@ -144,7 +144,10 @@ class PluginImport(MetaPathFinder):
             with exits_refused(), contextlib.redirect_stdout(_LoggedPrints(str(top))):
                 # what relative imports are relative to
                 importlib.import_module(name.rpartition(".")[0] or name)
+                refuse_eventlet()
         except (Exception, SystemExit) as error:
+            if isinstance(error, errors.PluginError):
+                raise
             raise errors.PluginError(f"{place(error, str(top))}: {reason(error)}") from error
         return name
 

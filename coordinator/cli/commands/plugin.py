@@ -129,7 +129,7 @@ def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
     if len(kinds) > 1:
         raise UsageError(f"one plug-in at a time: {words[0]!r} and {name!r}")
     if kinds and kinds[0] not in _KINDS:
-        raise UsageError(f"{kinds[0]!r} is no kind of plug-in; kinds are {', '.join(_KINDS)}")
+        raise UsageError(f"{kinds[0]!r} is not a kind of plug-in; kinds are {', '.join(_KINDS)}")
     if kinds:
         return kinds[0], name
     found = [one for one in _KINDS if _has(plugins, one, name)]

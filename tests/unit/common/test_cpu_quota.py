@@ -38,10 +38,10 @@ def made(tmp_path: Path, groups: str, **files: str) -> CpuQuota | None:
         # the host's path, which the container does not see
         ("0::/kubepods/pod1/x\n", {"cpu_DOT_max": "50000 100000"}, 0.5),
         (
-            "5:memory:/m\n4:cpu,cpuacct:/docker/1\n",
+            "5:memory:/m\n4:cpuacct,cpu:/docker/1\n",
             {
-                "cpu,cpuacct__docker__1__cpu_DOT_cfs_quota_us": "300000",
-                "cpu,cpuacct__docker__1__cpu_DOT_cfs_period_us": "100000",
+                "cpu__docker__1__cpu_DOT_cfs_quota_us": "300000",
+                "cpu__docker__1__cpu_DOT_cfs_period_us": "100000",
                 "memory__m__cpu_DOT_cfs_quota_us": "1",
                 "memory__m__cpu_DOT_cfs_period_us": "100000",
             },

@@ -98,7 +98,7 @@ def test_any_rows_reach_their_iterations(tmp_path_factory, rows, spans, end, mar
         ("a:json\nNaN\n", "line 2: column a is not JSON"),
         (b"a\n1\n\xff\n", "line 3: is not text in UTF-8"),
         ('a\n"1\n', "line 2: unexpected end of data"),
-        ("a,b,\n1,2,\n", "column 3 has no name (is there a comma at the end of the line?)"),
+        ("a,b,\n1,2,\n", "column 3 has no name (is there a delimiter at the end of the line?)"),
         ("a,,b\n1,2,3\n", "column 2 has no name: the header"),
         ("a;b\n1;2\n3\n", "line 3: has 1 cells, the header 2"),
         ("a,b\r1,2\r", "line 1: a line ends with CR alone: save the file with line ends LF"),

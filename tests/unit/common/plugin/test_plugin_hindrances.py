@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from osbench.common.errors import PluginError
 from osbench.common.plugin.loading.slow_import import told_if_slow
 from osbench.common.plugin.plugins import Plugins
+from servers.child import PATIENCE_S
 
 #: What osbench uses of gevent, as gevent 24 has it.
 GEVENT = {
@@ -85,8 +87,9 @@ class Waiting:
         self.caplog = caplog
 
     def wait(self, times: int) -> None:
+        deadline = time.monotonic() + PATIENCE_S
         while len(self.caplog.records) < times:
-            pass
+            assert time.monotonic() < deadline
 
 
 def test_an_import_that_takes_long_is_told_with_its_line(caplog) -> None:
@@ -104,3 +107,17 @@ def test_an_import_that_fails_ends_the_watch(caplog) -> None:
         raise ValueError("boom")
 
     assert not caplog.records
+
+
+def test_patches_that_a_package_makes_as_it_is_imported_are_refused_too(package, tmp_path) -> None:
+    package("eventlet", EVENTLET)
+    folder = tmp_path / "patching_package"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "import eventlet\neventlet.monkey_patch()\nfrom . import a\n"
+    )
+    (folder / "a.py").write_text("from . import b\n")
+    (folder / "b.py").write_text("")
+
+    with pytest.raises(PluginError, match="monkey patches of eventlet are refused"):
+        Plugins([str(folder / "a.py")]).scenario("A.go")
