@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import coverage
 import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
@@ -90,6 +91,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Told(config))
     if costs := config.getoption("--costs"):
         config.pluginmanager.register(Costs(Path(costs)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Write what coverage has measured: xdist kills a process that takes over 10 s to exit."""
+    measured = coverage.Coverage.current()
+    if measured is not None:
+        measured.save()
 
 
 class Told:
