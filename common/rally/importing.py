@@ -20,6 +20,7 @@ from osbench.common.plugin.loading.class_guard import execute
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import own_classes
 from osbench.common.rally.own_classes import OwnClass
+from osbench.common.rally.removed_modules import imports_removed
 from osbench.common.secrets.masking import error_text
 
 #: Packages whose import marks a file as Rally's, and the one that marks it as osbench's.
@@ -157,7 +158,8 @@ def _load_file(file: Path, found: OwnPath) -> None:
     try:
         bad = execute(read_named(file), str(file), module.__dict__)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever foreign code raises
-        found.faults.append(f"{place(error, str(file))}: {reason(error)}")
+        removed = imports_removed(file) if isinstance(error, ImportError) else []
+        found.faults += removed or [f"{place(error, str(file))}: {reason(error)}"]
         return
     _LOADED.modules.append(module)
     found.faults += [own_classes.fault(str(file), one) for one in bad]

@@ -75,7 +75,12 @@ class RallySource(PluginSource):
         return list(self._faults)
 
     def held(self) -> dict[str, list[str]]:
-        """Contents of each file of the paths, as in "scenario Queue.work", once Rally is loaded."""
+        """Contents of each file of the paths, as in "scenario Queue.work".
+
+        Raises PluginError where there are such files and Rally is not installed.
+        """
+        if self._paths:
+            self.ready()
         return {
             file: [f"{one.kind} {one.name}" for one in classes if one.name]
             for path in importing.own(self._paths)

@@ -31,7 +31,7 @@ def plugin() -> None:
 
 
 def _plugins(settings: CommandSettings, paths: tuple[str, ...], prefer: str) -> Plugins:
-    return warn_of_plugins(Plugins((*settings.conf.coordinator.plugin_path, *paths), prefer))
+    return Plugins((*settings.conf.coordinator.plugin_path, *paths), prefer)
 
 
 @plugin.command("list")
@@ -51,9 +51,9 @@ def list_(
 ) -> None:
     """List plug-ins, of one KIND or of all.
 
-    Names are those of task files. With --rally, if osbench and Rally both have a plug-in of the
-    same name, the one that needs a suffix in task files is listed with it, as name@native or
-    name@rally.
+    Names are those of task files. Rally's plug-ins are listed if they are in a plug-in path, or
+    with --rally. If osbench and Rally both have a plug-in of the same name, the one that needs a
+    suffix in task files is listed with it, as name@native or name@rally.
 
     \b
     Examples:
@@ -65,19 +65,28 @@ def list_(
     with_rally = rally or prefer == RALLY
     if with_rally and (missing := plugins.source(RALLY).missing()):
         raise PluginError(f"Rally is {missing}")
+    held = plugins.source(RALLY).held().values()
+    in_paths = {one for contents in held for one in contents}
+    warn_of_plugins(plugins)
     table = TextTable(names("kind", "name", "source"), texts("what it is"))
     for one in (kind,) if kind else _KINDS:
-        for row in sorted(_rows(plugins, one, prefer, with_rally)):
+        theirs = plugins.source(RALLY).titles(one) if with_rally or in_paths else {}
+        if not with_rally:
+            theirs = {
+                name: title
+                for name, title in theirs.items()
+                if f"{one} {asked(name).bare}" in in_paths
+            }
+        for row in sorted(_rows(plugins, one, prefer, theirs)):
             table.add_row(one, *row)
     echo_table(table)
 
 
 def _rows(
-    plugins: Plugins, kind: str, prefer: str, with_rally: bool
+    plugins: Plugins, kind: str, prefer: str, theirs: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Name, source and title of each plug-in of a kind."""
+    """Name, source and title of each plug-in of a kind; `theirs` are those of Rally by name."""
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
-    theirs = plugins.source(RALLY).titles(kind) if with_rally else {}
     bare = {asked(name).bare for name in theirs}
     for name in ours:
         means_ours = prefer == NATIVE or name not in bare
@@ -110,7 +119,7 @@ def show(
       osbench-coord plugin show scenario HttpRequests.check_request
       osbench-coord plugin show scenario Dummy.dummy@rally
     """
-    plugins = _plugins(settings, plugin_path, prefer)
+    plugins = warn_of_plugins(_plugins(settings, plugin_path, prefer))
     kind, name = _meant(plugins, words)
     if kind == "scenario":
         click.echo(scenario_text(plugins, name))

@@ -78,6 +78,25 @@ def test_examples_fit_their_schemas(kind: str) -> None:
         jsonschema.validate(example(schema), schema)
 
 
+def test_plug_ins_of_rally_in_a_path_are_listed_and_its_files_that_cannot_be_used_are_told(
+    tmp_path, caplog
+):
+    pytest.importorskip("rally")
+    (tmp_path / "old.py").write_text("from rally.benchmark.scenarios import base\n", "utf-8")
+    (tmp_path / "good.py").write_text(
+        'from rally.task import scenario\n\n\n@scenario.configure(name="Good.work")\n'
+        'class Work(scenario.Scenario):\n    """It works."""\n\n    def run(self):\n        pass\n',
+        "utf-8",
+    )
+
+    listed = coord("plugin", "list", "scenario", "--plugin-path", str(tmp_path))
+
+    rows = [line.split()[:3] for line in listed.stdout.splitlines()]
+    assert [row for row in rows if row[2] == "rally"] == [["scenario", "Good.work", "rally"]]
+    (told,) = caplog.messages
+    assert "old.py:1: rally.benchmark.scenarios.base was removed in rally 0.1.0" in told
+
+
 def test_every_plugin_is_listed_with_a_sentence() -> None:
     listed = coord("plugin", "list")
 
