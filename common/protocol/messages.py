@@ -183,6 +183,9 @@ class Heartbeat(Message):
     refusals: dict[str, int] = field(default_factory=dict)
     #: Spans written, dropped and waiting since the process started.
     spans: list[int] = field(default_factory=lambda: [0, 0, 0])
+    #: Version of Python, and whether its build was not optimised.
+    python: str = ""
+    unoptimised: bool = False
 
     @property
     def refused(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import resource
 import shutil
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from osbench.common.cpu_quota import cpu_quota, usable_cores
 from osbench.common.errors import OsbenchError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
+from osbench.common.python_build import is_unoptimised, python_build
 from osbench.coordinator.deployments.registry import Deployments
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.formatting import count, size
@@ -32,17 +32,27 @@ OWN_FILES = 64
 
 def look_at_host(conf: cfg.ConfigOpts, plugins: Plugins) -> Iterator[Diagnosis]:
     """All findings on this host."""
-    yield Diagnosis(
-        about="version",
-        state=OK,
-        detail=f"osbench {__version__}, Python {platform.python_version()}",
-    )
+    yield _version()
     yield _cores(conf)
     yield _data_dir(conf)
     yield from _keys(conf)
     yield _files(conf)
     yield from _plugins(plugins)
     yield from _deployments(conf)
+
+
+def _version() -> Diagnosis:
+    slow = is_unoptimised()
+    return Diagnosis(
+        about="version",
+        state=WARNING if slow else OK,
+        detail=f"osbench {__version__}, Python {python_build()}",
+        remedy="for more load from the same cores take a Python that was built with"
+        " --enable-optimizations, as distributions have; pyenv:"
+        " PYTHON_CONFIGURE_OPTS='--enable-optimizations --with-lto' pyenv install"
+        if slow
+        else "",
+    )
 
 
 def _cores(conf: cfg.ConfigOpts) -> Diagnosis:

@@ -15,6 +15,9 @@ class WorkerFigures:
     #: The name that the operator gave it; "" for none.
     label: str = ""
     version: str = ""
+    #: Version of Python, "" if it is not known, and whether its build was not optimised.
+    python: str = ""
+    unoptimised: bool = False
     lost: bool = False
     #: Its clock less that of Redis, seconds, and how far that may be off.
     offset_s: float | None = None

@@ -13,6 +13,7 @@ from typing import Any
 
 import osbench
 from bench.nginx import find
+from osbench.common.python_build import python_build
 
 #: What to install where a server is missing.
 HINTS = {
@@ -38,7 +39,7 @@ def describe(peers: Path) -> dict[str, Any]:
     return {
         "cores": len(os.sched_getaffinity(0)),
         "system": platform.platform(),
-        "python": platform.python_version(),
+        "python": python_build(),
         "osbench": osbench.__version__,
         "peers": json.loads(asked.stdout),
         "load": {},

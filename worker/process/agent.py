@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from osbench.common.protocol.messages import Batch, Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
 from osbench.common.protocol.wire import Wire
+from osbench.common.python_build import is_unoptimised
 from osbench.common.redis_clock import ClockOffset, measure
 from osbench.worker.engine.engine import HeldLoop, Remains
 from osbench.worker.process.beat_sender import BeatSender
@@ -395,5 +397,7 @@ class Agent:
             stuck=self._stuck_count(),
             refusals=self._refusals.counts(),
             spans=self._equipment.preparation.span_counts(),
+            python=platform.python_version(),
+            unoptimised=is_unoptimised(),
             **(session.facts() if session is not None else {}),
         )

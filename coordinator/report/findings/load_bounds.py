@@ -85,6 +85,8 @@ class _Seen:
     cpu: float = 0.0
     cpu_sum: float = 0.0
     waiting: float = 0.0
+    #: Whether the Python of a worker was built without optimisation.
+    unoptimised: bool = False
     #: Most iterations that ran at once, and virtual users that the workers may have; 0: not known.
     peak: float = 0.0
     users_most: int = 0
@@ -196,6 +198,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         cpu=max(cpu, default=0.0),
         cpu_sum=sum(cpu),
         waiting=sum(one.waiting or 0.0 for one in workers),
+        unoptimised=any(one.unoptimised for one in workers),
         peak=statistics.profile.peak(),
         users_most=sum(one.virtual_users for one in workers),
         lost_workers=lost_workers,
@@ -311,10 +314,11 @@ def _crowded(host: HostUse, what: str) -> Bound:
 
 
 def _cpu(seen: _Seen) -> str:
+    faster = ", or take a Python that is built with optimisation" if seen.unoptimised else ""
     return (
         f"the workers used {seen.cpu_sum:.1f} cores, {seen.cpu:.2f} the busiest process, and "
         f"{seen.waiting:.1f} threads waited for a core on average: add worker processes while "
-        "cores are idle, and hosts then"
+        f"cores are idle, and hosts then{faster}"
     )
 
 

@@ -112,13 +112,14 @@ def _task(manifest: Any) -> str:
 
 
 def _versions(workloads: Sequence[WorkloadFacts]) -> list[str]:
-    found = {
-        worker.version
-        for workload in workloads
-        for worker in workload.report.workers
-        if worker.version
+    workers = [worker for workload in workloads for worker in workload.report.workers]
+    ours = {f"osbench {worker.version}" for worker in workers if worker.version}
+    pythons = {
+        f"Python {worker.python}{', not optimised' if worker.unoptimised else ''}"
+        for worker in workers
+        if worker.python
     }
-    return [f"osbench {version}" for version in sorted(found)]
+    return [*sorted(ours), *sorted(pythons)]
 
 
 def _sample_rates(workloads: Sequence[WorkloadFacts]) -> list[str]:

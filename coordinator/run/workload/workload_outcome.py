@@ -105,6 +105,8 @@ def _worker(worker: WorkerHandle, run: WorkloadRun) -> WorkerFigures:
         pid=beat.pid,
         label=beat.label,
         version=beat.version,
+        python=beat.python,
+        unoptimised=beat.unoptimised,
         lost=worker.state is WorkerState.LOST,
         offset_s=beat.offset_s,
         uncertainty_s=beat.uncertainty_s,

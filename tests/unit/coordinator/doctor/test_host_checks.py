@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
+import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from osbench.common import python_build
 from osbench.common.cpu_quota import CpuQuota
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.doctor import host_checks
@@ -52,6 +56,36 @@ def test_a_disk_that_takes_no_more_files_is_an_error(
 
     assert found.state == "error"
     assert "no inode left" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("switches", "prefix", "state", "said"),
+    [
+        ("'--enable-shared'", "/opt/py", "warning", ", not optimised"),
+        ("'--enable-optimizations' '--with-lto'", "/opt/py", "ok", ""),
+        # a distribution's, optimised by its own means
+        ("'--enable-shared'", "/usr", "ok", ""),
+        (None, "/opt/py", "ok", ""),
+    ],
+)
+def test_a_python_that_was_built_without_optimisation_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    switches: str | None,
+    prefix: str,
+    state: str,
+    said: str,
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda _: switches)
+    monkeypatch.setattr(sys, "base_prefix", prefix)
+    python_build.is_unoptimised.cache_clear()
+
+    found = next(host_checks.look_at_host(configured(tmp_path), Plugins()))
+    python_build.is_unoptimised.cache_clear()
+
+    assert (found.about, found.state) == ("version", state)
+    assert found.detail.endswith(f"Python {platform.python_version()}{said}")
+    assert ("--enable-optimizations" in found.remedy) == bool(said)
 
 
 @pytest.mark.parametrize(

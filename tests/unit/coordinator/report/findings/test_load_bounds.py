@@ -135,6 +135,16 @@ def test_lateness_is_explained_by_cores_the_lock_or_other_programs(threads, fact
     )
 
 
+def test_a_python_without_optimisation_is_told_where_the_cpu_was_the_limit():
+    facts = {"cpu_mean": 0.98, "cores_used": 1.5}
+    slow, other = (
+        bound(outcome(worker(**facts, unoptimised=one), seen=late(0.01, 0.02))).sentence
+        for one in (True, False)
+    )
+
+    assert slow == f"{other}, or take a Python that is built with optimisation"
+
+
 def test_lateness_is_compared_with_what_is_measured():
     seen = late(0.01, 0.02)
     # 10 ms are nothing to an iteration of a second
