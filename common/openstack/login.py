@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import threading
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +14,9 @@ from keystoneauth1 import exceptions, identity
 
 from osbench.common.deployment.credential import Credential
 from osbench.common.openstack.login_gate import LoginGate
+from osbench.common.secrets.masking import error_text
+
+LOG = logging.getLogger(__name__)
 
 #: Tokens are renewed so long before they end, seconds; at the latest after this part of their life.
 _BEFORE_END_S, _PART_OF_LIFE = 120.0, 0.75
@@ -55,6 +60,19 @@ class _Shared:
             raise exceptions.DiscoveryFailure(
                 "responds with 401 where Keystone lists its versions; is auth_url right?"
             ) from None
+        except exceptions.ClientException as error:
+            granted = self.auth_ref
+            if granted is None or self.is_over():
+                raise
+            # a renewal before its end: the token is good meanwhile, and renewed later
+            left_s = (granted.expires - datetime.now(UTC)).total_seconds()
+            self._margin_s, self._margin_of = left_s / 2, granted
+            LOG.warning(
+                "a token could not be renewed, and is used for the %.0f s that are left of it: %s",
+                left_s,
+                error_text(error),
+            )
+            return granted
 
     def get_auth_ref(self, session: Any, **options: Any) -> Any:
         """A new token. Raises exceptions of keystoneauth1."""

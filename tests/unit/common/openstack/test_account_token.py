@@ -82,6 +82,37 @@ def _instant(from_now_s: float) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+@pytest.mark.parametrize("status", [401, 500, 503])
+def test_a_token_that_cannot_be_renewed_is_used_to_its_end(cloud, token, caplog, status):
+    account, session = token._account, token._session()
+    first = account.token(session)
+    first._data["token"]["expires_at"] = _instant(60)
+    cloud.faults.append(["POST /v3/auth/tokens", status, 2])
+
+    asked = [account.token(session) for _ in range(10)]
+
+    assert asked == [first] * 10
+    # again once half of what was left has passed, not with each request
+    assert logins(cloud) == 2
+    (said,) = caplog.messages
+    assert said.startswith("a token could not be renewed, and is used for the ")
+
+    for left_s in (20, 5):
+        first._data["token"]["expires_at"] = _instant(left_s)
+        latest = account.token(session)
+    assert logins(cloud) == 4
+    assert latest.auth_token != first.auth_token
+
+
+def test_an_ended_token_that_cannot_be_renewed_is_a_failure(cloud, token):
+    account, session = token._account, token._session()
+    account.token(session)._data["token"]["expires_at"] = _instant(0)
+    cloud.faults.append(["POST /v3/auth/tokens", 401, 1])
+
+    with pytest.raises(AuthenticationFailed, match="gave no token"):
+        account.token(session)
+
+
 def test_a_renewal_that_fails_says_why(cloud, token):
     refused = token.headers()
     cloud.faults.append(["POST /v3/auth/tokens", 401, 1])
