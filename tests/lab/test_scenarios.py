@@ -35,6 +35,7 @@ FIXTURES = {
     "placement": "lab",
     "mistral": "mistral",
     "nova": "nova",
+    "neutron": "neutron",
     "cinder": "cinder",
 }
 #: Services that are counted in addition to the one that a task is for.
@@ -43,8 +44,8 @@ BESIDE = {"nova": ("glance", "neutron")}
 #: number, which Rally takes for two queues: the queues of producers that failed stay.
 LEFT_BY_RALLY = {"zaqar": {"queues": TIMES}}
 
-#: Actions within others that are Rally's looks whether something is ready.
-LOOKS = ("glance_v2.get_image",)
+#: Actions within others that are Rally's looks whether something is ready, or exists.
+LOOKS = ("glance_v2.get_image", "neutron.list_networks", "neutron.list_extension")
 
 #: Name of an action, and those within it.
 Action = tuple[str, tuple[Any, ...]]

@@ -1,0 +1,52 @@
+"""The context `existing_network`: the networks that projects have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.plugin import context
+from osbench.plugin.cloud import Cloud, CloudAccess, neutron
+from osbench.plugin.errors import ContextError
+
+
+class ExistingNetwork(context.Context):
+    """Looks up the networks of every project, for scenarios that create objects in them.
+
+    External networks are left out: users may create no ports in them.
+    """
+
+    NAME: ClassVar[str] = "existing_network"
+    ORDER: ClassVar[int] = 349
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "additionalProperties": False,
+        "examples": [{}],
+    }
+
+    def setup(self) -> None:
+        """Look up the networks. Raises ContextError if a project has none."""
+        access = CloudAccess(self.surroundings, self.NAME)
+        found = access.each("networks looked up", access.projects, _networks)
+        self.made[neutron.NETWORKS] = {
+            cloud.project_id: networks
+            for cloud, networks in zip(access.projects, found, strict=True)
+        }
+
+    def cleanup(self) -> None:
+        """Nothing to remove."""
+
+
+def _networks(cloud: Cloud) -> list[dict[str, Any]]:
+    found = [
+        {"id": one["id"], "name": one["name"], "subnets": one["subnets"], "router_id": None}
+        for one in neutron.listed(cloud, "network")
+        if not one.get("router:external")
+    ]
+    if not found:
+        project = cloud.account.credential.project_name
+        raise ContextError(
+            f"project {project} has no network but external ones: use the context network, which "
+            "makes some"
+        )
+    return found
