@@ -32,13 +32,7 @@ class NeutronScenario(OpenStackScenario):
                 found.append(f"{name} must be at least 1, got {value!r}")
             if name.endswith("_args") and isinstance(value, Mapping):
                 found += _refused(name, value)
-        start = args.get("subnet_cidr_start")
-        if isinstance(start, str):
-            try:
-                neutron.version_of(start)
-            except ValueError as error:
-                found.append(f"subnet_cidr_start: {error}")
-        return found
+        return found + _misfit("subnet_cidr_start", args.get("subnet_cidr_start"))
 
     def create(self, kind: str, fields: Mapping[str, Any]) -> str:
         """Create an object with a name; returns its id."""
@@ -126,9 +120,26 @@ class NeutronScenario(OpenStackScenario):
 
 def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
     """Problems of the attributes of an object."""
+    if name.endswith("_update_args") and not attributes and "security" not in name:
+        return [f"{name} must name at least one attribute to change"]
     reserved = [key for key in neutron.RESERVED if key in attributes]
     if name == "floating_ip_args" and "description" in attributes:
         reserved.append("description")
-    if name.endswith("_update_args") and not attributes and "security" not in name:
-        return [f"{name} must name at least one attribute to change"]
-    return [f"{name}: osbench sets {key} itself, to find the object again" for key in reserved]
+    found = [f"{name}: osbench sets {key} itself, to find the object again" for key in reserved]
+    if name == "subnet_create_args":
+        version = attributes.get("ip_version", 4)
+        if version not in (4, 6):
+            found.append(f"{name}: ip_version must be 4 or 6, got {version!r}")
+        for key in ("cidr", "start_cidr"):
+            found += _misfit(f"{name}: {key}", attributes.get(key))
+    return found
+
+
+def _misfit(place: str, addresses: Any) -> list[str]:
+    """The problem of an address range, if it is none."""
+    try:
+        if isinstance(addresses, str):
+            neutron.version_of(addresses)
+    except ValueError as error:
+        return [f"{place}: {error}"]
+    return []

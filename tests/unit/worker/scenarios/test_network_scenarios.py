@@ -5,13 +5,17 @@ No service of the lab can run Octavia's, nor bind ports: here they get recorded 
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Any
 
 import pytest
 
 from helpers.fake_cloud import FakeCloud, fake_cloud
-from helpers.iterations import Workload, requests
+from helpers.iterations import RUN, Workload, requests
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack import neutron, resource_names
+from osbench.common.openstack.request_errors import NotReady, RequestFailed
 from osbench.common.plugin.plugins import Plugins
 
 READY = "ready (polled: at most 10 % or 0.1 s late)"
@@ -362,3 +366,402 @@ def test_scenarios_of_octavia_send_rallys_requests_in_its_actions(
 
     assert asked(cloud) == expected
     assert found == actions
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "methods", "actions"),
+    [
+        ("nova_update", "nova", ["PUT"], {"quotas.update_quotas": 1}),
+        (
+            "nova_update_and_delete",
+            "nova",
+            ["PUT", "DELETE"],
+            {"quotas.update_quotas": 1, "quotas.delete_quotas": 1},
+        ),
+        ("nova_get", "nova", ["GET"], {"quotas.get_quotas": 1}),
+        ("cinder_update", "cinder", ["PUT"], {"quotas.update_quotas": 1}),
+        (
+            "cinder_update_and_delete",
+            "cinder",
+            ["PUT", "DELETE"],
+            {"quotas.update_quotas": 1, "quotas.delete_quotas": 1},
+        ),
+        ("cinder_get", "cinder", ["GET"], {"quotas.get_quotas": 1}),
+        ("neutron_update", "neutron", ["PUT"], {"quotas.update_quotas": 1}),
+    ],
+)
+def test_scenarios_of_quotas_act_on_the_users_project(cloud, name, service, methods, actions):
+    project = cloud.find("projects", "admin")["id"]
+    workload = prepared(cloud, f"Quotas.{name}")
+
+    found = workload.run()
+
+    path = f"/neutron/v2.0/quotas/{project}"
+    path = path if service == "neutron" else f"/{service}/os-quota-sets/{project}"
+    assert requests(cloud) == [f"{method} {path}" for method in methods]
+    assert found == actions
+
+
+def test_quotas_are_within_their_bound(cloud):
+    project = cloud.find("projects", "admin")["id"]
+    workload = prepared(cloud, "Quotas.nova_update", {"max_quota": 1})
+
+    workload.run()
+
+    assert set(cloud.quotas["nova", project].values()) <= {-1, 0, 1}
+
+
+# what they create
+
+
+def test_everything_that_an_iteration_creates_has_a_name_by_which_it_is_found(cloud):
+    prepared(cloud, "NeutronNetworks.associate_and_dissociate_floating_ips").run(12)
+    prepared(cloud, "NeutronSecurityGroup.create_and_update_security_groups").run(12)
+    prepared(cloud, "Octavia.create_and_update_pools", BALANCING, **network_of_context(cloud)).run(
+        12
+    )
+
+    beginning = resource_names.of_iterations(RUN, 0) + "12-"
+    for kind in ("network", "subnet", "router", "security_group", "loadbalancer", "pool"):
+        names = [one["name"] for one in cloud.objects[kind].values()]
+        ours = [name for name in names if name.startswith(beginning)]
+        assert (
+            len(set(ours))
+            == len(ours)
+            == len(names) - names.count("s") - sum(name in ("public", "net") for name in names)
+        ), kind
+    (address,) = cloud.objects["floatingip"].values()
+    assert address["description"].startswith(beginning)
+    assert address["floating_network_id"] == "ext"
+    assert address["port_id"] is None
+    ports = [one["name"] for one in cloud.objects["port"].values()]
+    # the interface of the router goes with the router
+    assert sorted(name[: len(beginning)] for name in ports) == ["", beginning]
+
+
+BALANCING = {"protocol": "HTTP", "lb_algorithm": "ROUND_ROBIN"}
+
+
+def test_subnets_of_all_iterations_in_one_network_do_not_overlap(cloud):
+    context = network_of_context(cloud)
+    workload = prepared(
+        cloud, "NeutronNetworks.create_and_show_subnets", {"subnets_per_network": 3}, **context
+    )
+
+    for iteration in (1, 3, 2):
+        workload.run(iteration)
+
+    ranges = [ipaddress.ip_network(one["cidr"]) for one in cloud.objects["subnet"].values()]
+    assert len(set(ranges)) == 2 + 9
+    assert {one["network_id"] for one in cloud.objects["subnet"].values()} == {"net"}
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "version", "found"),
+    [
+        (0, None, 4, "10.2.0.0/24"),
+        (256, None, 4, "10.3.0.0/24"),
+        (1, None, 6, "dead:beaf:0:1::/64"),
+        (2, "1.1.0.0/30", 4, "1.1.0.8/30"),
+        (1, "192.168.0.7/28", 4, "192.168.0.16/28"),
+        # starts again at the end of all addresses
+        (2, "255.255.254.0/24", 4, "255.255.254.0/24"),
+        (1, "::/64", 6, "0:0:0:1::/64"),
+    ],
+)
+def test_address_ranges_follow_each_other(number, first, version, found):
+    assert neutron.address_range(number, first, version) == found
+
+
+@pytest.mark.parametrize(
+    ("args", "sent"),
+    [
+        ({}, {"cidr": "10.2.2.0/24", "ip_version": 4, "dns_nameservers": ["8.8.8.8", "8.8.4.4"]}),
+        (
+            {"ip_version": 6},
+            {
+                "cidr": "dead:beaf:0:2::/64",
+                "ip_version": 6,
+                "dns_nameservers": ["dead:beaf::1", "dead:beaf::2"],
+            },
+        ),
+        (
+            {"cidr": "fd00::/64", "dns_nameservers": [], "enable_dhcp": False},
+            {"cidr": "fd00::/64", "ip_version": 6, "dns_nameservers": [], "enable_dhcp": False},
+        ),
+        (
+            {"start_cidr": "20.0.0.0/8"},
+            {"cidr": "22.0.0.0/8", "ip_version": 4, "dns_nameservers": ["8.8.8.8", "8.8.4.4"]},
+        ),
+    ],
+)
+def test_subnets_have_the_attributes_that_rally_gives_them(args, sent):
+    assert neutron.subnet_fields("n", args, 2) == {"network_id": "n", **sent}
+
+
+def test_a_gateway_is_discovered_for_routers_that_ask_for_one(cloud):
+    args = {"router_create_args": {"discover_external_gw": True, "enable_snat": True}}
+    workload = prepared(cloud, "NeutronNetworks.create_and_show_routers", args)
+
+    workload.run()
+
+    (router,) = cloud.objects["router"].values()
+    assert router["external_gateway_info"] == {"network_id": "ext", "enable_snat": True}
+    assert "discover_external_gw" not in router
+
+
+@pytest.mark.parametrize(
+    ("known", "enable", "sent"),
+    [(True, True, {"enable_snat": True}), (False, True, {}), (True, None, {})],
+)
+def test_snat_is_chosen_where_neutron_lets_it_be_chosen(cloud, monkeypatch, known, enable, sent):
+    cloud.extensions = {"ext-gw-mode"} if known else set()
+    gateways = []
+    workload = prepared(
+        cloud,
+        "NeutronNetworks.set_and_clear_router_gateway",
+        {"enable_snat": enable, "network_create_args": {"router:external": True}},
+    )
+    monkeypatch.setattr(
+        workload.plugin.cls, "_gateway", lambda self, change, router, info: gateways.append(info)
+    )
+
+    workload.run()
+
+    (network,) = (one["id"] for one in cloud.objects["network"].values() if one["id"] != "ext")
+    assert gateways == [{"network_id": network, **sent}, {}]
+
+
+# lists
+
+
+def test_lists_are_read_page_by_page(cloud):
+    cloud.page = 2
+    for number in range(5):
+        cloud.make("network", {"name": f"n{number}", "subnets": []})
+
+    workload = prepared(cloud, "NeutronNetworks.create_and_list_networks")
+    workload.run()
+
+    # five, the external one, and that of the iteration
+    assert len(requests(cloud)) == 1 + 4
+
+
+def test_a_list_without_what_was_created_fails_the_iteration(cloud, monkeypatch):
+    monkeypatch.setattr(neutron, "listed", lambda *_, **__: [])
+    workload = prepared(cloud, "NeutronNetworks.create_and_list_networks")
+
+    with pytest.raises(AssertionError, match=r"the list has no network [0-9a-f]{32}"):
+        workload.run()
+
+
+# contexts
+
+
+def test_iterations_use_the_networks_of_their_project_in_turn(cloud):
+    context = network_of_context(cloud)
+    (networks,) = context["networks"].values()
+    cloud.make("network", {"id": "net2", "name": "net2", "subnets": []})
+    networks.append({"id": "net2", "subnets": []})
+    workload = prepared(cloud, "NeutronNetworks.create_and_list_ports", **context)
+
+    for iteration in (1, 2, 3):
+        workload.run(iteration)
+
+    assert [one["network_id"] for one in cloud.objects["port"].values()] == ["net2", "net", "net2"]
+
+
+def test_ports_are_bound_by_the_administrator_to_the_host_of_a_live_agent(cloud):
+    cloud.make("agent", {**HOST, "host": "dead", "alive": False})
+    cloud.make("agent", {**HOST, "host": "dhcp", "agent_type": "DHCP agent"})
+    cloud.make("agent", HOST)
+    workload = prepared(
+        cloud,
+        "NeutronNetworks.create_and_bind_ports",
+        {"ports_per_network": 2},
+        **network_of_context(cloud),
+    )
+
+    found = workload.run()
+
+    assert asked(cloud) == f"{SUBNET}; {SUBNET}; {PORT}; PUT /ports/ID; {PORT}; PUT /ports/ID"
+    assert found == {SUB: 2, "neutron.create_port": 2, "neutron.update_port": 2}
+    for port in cloud.objects["port"].values():
+        assert (port["binding:host_id"], port["device_owner"]) == ("h1", "compute:nova")
+
+
+def test_each_user_of_a_project_deletes_another_subnet(cloud):
+    context = network_of_context(cloud)
+    subnets = list(cloud.objects["subnet"])
+    workload = prepared(cloud, "NeutronSubnets.delete_subnets", **context)
+
+    found = workload.run()
+
+    assert found == {"neutron.delete_subnet": 1}
+    assert list(cloud.objects["subnet"]) == subnets[1:]
+
+
+def users(cloud: FakeCloud, count: int) -> list[dict[str, Any]]:
+    """Users of one project, as the context `users` makes them."""
+    project = cloud.find("projects", "admin")["id"]
+    domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
+    found = []
+    for number in range(count):
+        cloud.make("users", {"name": f"u{number}", "password": "p", "domain_id": "default"})
+        user = {"username": f"u{number}", "password": "p", "project_name": "admin", **domains}
+        more = {"id": f"u{number}", "project_id": project, "state": "", "temporary": True}
+        found.append({**user, **more})
+    return found
+
+
+def test_users_of_a_project_delete_its_subnets_between_them(cloud):
+    context = network_of_context(cloud)
+    given = {"users": users(cloud, 2), "user_choice_method": "round_robin"}
+    workload = prepared(cloud, "NeutronSubnets.delete_subnets", **context, **given)
+
+    workload.run(1)
+    workload.run(2)
+
+    assert cloud.objects["subnet"] == {}
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        (
+            "NeutronNetworks.create_and_list_networks",
+            {"network_create_args": {"name": "mine"}},
+            "network_create_args: osbench sets name itself, to find the object again",
+        ),
+        (
+            "NeutronNetworks.create_and_list_ports",
+            {"port_create_args": {"tenant_id": "t"}},
+            "port_create_args: osbench sets tenant_id itself, to find the object again",
+        ),
+        (
+            "NeutronNetworks.create_and_list_floating_ips",
+            {"floating_ip_args": {"description": "d"}},
+            "floating_ip_args: osbench sets description itself, to find the object again",
+        ),
+        (
+            "NeutronNetworks.create_and_update_networks",
+            {"network_update_args": {}},
+            "network_update_args must name at least one attribute to change",
+        ),
+        (
+            "NeutronNetworks.create_and_list_subnets",
+            {"subnets_per_network": 0},
+            "subnets_per_network must be at least 1, got 0",
+        ),
+        (
+            "NeutronNetworks.create_and_list_subnets",
+            {"subnet_cidr_start": "10.2.0.0/64"},
+            "subnet_cidr_start: '10.2.0.0/64' does not appear to be an IPv4 or IPv6 network",
+        ),
+        (
+            "NeutronNetworks.create_and_list_subnets",
+            {"subnet_create_args": {"ip_version": 5}},
+            "subnet_create_args: ip_version must be 4 or 6, got 5",
+        ),
+        (
+            "NeutronNetworks.create_and_list_subnets",
+            {"subnet_create_args": {"cidr": "x"}},
+            "subnet_create_args: cidr: 'x' does not appear to be an IPv4 or IPv6 network",
+        ),
+        (
+            "NeutronSecurityGroup.create_and_list_security_groups",
+            {"security_group_create_args": {"name": "n"}},
+            "security_group_create_args: osbench sets name itself, to find the object again",
+        ),
+        ("Quotas.nova_update", {"max_quota": -2}, "max_quota must be at least -1, got -2"),
+        ("Quotas.nova_get", {"retries": -1}, "retries must be a whole number from 0 on, got -1"),
+    ],
+)
+def test_arguments_that_cannot_work_are_refused_before_the_load(name, args, said):
+    assert PLUGINS.scenario(f"{name}@native").check_args(args) == [said]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "said"),
+    [
+        (
+            "NeutronNetworks.create_and_list_floating_ips",
+            {"floating_network": "private"},
+            "there is no external network 'private'; external networks: public",
+        ),
+        (
+            "NeutronSubnets.delete_subnets",
+            {},
+            "NeutronSubnets.delete_subnets needs the context network, whose subnets it deletes",
+        ),
+        (
+            "Octavia.create_and_list_loadbalancers",
+            {},
+            "scenarios of Octavia need subnets: give the context network, or existing_network",
+        ),
+        (
+            "NeutronNetworks.create_and_bind_ports",
+            {},
+            "there is no live agent to bind ports to: no Open vSwitch agent and no Linux bridge "
+            "agent",
+        ),
+    ],
+)
+def test_what_the_cloud_lacks_is_said_before_the_load(cloud, name, args, said):
+    with pytest.raises(DeploymentError, match=re.escape(said)):
+        Workload(cloud, name, args)
+
+
+def test_a_cloud_without_external_networks_has_no_floating_ips(cloud):
+    cloud.objects["network"].clear()
+
+    with pytest.raises(DeploymentError, match="there is no external network for floating IPs"):
+        Workload(cloud, "NeutronNetworks.create_and_list_floating_ips")
+
+
+def test_more_users_than_subnets_are_refused(cloud):
+    context = network_of_context(cloud)
+
+    with pytest.raises(DeploymentError, match="3 users of a project would delete 2 subnets of"):
+        Workload(cloud, "NeutronSubnets.delete_subnets", users=users(cloud, 3), **context)
+
+
+# failures
+
+
+def test_what_neutron_says_is_the_error_of_the_iteration(cloud):
+    workload = prepared(
+        cloud,
+        "NeutronNetworks.set_and_clear_router_gateway",
+    )
+
+    with pytest.raises(RequestFailed, match=r"400 Bad Request: Network \w+ is not an external"):
+        workload.run()
+
+
+@pytest.mark.parametrize("name", ["create_and_list_loadbalancers", "create_and_list_pools"])
+def test_a_load_balancer_in_an_error_fails_the_iteration(cloud, name):
+    cloud.balancers_fail = True
+    args = BALANCING if "pool" in name else {}
+    workload = prepared(cloud, f"Octavia.{name}", args, **network_of_context(cloud))
+
+    with pytest.raises(NotReady, match="the loadbalancer is in ERROR"):
+        workload.run()
+
+
+def test_a_load_balancer_has_the_attributes_of_the_task(cloud):
+    args = {"admin_state": False, "provider": "amphora", "flavor_id": "f"}
+    workload = prepared(
+        cloud, "Octavia.create_and_show_loadbalancers", args, **network_of_context(cloud, 1)
+    )
+
+    workload.run()
+
+    (made,) = cloud.objects["loadbalancer"].values()
+    (subnet,) = cloud.objects["subnet"]
+    sent = {"admin_state_up": False, "provider": "amphora", "flavor_id": "f"}
+    assert made.items() >= {**sent, "vip_subnet_id": subnet}.items()
+    assert "description" not in made
