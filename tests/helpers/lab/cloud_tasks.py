@@ -359,7 +359,7 @@ def neutron() -> list[Load]:
     whole = {"users": {"tenants": 1, "users_per_tenant": 2, "user_choice_method": "round_robin"}}
     return [
         *(
-            Load(scenario=f"NeutronNetworks.{name}", spans=of, args=given, contexts=USERS)
+            Load(scenario=f"NeutronNetworks.{name}", spans=of, args=given)
             for name, given in args.items()
         ),
         *(
@@ -367,14 +367,13 @@ def neutron() -> list[Load]:
             for name, given in in_networks.items()
         ),
         *(
-            Load(scenario=f"NeutronSecurityGroup.{name}", spans=of, args=given, contexts=USERS)
+            Load(scenario=f"NeutronSecurityGroup.{name}", spans=of, args=given)
             for name, given in groups.items()
         ),
         Load(
             scenario="NeutronNetworks.associate_and_dissociate_floating_ips",
             spans=of,
             args={"floating_network": "lab-external"},
-            contexts=USERS,
             not_by_rally=LOOKED_UP,
         ),
         Load(
@@ -391,18 +390,21 @@ def neutron() -> list[Load]:
         Load(
             scenario="NeutronSubnets.delete_subnets",
             spans=of,
-            contexts={**whole, "network": {"subnets_per_network": 2, "dualstack": True}},
+            contexts={
+                **whole,
+                "network": {"subnets_per_network": 2, "dualstack": True, "router": {}},
+            },
         ),
         Load(
             scenario="NeutronNetworks.create_and_list_ports",
             spans=of,
-            contexts={**networks, "existing_network": {}, "quotas": {"neutron": {"port": 9}}},
+            contexts={**networks, "quotas": {"neutron": {"port": 9}}},
         ),
         Load(scenario="Quotas.neutron_update", spans=of, contexts=USERS),
         Load(
             scenario="NeutronNetworks.create_and_delete_networks",
             spans=of,
-            contexts={"users": {}, "quotas": {"neutron": {"network": 0}}},
+            contexts={**whole, "quotas": {"neutron": {"network": 0}}},
             failing=TIMES,
             said="409 Conflict: Quota exceeded for resources: ['network']",
         ),
