@@ -44,9 +44,8 @@ def _networks(cloud: Cloud) -> list[dict[str, Any]]:
         if not one.get("router:external")
     ]
     if not found:
-        project = cloud.account.credential.project_name
         raise ContextError(
-            f"project {project} has no network but external ones: use the context network, which "
-            "makes some"
+            f"project {cloud.project_id} has no network but external ones: use the context "
+            "network, which makes some"
         )
     return found

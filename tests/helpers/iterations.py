@@ -1,54 +1,109 @@
-"""Iterations of scenarios of a cloud in the process of a test."""
+"""Iterations with durations that seconds as floats and whole nanoseconds both hold exactly."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from helpers.fake_cloud import FakeCloud
-from osbench.common.deployment.record import Deployment
-from osbench.common.plugin.atomic import WIDTH
-from osbench.common.plugin.plugins import Plugins
+from helpers.result_rows import row_of
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import Columns, decode_rows, encode_rows
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
-RUN = "20260401-120000-ab12"
-PLUGINS = Plugins()
+#: 1/512 s in nanoseconds.
+TICK = 1_953_125
+TICKS_A_SECOND = 512
 
 
-class Workload:
-    """A scenario that is ready in this process."""
+@dataclass(frozen=True, kw_only=True)
+class Action:
+    """An atomic action with the actions within it."""
 
-    def __init__(self, cloud: FakeCloud, name: str, args: Any = None, **context: Any) -> None:
-        self.plugin = PLUGINS.scenario(f"{name}@native")
-        self.args = args or {}
-        self.context = {
-            "deployment": Deployment.from_spec("cloud", cloud.deployment()),
-            "run": RUN,
-            "workload": 0,
-            "scenario": name,
-            "args": self.args,
-            "timeout_s": 0.0,
-            **context,
+    name: str
+    ticks: int
+    failed: bool = False
+    within: tuple[Action, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iteration:
+    """What a test knows of an iteration; all times in ticks."""
+
+    ticks: int
+    outcome: Outcome = Outcome.OK
+    idle: int = 0
+    lag: int = 0
+    actions: tuple[Action, ...] = ()
+
+
+def ok(*ticks: int) -> list[Iteration]:
+    """Successful iterations."""
+    return [Iteration(ticks=one) for one in ticks]
+
+
+def failed(*ticks: int) -> list[Iteration]:
+    """Failed ones."""
+    return [Iteration(ticks=one, outcome=Outcome.FAILED) for one in ticks]
+
+
+def columns(iterations: Sequence[Iteration], first: int = 1) -> Columns:
+    """Result rows of iterations, which start one after another."""
+    names: dict[str, int] = {}
+    rows = []
+    due = 0
+    for number, one in enumerate(iterations, first):
+        started = due + one.lag * TICK
+        ended = started + (one.ticks + one.idle) * TICK
+        lines: list[int] = []
+        for action in one.actions:
+            _lines(action, -1, started, names, lines)
+        failure = int(one.outcome == Outcome.FAILED)
+        rows.append(
+            row_of(number, one.outcome, due, started, ended, one.idle * TICK, failure, lines, None)
+        )
+        due = ended
+    return decode_rows(encode_rows(rows, list(names), 0))
+
+
+def _lines(
+    action: Action, parent: int, started: int, names: dict[str, int], lines: list[int]
+) -> None:
+    at = len(lines) // 5
+    name = names.setdefault(action.name, len(names))
+    lines += [name, parent, started, started + action.ticks * TICK, int(action.failed)]
+    for inner in action.within:
+        _lines(inner, at, started, names, lines)
+
+
+def statistics(*blocks: Columns) -> WorkloadStatistics:
+    """The statistics of result rows."""
+    made = WorkloadStatistics()
+    for block in blocks:
+        made.add(block, worker="w1")
+    return made
+
+
+def as_rally(iterations: Sequence[Iteration]) -> list[dict[str, Any]]:
+    """The same iterations as Rally's runners hand them to its SLA classes."""
+    return [
+        {
+            "duration": one.ticks / TICKS_A_SECOND,
+            "idle_duration": one.idle / TICKS_A_SECOND,
+            "timestamp": 0.0,
+            "error": [] if one.outcome == Outcome.OK else ["Type", "message", "traceback"],
+            "output": {"additive": [], "complete": []},
+            "atomic_actions": [_as_rally(action) for action in one.actions],
         }
-        self.plugin.cls.warm_up(self.context)
-
-    def run(self, iteration: int = 1) -> dict[str, int]:
-        """Run an iteration; returns its actions, nested as "outer > inner", with their number."""
-        scenario: Any = self.plugin.cls({**self.context, "iteration": iteration})
-        self.last = scenario
-        getattr(scenario, self.plugin.method)(**self.args)
-        return actions(scenario)
+        for one in iterations
+    ]
 
 
-def actions(scenario: Any) -> dict[str, int]:
-    recorder = scenario._recorder
-    paths: list[str] = []
-    found: dict[str, int] = {}
-    for at in range(0, len(recorder.actions), WIDTH):
-        number, outer = recorder.actions[at], recorder.actions[at + 1]
-        name = recorder.names.names[number]
-        paths.append(f"{paths[outer]} > {name}" if outer >= 0 else name)
-        found[paths[-1]] = found.get(paths[-1], 0) + 1
-    return found
-
-
-def requests(cloud: FakeCloud) -> list[str]:
-    return [f"{method} {path}" for method, path, _ in cloud.seen]
+def _as_rally(action: Action) -> dict[str, Any]:
+    return {
+        "name": action.name,
+        "started_at": 1.0,
+        "finished_at": 1.0 + action.ticks / TICKS_A_SECOND,
+        "children": [_as_rally(inner) for inner in action.within],
+        **({"failed": True} if action.failed else {}),
+    }

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.cloud_users import USERS
 from osbench.common.plugin.atomic import ActionTimer
+from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios.neutron_scenario import NEEDS, Attributes, NeutronScenario
 from osbench.worker.scenarios.openstack_scenario import openstack
+
+#: Agents to whose hosts ports are bound.
+_BINDING_AGENTS = ("Open vSwitch agent", "Linux bridge agent")
+#: The server that ports are bound for; Neutron does not look it up.
+_SERVER = "6d1f3e52-9d3c-4c7b-8f64-0a5a6d0f9b7e"
 
 
 class NeutronNetworks(NeutronScenario):
     """Rally's `NeutronNetworks` scenarios.
 
-    Subnets that are shown or deleted are in the networks of the context `network` or
+    Ports, and subnets that are shown or deleted, are in the networks of the context `network` or
     `existing_network`, else in a new one. Address ranges of subnets follow `subnet_cidr_start`
     (10.2.0.0/24) without overlap in all of the load. `floating_network` is the name or id of an
     external network; the first one by default.
@@ -26,7 +31,7 @@ class NeutronNetworks(NeutronScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Look up the external network, and whether Neutron lets gateways choose SNAT."""
+        """Look up the external network, whether gateways may choose SNAT, and where ports bind."""
         args = context["args"]
         parameters = inspect.signature(cls.method(context)).parameters
         floating = "floating_network" in parameters
@@ -39,6 +44,10 @@ class NeutronNetworks(NeutronScenario):
             path = "extensions/ext-gw-mode"
             answer = cloud.request("GET", neutron.SERVICE, path, expected=(200, 404))
             context["snat"] = answer.status_code == 200
+        if cls.method(context).needs.admin:
+            selector: UserSelector = context["user_selector"]
+            admin = Cloud(selector.admin, selector.sessions.session, selector.versions)
+            context["host"] = _host(admin)
 
     # networks
 
@@ -198,6 +207,64 @@ class NeutronNetworks(NeutronScenario):
         self._gateway("add", router, gateway)
         self._gateway("remove", router, {})
 
+    # ports: the arguments of scenarios with ports in one network
+
+    def _ports(
+        self,
+        network_create_args: Attributes = None,
+        port_create_args: Attributes = None,
+        ports_per_network: int = 1,
+    ) -> Iterator[str]:
+        """Ports one after another, each created when it is asked for."""
+        network = self.own_network(network_create_args)
+        for _ in range(ports_per_network):
+            yield self.create("port", {"network_id": network, **(port_create_args or {})})
+
+    @openstack("NeutronNetworks.create_and_list_ports", takes=_ports, **NEEDS)
+    def create_and_list_ports(self, **kwargs: Any) -> None:
+        """Create ports, and list all ports."""
+        self.list_with("port", list(self._ports(**kwargs)))
+
+    @openstack("NeutronNetworks.create_and_show_ports", takes=_ports, **NEEDS)
+    def create_and_show_ports(self, **kwargs: Any) -> None:
+        """Create ports, and get each at once."""
+        for port in self._ports(**kwargs):
+            self.show("port", port)
+
+    @openstack("NeutronNetworks.create_and_update_ports", takes=_ports, **NEEDS)
+    def create_and_update_ports(self, port_update_args: dict[str, Any], **kwargs: Any) -> None:
+        """Create ports, and change each at once."""
+        for port in self._ports(**kwargs):
+            self.update("port", port, port_update_args)
+
+    @openstack("NeutronNetworks.create_and_delete_ports", takes=_ports, **NEEDS)
+    def create_and_delete_ports(self, **kwargs: Any) -> None:
+        """Create ports, and delete each at once."""
+        for port in self._ports(**kwargs):
+            self.delete("port", port)
+
+    @openstack(
+        "NeutronNetworks.create_and_bind_ports", admin=True, contexts={"network": {}}, **NEEDS
+    )
+    def create_and_bind_ports(self, ports_per_network: int = 1) -> None:
+        """Create two subnets in each network of the project, and ports that the admin binds."""
+        for network in self.context[neutron.NETWORKS][self.cloud.project_id]:
+            for version in (4, 6):
+                self.create_subnet(network["id"], args={"ip_version": version})
+            for _ in range(ports_per_network):
+                port = self.create("port", {"network_id": network["id"]})
+                self._bind(port)
+
+    def _bind(self, port: str) -> None:
+        fields = {
+            "device_owner": "compute:nova",
+            "device_id": _SERVER,
+            "binding:host_id": self.context["host"],
+        }
+        with ActionTimer(self, "neutron.update_port"):
+            path = neutron.path_of("port", port)
+            self.admin.document("PUT", neutron.SERVICE, path, json={"port": fields})
+
     # floating IPs
 
     def _floating_ip(self, floating_ip_args: Attributes = None) -> str:
@@ -242,43 +309,15 @@ class NeutronNetworks(NeutronScenario):
             neutron.listed(self.cloud, "agent", **(agent_args or {}))
 
 
-class NeutronSubnets(NeutronScenario):
-    """Rally's scenario that deletes subnets of the context `network`."""
-
-    @classmethod
-    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that there is a subnet for each user."""
-        if neutron.RANGES_USED not in context:
-            raise DeploymentError(
-                "NeutronSubnets.delete_subnets needs the context network, whose subnets it deletes"
-            )
-        users = max(map(len, _users_by_project(context).values()), default=1)
-        subnets = min(len(one["subnets"]) for one in _all_networks(context))
-        if users > subnets:
-            raise DeploymentError(
-                f"{users} users of a project would delete {subnets} subnets of each network, each "
-                "user another one: set subnets_per_network of the context network to the number "
-                "of users"
-            )
-
-    @openstack("NeutronSubnets.delete_subnets", **NEEDS)
-    def delete_subnets(self) -> None:
-        """Delete a subnet of each network of the project; each user deletes another one."""
-        project = self.cloud.project_id
-        users = _users_by_project(self.context).get(project, [])
-        name = self.cloud.account.credential.username
-        position = users.index(name) if name in users else 0
-        for network in self.context[neutron.NETWORKS][project]:
-            self.delete("subnet", network["subnets"][position])
-
-
-def _users_by_project(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Names of the users that contexts made, by the id of their project."""
-    found: dict[str, list[str]] = {}
-    for user in context.get(USERS, ()):
-        found.setdefault(user["project_id"], []).append(user["username"])
-    return found
-
-
-def _all_networks(context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for several in context[neutron.NETWORKS].values() for one in several]
+def _host(admin: Cloud) -> str:
+    """The host of a live agent. Raises DeploymentError if there is none."""
+    hosts = [
+        str(one["host"])
+        for one in neutron.listed(admin, "agent")
+        if one["admin_state_up"] and one["alive"] and one["agent_type"] in _BINDING_AGENTS
+    ]
+    if not hosts:
+        raise DeploymentError(
+            f"there is no live agent to bind ports to: no {' and no '.join(_BINDING_AGENTS)}"
+        )
+    return hosts[-1]

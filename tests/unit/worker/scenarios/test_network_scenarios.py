@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from helpers.cloud_iterations import RUN, Workload, requests
 from helpers.fake_cloud import FakeCloud, fake_cloud
-from helpers.iterations import RUN, Workload, requests
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import neutron, resource_names
 from osbench.common.openstack.request_errors import NotReady, RequestFailed
@@ -607,7 +607,8 @@ def users(cloud: FakeCloud, count: int) -> list[dict[str, Any]]:
     domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
     found = []
     for number in range(count):
-        cloud.make("users", {"name": f"u{number}", "password": "p", "domain_id": "default"})
+        fields = {"id": f"u{number}", "name": f"u{number}", "password": "p"}
+        cloud.make("users", {**fields, "domain_id": "default"})
         user = {"username": f"u{number}", "password": "p", "project_name": "admin", **domains}
         more = {"id": f"u{number}", "project_id": project, "state": "", "temporary": True}
         found.append({**user, **more})

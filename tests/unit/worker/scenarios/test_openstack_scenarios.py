@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.cloud_iterations import RUN, Workload, actions, requests
 from helpers.corpus import corpus
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
-from helpers.iterations import RUN, Workload, actions, requests
 from helpers.recording_server import recording_server
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
