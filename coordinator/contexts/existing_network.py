@@ -13,7 +13,8 @@ from osbench.plugin.errors import ContextError
 class ExistingNetwork(context.Context):
     """Looks up the networks of every project, for scenarios that create objects in them.
 
-    External networks are left out: users may create no ports in them.
+    These are its own, and shared ones. External networks are left out: users may create no ports
+    in them.
     """
 
     NAME: ClassVar[str] = "existing_network"
@@ -42,10 +43,12 @@ def _networks(cloud: Cloud) -> list[dict[str, Any]]:
         {"id": one["id"], "name": one["name"], "subnets": one["subnets"], "router_id": None}
         for one in neutron.listed(cloud, "network")
         if not one.get("router:external")
+        # administrators see the networks of all projects
+        and (one["project_id"] == cloud.project_id or one.get("shared"))
     ]
     if not found:
         raise ContextError(
-            f"project {cloud.project_id} has no network but external ones: use the context "
+            f"project {cloud.project_id} has no network, except external ones: use the context "
             "network, which makes some"
         )
     return found

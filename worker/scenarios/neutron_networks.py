@@ -305,7 +305,7 @@ class NeutronNetworks(NeutronScenario):
     @openstack("NeutronNetworks.list_agents", services=("neutron",))
     def list_agents(self, agent_args: Attributes = None) -> None:
         """List Neutron's agents that fit the filters `agent_args`; users need a role for that."""
-        with self.action("list", "agents"):
+        with self.action("list", "agent"):
             neutron.listed(self.cloud, "agent", **(agent_args or {}))
 
 

@@ -60,20 +60,18 @@ class NeutronScenario(OpenStackScenario):
 
     def list_with(self, kind: str, created: list[str]) -> None:
         """List all objects, and check that those created are among them."""
-        with self.action("list", f"{kind}s"):
+        with self.action("list", kind):
             found = {one["id"] for one in neutron.listed(self.cloud, kind)}
         missing = [identity for identity in created if identity not in found]
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 
     def action(self, verb: str, kind: str) -> ActionTimer:
         """The action of Rally for a request."""
-        name = kind.rstrip("s")
-        return ActionTimer(
-            self, f"neutron.{verb}_{kind.replace(name, _IN_ACTIONS.get(name, name))}"
-        )
+        several = "s" if verb == "list" else ""
+        return ActionTimer(self, f"neutron.{verb}_{_IN_ACTIONS.get(kind, kind)}{several}")
 
     def own_network(self, network_create_args: Attributes) -> str:
-        """Id of one of the networks that contexts made or found, or of a new one."""
+        """Id of one of the networks that contexts made or found, in turn, or of a new one."""
         networks = self.context.get(neutron.NETWORKS)
         if networks is None:
             return self.create("network", neutron.network_fields(network_create_args))

@@ -398,6 +398,7 @@ def neutron() -> list[Load]:
         Load(
             scenario="NeutronNetworks.create_and_list_ports",
             spans=of,
+            args=ports,
             contexts={**networks, "quotas": {"neutron": {"port": 9}}},
         ),
         Load(scenario="Quotas.neutron_update", spans=of, contexts=USERS),

@@ -214,16 +214,19 @@ def test_addresses_of_a_gateway_need_its_network():
 
 def test_existing_networks_are_those_that_users_can_use(cloud):
     external(cloud)
-    mine = cloud.make("network", {"name": "mine", "subnets": ["s"]})
     chain = Chain(cloud)
-    chain.set_up(Users)
+    (user,) = chain.set_up(Users)["users"]
+    project = user["project_id"]
+    cloud.make("network", {"name": "mine", "project_id": project, "subnets": ["s"]})
+    cloud.make("network", {"name": "shared", "project_id": "x", "shared": True, "subnets": []})
+    cloud.make("network", {"name": "theirs", "project_id": "x", "subnets": []})
 
     made = chain.set_up(ExistingNetwork)
 
-    ((network,),) = made["networks"].values()
-    assert (network["id"], network["subnets"]) == (mine["id"], ["s"])
+    found = {one["name"]: one["subnets"] for one in made["networks"][project]}
+    assert found == {"mine": ["s"], "shared": []}
     chain.undo()
-    assert cloud.named("network") == ["mine", "public"]
+    assert cloud.named("network") == ["mine", "public", "shared", "theirs"]
 
 
 def test_a_project_without_networks_has_no_existing_ones(cloud):
@@ -231,7 +234,7 @@ def test_a_project_without_networks_has_no_existing_ones(cloud):
     chain = Chain(cloud)
     chain.set_up(Users)
 
-    with pytest.raises(ContextError, match="has no network but external ones: use the context"):
+    with pytest.raises(ContextError, match="has no network, except external ones: use the context"):
         chain.set_up(ExistingNetwork)
 
 
