@@ -52,6 +52,8 @@ class Kind:
     forced: str = ""
     #: A deletion is accepted first and completed later.
     slow: bool = False
+    #: The service may lack the kind, and answers 404 for its list.
+    optional: bool = False
     #: Detaches an object from others, which would forbid its deletion.
     release: Callable[[Cloud, str], None] | None = None
 
@@ -161,13 +163,13 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
         ),
         "neutron": (
             # these have no name
-            _of_neutron("floating IPs", "floatingip", named="description"),
-            _of_neutron("routers", "router", release=_remove_interfaces),
+            _of_neutron("floating IPs", "floatingip", named="description", optional=True),
+            _of_neutron("routers", "router", release=_remove_interfaces, optional=True),
             _of_neutron("ports", "port"),
             _of_neutron("subnets", "subnet"),
             _of_neutron("networks", "network"),
             # with their rules
-            _of_neutron("security groups", "security_group"),
+            _of_neutron("security groups", "security_group", optional=True),
         ),
         "mistral": (
             Kind(
@@ -271,7 +273,7 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
     params = dict(kind.narrowed(beginning, cloud))
     if kind.page:
         params["limit"] = 1
-    cloud.request("GET", kind.service, kind.path, params=params)
+    _page(kind, cloud, params)
 
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
@@ -292,7 +294,7 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
         params["limit"] = kind.page
     seen: set[str] = set()
     while True:
-        document = cloud.document("GET", kind.service, kind.path, params=params) or {}
+        document = _page(kind, cloud, params)
         page = document.get(kind.key, [])
         fresh = [one for one in page if str(one[kind.identified]) not in seen]
         seen.update(str(one[kind.identified]) for one in fresh)
@@ -301,6 +303,16 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
         if not kind.page or not fresh:
             return
         params["marker"] = _marker(document) or fresh[-1][kind.identified]
+
+
+def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A page of a list, empty if the service lacks the kind. Raises RequestFailed."""
+    try:
+        return cloud.document("GET", kind.service, kind.path, params=params) or {}
+    except RequestFailed as error:
+        if not kind.optional or error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return {}
 
 
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:

@@ -331,3 +331,23 @@ def test_a_network_in_use_by_others_is_named_as_left(cloud):
         chain.undo()
 
     assert counts(cloud) == {"network": 1, "port": 1, "loadbalancer": 1}
+
+
+@pytest.mark.parametrize("kind", ["routers", "floatingips", "security-groups"])
+def test_a_neutron_that_lacks_a_kind_is_cleaned_of_the_others(cloud, kind):
+    project = cloud.find("projects", "admin")["id"]
+    cloud.faults.append([rf"GET /neutron/v2.0/{kind}", 404, 10_000])
+    chain = Chain(cloud)
+    chain.set_up(Cleanup, ["neutron"])
+    cloud.make("network", {"name": made_by(chain, 1), "project_id": project, "subnets": []})
+
+    chain.undo()
+
+    assert counts(cloud) == {}
+
+
+def test_a_neutron_without_networks_is_refused_before_the_load(cloud):
+    cloud.faults.append([r"GET /neutron/v2.0/networks", 404, 10_000])
+
+    with pytest.raises(RequestFailed, match="404"):
+        Chain(cloud).set_up(Cleanup, ["neutron"])
