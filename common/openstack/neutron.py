@@ -123,17 +123,17 @@ def version_of(addresses: str) -> int:
 
 
 def address_range(number: int, first: str | None = None, version: int = 4) -> str:
-    """Range `number` (from 0) of those that follow `first` in its size, and start again at the end.
+    """Range `number` (from 0) of those that follow `first` and have its size.
 
-    The same number gives the same range in all processes. Raises ValueError.
+    The same number gives the same range in all processes. After the last address the ranges start
+    again with `first`. Raises ValueError.
     """
     start = ipaddress.ip_network(first or _FIRST_RANGES[version], strict=False)
     begin, size = int(start.network_address), start.num_addresses
     count = (2**start.max_prefixlen - begin) // size
-    address = ipaddress.ip_address(begin + number % count * size)
-    # small numbers would be taken for IPv4
-    kind = type(start.network_address)
-    return f"{kind(int(address))}/{start.prefixlen}"
+    # the class says the version: small numbers would be taken for IPv4
+    address = type(start.network_address)(begin + number % count * size)
+    return f"{address}/{start.prefixlen}"
 
 
 def external_network(cloud: Cloud, wanted: str | None = None) -> str:
