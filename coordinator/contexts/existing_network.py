@@ -13,8 +13,8 @@ from osbench.plugin.errors import ContextError
 class ExistingNetwork(context.Context):
     """Looks up the networks of every project, for scenarios that create objects in them.
 
-    These are its own, and shared ones. External networks are left out: users may create no ports
-    in them.
+    A project has its own networks and shared ones. External networks are left out, because users
+    may not create ports in them.
     """
 
     NAME: ClassVar[str] = "existing_network"
