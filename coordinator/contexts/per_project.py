@@ -18,6 +18,8 @@ class PerProjectContext(Context):
     KEY: ClassVar[str] = ""
     #: Configuration key for the number of objects per project; default: 1.
     COUNT: ClassVar[str] = ""
+    #: Kinds of the objects (`KIND_NAMES`); by default all of the service.
+    KINDS: ClassVar[tuple[str, ...]] = ()
 
     def make(self, cloud: Cloud, name: str) -> str:
         """Make one in a project; returns its id."""
@@ -45,7 +47,8 @@ class PerProjectContext(Context):
         settle_s = SETTLE_LATE_S if self.surroundings.crashed else 0.0
         names = {name for _, name in self._planned(access)}
         beginning = self._beginning(access)
-        remove_resources(access, [self.SERVICE], beginning, names.__contains__, settle_s=settle_s)
+        what = self.KINDS or (self.SERVICE,)
+        remove_resources(access, what, beginning, names.__contains__, settle_s=settle_s)
 
     def _planned(self, access: CloudAccess) -> list[tuple[Cloud, str]]:
         return [

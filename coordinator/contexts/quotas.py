@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from osbench.plugin import context
@@ -53,18 +53,7 @@ class Quotas(context.Context):
         if not projects:
             raise ContextError("needs the context users, which may be empty: `users: {}`")
         for service, wanted in self.config.items():
-            before = access.each(
-                f"quotas of {service} looked up",
-                projects,
-                lambda project, service=service: _get(admin, service, project),  # type: ignore[misc]
-            )
-            for (project, temporary), found in zip(projects.items(), before, strict=True):
-                absent = [name for name in wanted if name not in found]
-                if absent:
-                    raise ContextError(f"{service} has no quota {', '.join(absent)}")
-                # for a project that will be deleted, quotas are deleted, not restored
-                kept = None if temporary else {name: found[name] for name in wanted}
-                self.made.setdefault("quotas_before", []).append([service, project, kept])
+            self.store(access, projects, {service: wanted})
             self.keep()
             access.each(
                 f"quotas of {service} set",
@@ -73,6 +62,31 @@ class Quotas(context.Context):
                     admin, service, project, wanted
                 ),
             )
+
+    def store(
+        self,
+        access: CloudAccess,
+        projects: Mapping[str, bool],
+        wanted: Mapping[str, Collection[str]],
+    ) -> None:
+        """Note the quotas that projects have, by the names that are wanted of each service.
+
+        The value of a project is whether it will be deleted. Raises ContextError if a service has
+        no quota of a name.
+        """
+        for service, names in wanted.items():
+            before = access.each(
+                f"quotas of {service} looked up",
+                projects,
+                lambda project, service=service: _get(access.admin, service, project),  # type: ignore[misc]
+            )
+            for (project, temporary), found in zip(projects.items(), before, strict=True):
+                absent = [name for name in names if name not in found]
+                if absent:
+                    raise ContextError(f"{service} has no quota {', '.join(absent)}")
+                # for a project that will be deleted, quotas are deleted, not restored
+                kept = None if temporary else {name: found[name] for name in names}
+                self.made.setdefault("quotas_before", []).append([service, project, kept])
 
     def cleanup(self) -> None:
         """Restore the previous quotas."""

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
+from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.request_errors import RequestFailed
 
@@ -51,6 +52,10 @@ class Kind:
     forced: str = ""
     #: A deletion is accepted first and completed later.
     slow: bool = False
+    #: The service may lack the kind, and answers 404 for its list.
+    optional: bool = False
+    #: Detaches an object from others, which would forbid its deletion.
+    release: Callable[[Cloud, str], None] | None = None
 
 
 def _starts(beginning: str, _: Cloud) -> Mapping[str, Any]:
@@ -78,6 +83,39 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
             raise
         return ()
     return [{"domain_id": domain["id"]} for domain in found[:MOST_DOMAINS]]
+
+
+def _in_project(_: str, cloud: Cloud) -> Mapping[str, Any]:
+    """Administrators see the objects of all projects."""
+    return {"project_id": cloud.project_id}
+
+
+def _remove_interfaces(cloud: Cloud, router: str) -> None:
+    """Remove the interfaces of a router; its gateway goes with it."""
+    path = f"{neutron.path_of('router', router)}/remove_router_interface"
+    for port in neutron.listed(cloud, "port", device_id=router):
+        if port["device_owner"] in _INTERFACES:
+            body = {"port_id": port["id"]}
+            cloud.request("PUT", neutron.SERVICE, path, json=body, expected=(200, 404))
+
+
+#: Owners of ports that are interfaces of routers: usual, distributed, highly available ones.
+_INTERFACES = (
+    "network:router_interface",
+    "network:router_interface_distributed",
+    "network:ha_router_replicated_interface",
+)
+
+
+def _of_neutron(name: str, kind: str, **more: Any) -> Kind:
+    return Kind(
+        name=name,
+        service=neutron.SERVICE,
+        path=neutron.path_of(kind),
+        key=f"{kind}s",
+        narrowed=_in_project,
+        **more,
+    )
 
 
 #: Names of objects in a workbook start with the workbook's name and a dot.
@@ -110,6 +148,28 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 narrowed=_own,
                 further=_hidden,
             ),
+        ),
+        "octavia": (
+            Kind(
+                name="load balancers",
+                service="octavia",
+                path="lbaas/loadbalancers",
+                key="loadbalancers",
+                narrowed=_in_project,
+                # with its listeners and pools
+                forced="?cascade=true",
+                slow=True,
+            ),
+        ),
+        "neutron": (
+            # these have no name
+            _of_neutron("floating IPs", "floatingip", named="description", optional=True),
+            _of_neutron("routers", "router", release=_remove_interfaces, optional=True),
+            _of_neutron("ports", "port"),
+            _of_neutron("subnets", "subnet"),
+            _of_neutron("networks", "network"),
+            # with their rules
+            _of_neutron("security groups", "security_group", optional=True),
         ),
         "mistral": (
             Kind(
@@ -193,14 +253,18 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
 def kinds(name: str) -> tuple[Kind, ...]:
     """The kinds of a service, as `keystone`, or one kind, as `keystone.users`."""
     service, _, only = name.partition(".")
-    return tuple(kind for kind in KINDS[service] if only in ("", kind.name.replace(" ", "_")))
+    return tuple(kind for kind in KINDS[service] if only in ("", _word(kind)))
+
+
+def _word(kind: Kind) -> str:
+    return kind.name.lower().replace(" ", "_")
 
 
 #: Names that `kinds` accepts.
 KIND_NAMES = sorted(
     name
     for service, several in KINDS.items()
-    for name in (service, *(f"{service}.{kind.name.replace(' ', '_')}" for kind in several))
+    for name in (service, *(f"{service}.{_word(kind)}" for kind in several))
 )
 
 
@@ -209,7 +273,7 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
     params = dict(kind.narrowed(beginning, cloud))
     if kind.page:
         params["limit"] = 1
-    cloud.request("GET", kind.service, kind.path, params=params)
+    _page(kind, cloud, params)
 
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
@@ -230,7 +294,7 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
         params["limit"] = kind.page
     seen: set[str] = set()
     while True:
-        document = cloud.document("GET", kind.service, kind.path, params=params) or {}
+        document = _page(kind, cloud, params)
         page = document.get(kind.key, [])
         fresh = [one for one in page if str(one[kind.identified]) not in seen]
         seen.update(str(one[kind.identified]) for one in fresh)
@@ -241,8 +305,20 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
         params["marker"] = _marker(document) or fresh[-1][kind.identified]
 
 
+def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A page of a list, empty if the service lacks the kind. Raises RequestFailed."""
+    try:
+        return cloud.document("GET", kind.service, kind.path, params=params) or {}
+    except RequestFailed as error:
+        if not kind.optional or error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return {}
+
+
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     """Delete an object; a missing one counts as deleted. Raises RequestFailed."""
+    if kind.release is not None:
+        kind.release(cloud, identity)
     path = f"{kind.path}/{quote(identity, safe='')}{kind.forced}"
     cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
 

@@ -1,8 +1,8 @@
 """A small OpenStack cloud in a thread: what scenarios and contexts make is kept and can be counted.
 
 Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance, Placement under
-/placement and the lists of Mistral under /mistral. It knows no roles beyond their names: everybody
-may do everything, unless a test says otherwise with `faults`.
+/placement, the lists of Mistral under /mistral, and what `helpers.fake_network` has. It knows no
+roles beyond their names: everybody may do everything, unless a test says otherwise with `faults`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from helpers.json_server import LoopbackServer, QuietHandler, serving
+from helpers.fake_network import NetworkRoutes, is_quota_path
+from helpers.json_server import LoopbackServer, serving
 from osbench.common.ports import clock as time
 
 #: The administrator.
@@ -34,6 +35,8 @@ _SERVICES = {
     "placement": "placement",
     "block-storage": "cinder",
     "workflowv2": "mistral",
+    "network": "neutron",
+    "load-balancer": "octavia",
 }
 #: What services call themselves in spans, by their paths.
 _PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
@@ -60,8 +63,14 @@ class FakeCloud(LoopbackServer):
         self.retry_after = ""
         #: Requests that are served and answered with 503: regular expression, times.
         self.lost: list[list[Any]] = []
-        #: Types that the catalogue lacks: Mistral, unless a test wants it.
-        self.absent: set[str] = {"workflowv2", "block-storage"}
+        #: Types that the catalogue lacks, unless a test wants them.
+        self.absent: set[str] = {"workflowv2", "block-storage", "network", "load-balancer"}
+        #: Quotas that were set, by service and project; extensions of Neutron; objects on a page
+        #: of its lists, 0 for the usual number; whether load balancers get into an error.
+        self.quotas: dict[tuple[str, str], dict[str, int]] = {}
+        self.extensions = {"ext-gw-mode"}
+        self.page = 0
+        self.balancers_fail = False
         #: The Redis of the trace store, and the keys that a service takes, by its path.
         self.traces: Any = None
         self.trace_keys: dict[str, list[str]] = {}
@@ -114,7 +123,7 @@ class FakeCloud(LoopbackServer):
         ]
 
 
-class _Handler(QuietHandler):
+class _Handler(NetworkRoutes):
     server: FakeCloud
 
     def _serve(self) -> None:
@@ -143,7 +152,8 @@ class _Handler(QuietHandler):
                 return self._answer(300, {"versions": {"values": [version]}})
             self._trace(service, headers)
             self.lost = self._is_lost(f"{self.command} {path}")
-            handle = getattr(self, f"_{service}", None)
+            route = "quota_sets" if is_quota_path(path) else service
+            handle = getattr(self, f"_{route}", None)
             if handle is None:
                 return self._answer(404, {})
             return handle(rest, data, who or {})

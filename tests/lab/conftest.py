@@ -64,6 +64,12 @@ def mistral(whole: None, lab: Lab) -> Lab:
 
 
 @pytest.fixture(scope="session")
+def neutron(whole: None, lab: Lab) -> Lab:
+    """The lab with Neutron."""
+    return start(lab, ["neutron"])
+
+
+@pytest.fixture(scope="session")
 def nova(whole: None, lab: Lab) -> Lab:
     """The lab with Nova, its fake driver, and Neutron."""
     return start(lab, ["nova"])

@@ -7,6 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from osbench.common.errors import DeploymentError
@@ -52,7 +53,7 @@ class ServiceNeeds:
     warm: bool
 
 
-def openstack(
+def openstack(  # noqa: PLR0913 - one for each need of a scenario
     name: str,
     *,
     takes: Callable[..., Any] | None = None,
@@ -62,14 +63,18 @@ def openstack(
     temporary: bool = False,
     warm: bool = True,
     cleanup: tuple[str, ...] = (),
+    contexts: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
 
     `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
-    services of `cleanup` are removed.
+    services of `cleanup` are removed. `contexts` are further contexts that it needs, which the
+    task may configure.
     """
-    context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
+    context: dict[str, Any] = dict(contexts)
+    if cleanup:
+        context["cleanup"] = list(cleanup)
     if temporary:
         context["users"] = {}
     needs = ServiceNeeds(

@@ -12,6 +12,8 @@ Access:
 - `expanded`: a path with a home directory in the place of ~
 - `read_text`: the text of a file, within a bound
 - `SERVICES`: the services whose API versions are known, by name
+- `neutron`: lists of Neutron, address ranges of subnets, external networks; the key `NETWORKS` of
+  `made`, which has the networks that iterations use, by project
 
 Removal, by name:
 
@@ -35,6 +37,7 @@ Errors, besides Python's TimeoutError and ConnectionError, and those of `osbench
 """
 
 from osbench.common.named_files import expanded, read_text
+from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import (
     CHOICE,
@@ -74,6 +77,7 @@ __all__ = [
     "is_from_iteration",
     "kinds",
     "load_yaml",
+    "neutron",
     "probe",
     "read_text",
     "remove_resources",

@@ -14,6 +14,7 @@ USERS = {"users": {"tenants": 2, "users_per_tenant": 1, "user_choice_method": "r
 NOT_IN_RALLY = "Rally has no such scenario"
 NO_CONTEXT = "Rally has no such context"
 PAGES = "Rally reads the first page of messages only"
+LOOKED_UP = "Rally looks the external network up in each iteration, as an action"
 NO_WORDS = "Rally takes nics for a list, whatever it is"
 
 
@@ -312,5 +313,100 @@ def cinder() -> list[Load]:
             failing=1,
             said="413 Request Entity Too Large: VolumeLimitExceeded",
             serial=True,
+        ),
+    ]
+
+
+def neutron() -> list[Load]:
+    """Networks and all that is in them; quotas."""
+    of = {"neutron": "neutron.db"}
+    topology = {"subnets_per_network": 2, "subnet_cidr_start": "10.50.0.0/28"}
+    down = {"admin_state_up": False}
+    args: dict[str, dict[str, Any]] = {
+        "create_and_list_networks": {},
+        "create_and_show_network": {"network_create_args": {"mtu": 1400}},
+        "create_and_update_networks": {"network_update_args": down},
+        "create_and_delete_networks": {},
+        "create_and_list_subnets": topology,
+        "create_and_update_subnets": {**topology, "subnet_update_args": {"enable_dhcp": False}},
+        "create_and_list_routers": topology,
+        "create_and_show_routers": topology,
+        "create_and_update_routers": {**topology, "router_update_args": down},
+        "create_and_delete_routers": topology,
+        "create_and_list_floating_ips": {},
+        "create_and_delete_floating_ips": {"floating_network": "lab-external"},
+    }
+    ports = {"ports_per_network": 2}
+    in_networks: dict[str, dict[str, Any]] = {
+        "create_and_show_subnets": topology,
+        "create_and_delete_subnets": topology,
+        "create_and_list_ports": ports,
+        "create_and_show_ports": ports,
+        "create_and_update_ports": {**ports, "port_update_args": down},
+        "create_and_delete_ports": ports,
+    }
+    networks = {**USERS, "network": {"networks_per_tenant": 2, "subnets_per_network": 2}}
+    rules = {"security_group_rules_count": 2}
+    groups: dict[str, dict[str, Any]] = {
+        "create_and_list_security_groups": {},
+        "create_and_show_security_group": {},
+        "create_and_delete_security_groups": {},
+        "create_and_update_security_groups": {},
+        "create_and_list_security_group_rules": rules,
+        "create_and_show_security_group_rule": {},
+        "create_and_delete_security_group_rule": {},
+    }
+    whole = {"users": {"tenants": 1, "users_per_tenant": 2, "user_choice_method": "round_robin"}}
+    return [
+        *(
+            Load(scenario=f"NeutronNetworks.{name}", spans=of, args=given)
+            for name, given in args.items()
+        ),
+        *(
+            Load(scenario=f"NeutronNetworks.{name}", spans=of, args=given, contexts=networks)
+            for name, given in in_networks.items()
+        ),
+        *(
+            Load(scenario=f"NeutronSecurityGroup.{name}", spans=of, args=given)
+            for name, given in groups.items()
+        ),
+        Load(
+            scenario="NeutronNetworks.associate_and_dissociate_floating_ips",
+            spans=of,
+            args={"floating_network": "lab-external"},
+            not_by_rally=LOOKED_UP,
+        ),
+        Load(
+            scenario="NeutronNetworks.set_and_clear_router_gateway",
+            spans=of,
+            args={"network_create_args": {"router:external": True}},
+            contexts={**USERS, "roles": ["admin"], "router": {"routers_per_tenant": 2}},
+        ),
+        Load(
+            scenario="NeutronNetworks.list_agents",
+            spans=of,
+            contexts={**USERS, "roles": ["admin"]},
+        ),
+        Load(
+            scenario="NeutronSubnets.delete_subnets",
+            spans=of,
+            contexts={
+                **whole,
+                "network": {"subnets_per_network": 2, "dualstack": True, "router": {}},
+            },
+        ),
+        Load(
+            scenario="NeutronNetworks.create_and_list_ports",
+            spans=of,
+            args=ports,
+            contexts={**networks, "quotas": {"neutron": {"port": 9}}},
+        ),
+        Load(scenario="Quotas.neutron_update", spans=of, contexts=USERS),
+        Load(
+            scenario="NeutronNetworks.create_and_delete_networks",
+            spans=of,
+            contexts={**whole, "quotas": {"neutron": {"network": 0}}},
+            failing=TIMES,
+            said="409 Conflict: Quota exceeded for resources: ['network']",
         ),
     ]

@@ -24,6 +24,10 @@ _LISTED = {
     "glance": (("image", "/v2/images?limit=1000", "images"),),
     "placement": (("placement", "/resource_providers", "resource_providers"),),
     "nova": (("compute", "/servers?all_tenants=1", "servers"),),
+    "neutron": tuple(
+        ("network", f"/v2.0/{kind.replace('_', '-')}", kind)
+        for kind in ("networks", "subnets", "ports", "routers", "floatingips", "quotas")
+    ),
     "cinder": (("block-storage", "/volumes?all_tenants=1", "volumes"),),
 }
 #: Neither Mistral's workbooks nor Zaqar's queues are visible to other projects.

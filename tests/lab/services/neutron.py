@@ -1,16 +1,22 @@
-"""Neutron's API, with networks of type local and a mechanism driver that only logs."""
+"""Neutron's API, with networks of type local and a mechanism driver that only logs.
+
+It has routers, though no agent runs any, and one external network.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from services.catalogue import admin
 from services.lab import Lab
 from services.mariadb import database_url
 from services.process import Process
 from services.rabbitmq import transport_url
 from services.service import INSIDE, Service, run, served
 from services.settings import authtoken, ini, profiler
+
+EXTERNAL = "lab-external"
 
 
 class Neutron(Service):
@@ -31,7 +37,7 @@ class Neutron(Service):
                         "state_path": home,
                         "auth_strategy": "keystone",
                         "core_plugin": "ml2",
-                        "service_plugins": "",
+                        "service_plugins": "router",
                         "transport_url": transport_url(lab),
                         "api_paste_config": shipped / "api-paste.ini",
                         "notify_nova_on_port_status_changes": False,
@@ -55,6 +61,22 @@ class Neutron(Service):
     def initialise(self, lab: Lab) -> None:
         python = lab.environment("neutron") / "bin" / "python"
         run([str(python), str(INSIDE / "neutron_tables.py"), str(_config(lab))])
+
+    def finish(self, lab: Lab) -> None:
+        session = admin(lab)
+        there = {"service_type": "network", "interface": "public"}
+        path = f"/v2.0/networks?name={EXTERNAL}"
+        if session.get(path, endpoint_filter=there).json()["networks"]:
+            return
+        network = {"name": EXTERNAL, "router:external": True}
+        made = session.post("/v2.0/networks", endpoint_filter=there, json={"network": network})
+        subnet = {
+            "network_id": made.json()["network"]["id"],
+            "ip_version": 4,
+            "cidr": "172.24.0.0/16",
+            "enable_dhcp": False,
+        }
+        session.post("/v2.0/subnets", endpoint_filter=there, json={"subnet": subnet})
 
     def processes(self, lab: Lab) -> list[Process]:
         env = {

@@ -83,7 +83,7 @@ def test_every_fault_has_its_place_and_validators_are_named(tmp_path):
 
 def test_a_validator_that_raises_is_one_message(tmp_path):
     """Rally's own validator of `restricted_parameters` expects a mapping here."""
-    bad = "NeutronNetworks.create_and_list_networks: [{args: {network_create_args: 5}}]"
+    bad = "NeutronNetworks.create_and_list_networks@rally: [{args: {network_create_args: 5}}]"
     (tmp_path / "bad.yaml").write_text(bad)
 
     result = coord("validate", "bad.yaml")

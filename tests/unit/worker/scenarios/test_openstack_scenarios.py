@@ -13,6 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.cloud_iterations import RUN, Workload, actions, requests
 from helpers.corpus import corpus
 from helpers.fake_cloud import ADMIN, PASSWORD, FakeCloud, fake_cloud
 from helpers.recording_server import recording_server
@@ -22,7 +23,6 @@ from osbench.common.openstack import account, resource_names, service_catalogue
 from osbench.common.openstack.cloud_users import CloudUser, turn
 from osbench.common.openstack.request_errors import NotReady, RequestFailed, explanation
 from osbench.common.openstack.service_catalogue import ApiVersion
-from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.signature import mistyped
 from osbench.worker.engine.failures import Failures
@@ -33,7 +33,6 @@ from osbench.worker.scenarios.glance import GlanceImages
 from osbench.worker.scenarios.nova import sought
 from osbench.worker.tracing.profiling import Tracer
 
-RUN = "20260401-120000-ab12"
 PLUGINS = Plugins()
 READY = "ready (polled: at most 10 % or 0.1 s late)"
 
@@ -42,47 +41,6 @@ READY = "ready (polled: at most 10 % or 0.1 s late)"
 def cloud():
     with fake_cloud() as server:
         yield server
-
-
-class Workload:
-    """A scenario that is ready in this process."""
-
-    def __init__(self, cloud: FakeCloud, name: str, args: Any = None, **context: Any) -> None:
-        self.plugin = PLUGINS.scenario(f"{name}@native")
-        self.args = args or {}
-        self.context = {
-            "deployment": Deployment.from_spec("cloud", cloud.deployment()),
-            "run": RUN,
-            "workload": 0,
-            "scenario": name,
-            "args": self.args,
-            "timeout_s": 0.0,
-            **context,
-        }
-        self.plugin.cls.warm_up(self.context)
-
-    def run(self, iteration: int = 1) -> dict[str, int]:
-        """Run an iteration; returns its actions, nested as "outer > inner", with their number."""
-        scenario: Any = self.plugin.cls({**self.context, "iteration": iteration})
-        self.last = scenario
-        getattr(scenario, self.plugin.method)(**self.args)
-        return actions(scenario)
-
-
-def actions(scenario: Any) -> dict[str, int]:
-    recorder = scenario._recorder
-    paths: list[str] = []
-    found: dict[str, int] = {}
-    for at in range(0, len(recorder.actions), WIDTH):
-        number, outer = recorder.actions[at], recorder.actions[at + 1]
-        name = recorder.names.names[number]
-        paths.append(f"{paths[outer]} > {name}" if outer >= 0 else name)
-        found[paths[-1]] = found.get(paths[-1], 0) + 1
-    return found
-
-
-def requests(cloud: FakeCloud) -> list[str]:
-    return [f"{method} {path}" for method, path, _ in cloud.seen]
 
 
 # arguments

@@ -1,0 +1,151 @@
+"""Requests to Neutron that contexts and scenarios share: lists, address ranges, external networks.
+
+Kinds are named as in bodies of requests: `network`, `floatingip`, `security_group_rule`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.cloud import Cloud
+
+SERVICE = "neutron"
+#: Key of networks for iterations in what contexts make: a list for each project's id.
+NETWORKS = "networks"
+#: Key of the number of address ranges that contexts have used.
+RANGES_USED = "network_ranges_used"
+
+#: First address range, and name servers of a subnet, by IP version; as in Rally.
+_FIRST_RANGES: Mapping[int, str] = MappingProxyType({4: "10.2.0.0/24", 6: "dead:beaf::/64"})
+_NAME_SERVERS: Mapping[int, tuple[str, ...]] = MappingProxyType(
+    {4: ("8.8.8.8", "8.8.4.4"), 6: ("dead:beaf::1", "dead:beaf::2")}
+)
+#: Names of attributes in Rally's arguments that Neutron calls otherwise.
+_RENAMED: Mapping[str, str] = MappingProxyType(
+    {
+        "provider_network_type": "provider:network_type",
+        "provider_physical_network": "provider:physical_network",
+        "provider_segmentation_id": "provider:segmentation_id",
+        "router_external": "router:external",
+    }
+)
+#: Attributes by which osbench finds what it has created: the name, and the project.
+RESERVED = ("name", "project_id", "tenant_id")
+
+
+def path_of(kind: str, identity: str = "") -> str:
+    """The path of a kind's list, or of one object."""
+    listed_at = f"{kind.replace('_', '-')}s"
+    return f"{listed_at}/{identity}" if identity else listed_at
+
+
+def listed(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
+    """All objects of a kind that fit the filters, page after page."""
+    return pages(cloud, SERVICE, path_of(kind), f"{kind}s", filters)
+
+
+def pages(
+    cloud: Cloud, service: str, path: str, key: str, params: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """All objects of a list whose pages link to the next one, as those of Octavia do, too."""
+    found: list[dict[str, Any]] = []
+    while True:
+        document = cloud.document("GET", service, path, params=params)
+        found += document[key]
+        following = [
+            link["href"] for link in document.get(f"{key}_links") or () if link["rel"] == "next"
+        ]
+        if not following or not document[key]:
+            return found
+        params = parse_qs(urlsplit(following[0]).query)
+
+
+def create(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Create an object; returns it."""
+    document = cloud.document("POST", SERVICE, path_of(kind), json={kind: dict(fields)})
+    made: dict[str, Any] = document[kind]
+    return made
+
+
+def create_once(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Create an object, or find it if an earlier try has created it."""
+    found = listed(cloud, kind, name=fields["name"])
+    return found[0] if found else create(cloud, kind, fields)
+
+
+def change_router(cloud: Cloud, router: str, change: str, **fields: Any) -> None:
+    """`add_router_interface` or `remove_router_interface`."""
+    cloud.request("PUT", SERVICE, f"{path_of('router', router)}/{change}", json=fields)
+
+
+def network_fields(args: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Attributes of a network from Rally's arguments."""
+    return {_RENAMED.get(key, key): value for key, value in (args or {}).items()}
+
+
+def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, Any]:
+    """Attributes of a router from Rally's arguments; `external` is an external network, or "".
+
+    `discover_external_gw` makes that network the router's gateway.
+    """
+    fields = dict(args or {})
+    discover = fields.pop("discover_external_gw", False)
+    snat = fields.pop("enable_snat", None)
+    if discover and external and "external_gateway_info" not in fields:
+        fields["external_gateway_info"] = {"network_id": external}
+        if snat:
+            fields["external_gateway_info"]["enable_snat"] = True
+    return fields
+
+
+def subnet_fields(
+    network: str, args: Mapping[str, Any] | None, number: int, first: str | None = None
+) -> dict[str, Any]:
+    """Attributes of a subnet; `number` is that of its range, counted from the range `first`."""
+    fields = {"network_id": network, **(args or {})}
+    first = fields.pop("start_cidr", None) or first
+    if "cidr" not in fields:
+        fields["cidr"] = address_range(number, first, fields.get("ip_version", 4))
+        fields["ip_version"] = version_of(fields["cidr"])
+    fields.setdefault("ip_version", version_of(fields["cidr"]))
+    fields.setdefault("dns_nameservers", list(_NAME_SERVERS[fields["ip_version"]]))
+    return fields
+
+
+def version_of(addresses: str) -> int:
+    """The IP version of an address range. Raises ValueError if it is not an address range."""
+    return ipaddress.ip_network(addresses, strict=False).version
+
+
+def address_range(number: int, first: str | None = None, version: int = 4) -> str:
+    """Range `number` (from 0) of those that follow `first` and have its size.
+
+    The same number gives the same range in all processes. After the last address the ranges start
+    again with `first`. Raises ValueError.
+    """
+    start = ipaddress.ip_network(first or _FIRST_RANGES[version], strict=False)
+    begin, size = int(start.network_address), start.num_addresses
+    count = (2**start.max_prefixlen - begin) // size
+    # the class says the version: small numbers would be taken for IPv4
+    address = type(start.network_address)(begin + number % count * size)
+    return f"{address}/{start.prefixlen}"
+
+
+def external_network(cloud: Cloud, wanted: str | None = None) -> str:
+    """Id of the external network with this name or id, by default of the first, "" if none.
+
+    Raises DeploymentError if the wanted one does not exist or is not external.
+    """
+    found = listed(cloud, "network", **{"router:external": True})
+    fitting = [one for one in found if wanted in (None, one["name"], one["id"])]
+    if wanted is not None and not fitting:
+        there = ", ".join(sorted(str(one["name"]) for one in found)[:10])
+        raise DeploymentError(
+            f"there is no external network {wanted!r}; external networks: {there or 'none'}"
+        )
+    return str(fitting[0]["id"]) if fitting else ""

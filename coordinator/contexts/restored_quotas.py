@@ -1,0 +1,31 @@
+"""The hidden context `restored_quotas`: gives projects back the quotas that iterations change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.coordinator.contexts.quotas import Quotas
+from osbench.plugin.cloud import CloudAccess
+
+
+class RestoredQuotas(Quotas):
+    """Stores the quotas of every project of the workload before the load, and restores them."""
+
+    NAME: ClassVar[str] = "restored_quotas"
+    # after the context quotas, whose quotas it restores
+    ORDER: ClassVar[int] = 301
+    HIDDEN: ClassVar[bool] = True
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": {"type": "string"}},
+        "description": "names of quotas by service",
+    }
+
+    def setup(self) -> None:
+        """Store the quotas; those of a project that will be deleted are deleted instead."""
+        access = CloudAccess(self.surroundings, self.NAME)
+        temporary = {user.project_id for user in access.users if user.temporary}
+        projects = {cloud.project_id: False for cloud in access.projects}
+        self.store(access, projects | dict.fromkeys(temporary, True), self.config)
+        self.keep()
