@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up all they need in .venv; PYTHON picks the interpreter,
 # an optimised one by default if there is any.
-PYTHON ?= $(shell .ci/choose-python)
+PYTHON ?= $(shell .ci/choose-python $(VENV))
 VENV := .venv
 # tests at the same time: most of them wait for processes and servers
 JOBS ?= $(shell echo $$((2 * $$(nproc))))
