@@ -105,7 +105,7 @@ class _KindRemoval:
             time.sleep(PAUSE_S)
 
     def _look(self) -> list[tuple[Cloud, str]]:
-        clouds = [self._access.admin] if self._kind.everywhere else self._access.projects
+        clouds = self._access.owners(self._kind)
         found = self._access.each(
             f"looking for {self._kind.name}",
             clouds,

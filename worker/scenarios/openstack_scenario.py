@@ -50,9 +50,11 @@ class ServiceNeeds:
     temporary: bool
     #: Whether users get tokens before the load.
     warm: bool
+    #: Contexts that must have made something for it.
+    contexts: tuple[str, ...]
 
 
-def openstack(
+def openstack(  # noqa: PLR0913 - all but the name are named
     name: str,
     *,
     takes: Callable[..., Any] | None = None,
@@ -62,18 +64,24 @@ def openstack(
     temporary: bool = False,
     warm: bool = True,
     cleanup: tuple[str, ...] = (),
+    contexts: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
 
     `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
-    services of `cleanup` are removed.
+    services of `cleanup` are removed. The task must have `contexts`.
     """
     context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
     if temporary:
         context["users"] = {}
     needs = ServiceNeeds(
-        services=services, admin=admin, users=users, temporary=temporary, warm=warm
+        services=services,
+        admin=admin,
+        users=users,
+        temporary=temporary,
+        warm=warm,
+        contexts=contexts,
     )
 
     def mark(method: F) -> F:
@@ -104,8 +112,8 @@ def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> i
     """A signature with the arguments of another method instead of `**kwargs`."""
     instance, *own, _ = signature.parameters.values()
     merged = [*list(taken.parameters.values())[1:], *own]
-    # arguments without a default come first
-    merged.sort(key=lambda one: one.default is not one.empty)
+    # arguments without a default come first, and further ones last
+    merged.sort(key=lambda one: (one.kind is one.VAR_KEYWORD, one.default is not one.empty))
     return signature.replace(parameters=[instance, *merged])
 
 
@@ -160,6 +168,8 @@ class OpenStackScenario(Scenario):
                 f"{name} leaves resources that are only removed together with its users: let the "
                 "context users make some (users: {tenants: 1}) instead of those of the deployment"
             )
+        for missing in (one for one in needs.contexts if one not in context):
+            raise DeploymentError(f"{name} needs the context {missing}: add it to the workload")
         selector = UserSelector(context, deployment, request_limit_s(context))
         context["user_selector"] = selector
         if not needs.warm:
@@ -239,6 +249,13 @@ class OpenStackScenario(Scenario):
         with ActionTimer(self, "authenticate"):
             selector.sessions.warm(fresh)
         return fresh
+
+
+def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The arguments that a scenario has no parameter for, and the name of what takes them."""
+    parameters = inspect.signature(method).parameters
+    taking = next((one.name for one in parameters.values() if one.kind is one.VAR_KEYWORD), "")
+    return taking, {key: value for key, value in args.items() if key not in parameters}
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import account, resource_names, service_catalogue
 from osbench.common.openstack.cloud_users import CloudUser, turn
+from osbench.common.openstack.object_lists import sought
 from osbench.common.openstack.request_errors import NotReady, RequestFailed, explanation
 from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.plugin.atomic import WIDTH
@@ -30,7 +31,6 @@ from osbench.worker.http import jsonpath
 from osbench.worker.openstack.user_selector import UserSelector
 from osbench.worker.scenarios import server_arguments
 from osbench.worker.scenarios.glance import GlanceImages
-from osbench.worker.scenarios.nova import sought
 from osbench.worker.tracing.profiling import Tracer
 
 RUN = "20260401-120000-ab12"
@@ -690,7 +690,7 @@ def test_what_cannot_be_deleted_is_reported(cloud, name, args, said):
         (
             "NovaServers.boot_server",
             {"auto_assign_nic": True},
-            "^auto_assign_nic: .* use nics, or NAME@rally",
+            "^auto_assign_nic: .* use nics, the context network, or NAME@rally",
         ),
         (
             "GlanceImages.create_image_and_boot_instances",
@@ -775,7 +775,7 @@ def test_json_paths_that_cannot_be_read(path):
         jsonpath.compiled(path)
 
 
-@pytest.mark.parametrize("folder", ["keystone", "authenticate", "zaqar", "mistral", "glance"])
+@pytest.mark.parametrize("folder", ["keystone", "authenticate", "zaqar", "mistral", "glance", "nova", "cinder"])
 def test_workloads_of_rally_fit(folder):
     paths = sorted(corpus().glob(f"rally-openstack/scenarios/{folder}/*.yaml"))
 
