@@ -56,8 +56,8 @@ class Kind:
     forced: str = ""
     #: A deletion is accepted first and completed later.
     slow: bool = False
-    #: Removes what an object holds, as it cannot be deleted before.
-    emptied: Callable[[Cloud, str], None] | None = None
+    #: Detaches an object from others, which would forbid its deletion.
+    release: Callable[[Cloud, str], None] | None = None
 
     def identity(self, one: Mapping[str, Any]) -> str:
         """The path of an object below that of the list."""
@@ -171,7 +171,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 key="aggregates",
                 everywhere=True,
                 page=0,
-                emptied=_without_hosts,
+                release=_without_hosts,
             ),
             Kind(
                 name="flavors",
@@ -222,7 +222,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 key="",
                 identified="name",
                 narrowed=_prefixed,
-                emptied=_without_objects,
+                release=_without_objects,
             ),
         ),
         "glance": (
@@ -367,8 +367,8 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
 
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     """Delete an object; a missing one counts as deleted. Raises RequestFailed."""
-    if kind.emptied is not None:
-        kind.emptied(cloud, identity)
+    if kind.release is not None:
+        kind.release(cloud, identity)
     # the parts of a path are names of osbench and ids, which have no "/"
     path = f"{kind.path}/{quote(identity)}{kind.forced}"
     cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))

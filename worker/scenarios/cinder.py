@@ -14,7 +14,7 @@ from osbench.worker.scenarios.servers import SERVER, Servers
 from osbench.worker.scenarios.volumes import SNAPSHOT, VOLUME, Volumes, drawn_size
 
 _SCENARIO: Mapping[str, Any] = {"services": ("cinder",), "cleanup": ("cinder",)}
-_OF_PROJECT: Mapping[str, Any] = {**_SCENARIO, "contexts": ("volumes",)}
+_OF_PROJECT: Mapping[str, Any] = {**_SCENARIO, "requires": ("volumes",)}
 _WITH_SERVERS: Mapping[str, Any] = {
     "services": ("cinder", "nova"),
     # an attached volume cannot be deleted

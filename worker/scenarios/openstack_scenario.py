@@ -7,6 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from osbench.common.errors import DeploymentError
@@ -50,11 +51,11 @@ class ServiceNeeds:
     temporary: bool
     #: Whether users get tokens before the load.
     warm: bool
-    #: Contexts that must have made something for it.
-    contexts: tuple[str, ...]
+    #: Contexts that the task must have for it.
+    requires: tuple[str, ...]
 
 
-def openstack(  # noqa: PLR0913 - all but the name are named
+def openstack(  # noqa: PLR0913 - one for each need of a scenario
     name: str,
     *,
     takes: Callable[..., Any] | None = None,
@@ -64,15 +65,19 @@ def openstack(  # noqa: PLR0913 - all but the name are named
     temporary: bool = False,
     warm: bool = True,
     cleanup: tuple[str, ...] = (),
-    contexts: tuple[str, ...] = (),
+    contexts: Mapping[str, Any] = MappingProxyType({}),
+    requires: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
 
     `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
-    services of `cleanup` are removed. The task must have `contexts`.
+    services of `cleanup` are removed. `contexts` are further contexts that it needs, which the
+    task may configure; those that it `requires` the task must have.
     """
-    context: dict[str, Any] = {"cleanup": list(cleanup)} if cleanup else {}
+    context: dict[str, Any] = dict(contexts)
+    if cleanup:
+        context["cleanup"] = list(cleanup)
     if temporary:
         context["users"] = {}
     needs = ServiceNeeds(
@@ -81,7 +86,7 @@ def openstack(  # noqa: PLR0913 - all but the name are named
         users=users,
         temporary=temporary,
         warm=warm,
-        contexts=contexts,
+        requires=requires,
     )
 
     def mark(method: F) -> F:
@@ -168,7 +173,7 @@ class OpenStackScenario(Scenario):
                 f"{name} leaves resources that are only removed together with its users: let the "
                 "context users make some (users: {tenants: 1}) instead of those of the deployment"
             )
-        for missing in (one for one in needs.contexts if one not in context):
+        for missing in (one for one in needs.requires if one not in context):
             raise DeploymentError(f"{name} needs the context {missing}: add it to the workload")
         selector = UserSelector(context, deployment, request_limit_s(context))
         context["user_selector"] = selector

@@ -153,15 +153,18 @@ class Servers(ResourceScenario):
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments with the network and the security group that contexts made for the project."""
         found = dict(wanted)
-        made = {name: self.context.get(name) for name in ("networks", "security_groups")}
-        networks = (made["networks"] or {}).get(self.cloud.project_id)
+        project = self.cloud.project_id if self._made_for_projects() else ""
+        networks = self.context.get("networks", {}).get(project)
         if networks and not found.get("nics"):
             # as Rally: the first network, unless one is to be picked
             turn = self.context["iteration"] if found.get("auto_assign_nic") else 0
             one = networks[turn % len(networks)]
             found["nics"] = [{"net-id": one["id"] if isinstance(one, Mapping) else one}]
-        group = (made["security_groups"] or {}).get(self.cloud.project_id)
-        if group:
+        for group in self.context.get("ssh_groups", {}).get(project, ()):
             groups = list(found.get("security_groups") or ())
             found["security_groups"] = groups if group in groups else [*groups, group]
         return found
+
+    def _made_for_projects(self) -> bool:
+        """Whether contexts made something for servers: only then the project matters."""
+        return bool(self.context.get("networks") or self.context.get("ssh_groups"))
