@@ -27,21 +27,21 @@ class VolumeRoutes(QuietHandler):
         if kind == "types":
             return self._answer(200, {"volume_types": list(kept.values())})
         if self.command == "POST" and not more:
-            return self._create(kind, key, body[key], who)
+            return self._create_volume(kind, key, body[key], who)
         if not more or more == ["detail"]:
-            return self._page(kind, list(kept.values()), who)
+            return self._volume_page(kind, list(kept.values()), who)
         if more[0] not in kept:
             return self._answer(404, {"itemNotFound": {"message": f"{key} could not be found."}})
         found = kept[more[0]]
         if more[1:] == ["action"]:
-            return self._change(found, body)
+            return self._change_volume(found, body)
         if self.command == "DELETE":
-            return self._remove(kind, found)
+            return self._remove_volume(kind, found)
         if self.command == "PUT":
             found |= body[key]
         return self._answer(200, {key: found})
 
-    def _page(self, kind: str, found: list[dict[str, Any]], who: dict[str, str]) -> None:
+    def _volume_page(self, kind: str, found: list[dict[str, Any]], who: dict[str, str]) -> None:
         own = [one for one in found if one.get("project") in (None, who["project"])]
         name = self.params.get("name")
         ordered = sorted((one for one in own if name in (None, one["name"])), key=lambda x: x["id"])
@@ -52,13 +52,15 @@ class VolumeRoutes(QuietHandler):
             answer[f"{kind}_links"] = [{"rel": "next", "href": ""}]
         self._answer(200, answer)
 
-    def _create(self, kind: str, key: str, fields: dict[str, Any], who: dict[str, str]) -> None:
+    def _create_volume(
+        self, kind: str, key: str, fields: dict[str, Any], who: dict[str, str]
+    ) -> None:
         status = "error" if self.server.volumes_fail else "available"
         made = self.server.make(kind, {"size": 1, **fields, "project": who["project"]})
         change(made, {"status": "creating"}, {"status": status})
         self._answer(202, {key: made})
 
-    def _change(self, volume: dict[str, Any], body: dict[str, Any]) -> None:
+    def _change_volume(self, volume: dict[str, Any], body: dict[str, Any]) -> None:
         ((action, wanted),) = body.items()
         if volume["status"] != "available":
             said = f"Invalid volume: status is {volume['status']}."
@@ -71,7 +73,7 @@ class VolumeRoutes(QuietHandler):
         change(volume, {"status": "uploading"}, {"status": "available"})
         return self._answer(202, {action: {**wanted, "image_id": image["id"]}})
 
-    def _remove(self, kind: str, found: dict[str, Any]) -> None:
+    def _remove_volume(self, kind: str, found: dict[str, Any]) -> None:
         if self.server.undeletable:
             found["status"] = "error_deleting"
             return self._answer(202, None)

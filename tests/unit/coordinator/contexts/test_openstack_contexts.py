@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.context_chain import RUN, Chain
 from helpers.fake_cloud import PASSWORD, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, DeploymentError
 from osbench.common.openstack import resource_names
 from osbench.common.openstack.cloud_users import cloud_user_of
 from osbench.common.openstack.request_errors import RequestFailed
-from osbench.common.plugin.context import ContextEnvironment
 from osbench.coordinator.contexts.api_versions import ApiVersions
 from osbench.coordinator.contexts.cleanup import Cleanup
 from osbench.coordinator.contexts.cloud_access import CloudAccess
@@ -21,49 +21,11 @@ from osbench.coordinator.contexts.users import Users
 from osbench.coordinator.contexts.workbooks import Workbooks
 from osbench.coordinator.contexts.zaqar_queues import ZaqarQueues
 
-RUN = "20260401-120000-ab12"
-
 
 @pytest.fixture
 def cloud(virtual_time):
     with fake_cloud() as server:
         yield server
-
-
-class Chain:
-    """Contexts set up one after the other, and undone by new instances."""
-
-    def __init__(self, cloud: FakeCloud, workload: int = 0, **record) -> None:
-        self.deployment = Deployment.from_spec("cloud", cloud.deployment(**record))
-        self.workload = workload
-        self.made: list[tuple[type, object, dict]] = []
-        self.kept: list[dict] = []
-        self.progress: list[tuple[str, int, int]] = []
-
-    def environment(self, count: int) -> ContextEnvironment:
-        context: dict = {}
-        for _, _, made in self.made[:count]:
-            context |= made
-        return ContextEnvironment(
-            run=RUN,
-            workload=self.workload,
-            deployment=self.deployment,
-            context=context,
-            tell=lambda *progress: self.progress.append(progress),
-        )
-
-    def set_up(self, kind, config=None):
-        made: dict = {}
-        self.made.append((kind, config if config is not None else {}, made))
-        environment = self.environment(len(self.made) - 1)
-        kind(self.made[-1][1], environment, made, lambda: self.kept.append(dict(made))).setup()
-        return made
-
-    def undo(self):
-        while self.made:
-            kind, config, made = self.made[-1]
-            kind(config, self.environment(len(self.made) - 1), made).cleanup()
-            self.made.pop()
 
 
 def test_users_are_made_with_tokens_and_removed_again(cloud):
