@@ -105,13 +105,16 @@ def with_text(
 def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, Any]:
     """Text of each file on the coordinator's host by its argument. Raises ContextError.
 
-    An argument that is a mapping of files becomes one of their texts.
+    An argument that is a list of files, or a mapping of files by name, becomes a mapping of their
+    texts.
     """
     found: dict[str, Any] = {}
     for name in names:
         given = args.get(name)
         if isinstance(given, str):
             found[name] = _text(name, given)
+        elif isinstance(given, list):
+            found[name] = {str(path): _text(name, str(path)) for path in given}
         elif isinstance(given, Mapping):
             found[name] = {key: _text(name, str(path)) for key, path in given.items()}
     return found

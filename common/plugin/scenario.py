@@ -143,8 +143,8 @@ class Scenario:
     #: How often each soft check held, and how often it did not; None without any.
     _checks: dict[str, list[int]] | None = None
 
-    #: Arguments that name files on the coordinator's host, or are mappings of such files: workers
-    #: get the texts in their place.
+    #: Arguments that name files on the coordinator's host, or have several, as a list or as a
+    #: mapping: workers get the text in their place, or a mapping of texts.
     FILES: ClassVar[tuple[str, ...]] = ()
 
     @classmethod

@@ -21,7 +21,7 @@ class ProjectVolumes(PerProjectContext):
         "properties": {
             "size": {"type": "integer", "minimum": 1, "description": "GB"},
             "type": {
-                "type": ["string", "null"],
+                "anyOf": [{"type": "string"}, {"type": "null"}],
                 "description": "type of the volumes; Cinder's default one by default",
             },
             "volumes_per_tenant": {

@@ -32,9 +32,10 @@ class SshAccess(PerProjectContext):
     KEY: ClassVar[str] = "ssh_groups"
     KINDS: ClassVar[tuple[str, ...]] = ("neutron.security_groups",)
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
-        "type": ["object", "null"],
-        "properties": {},
-        "additionalProperties": False,
+        "anyOf": [
+            {"type": "object", "properties": {}, "additionalProperties": False},
+            {"type": "null"},
+        ],
         "examples": [{}],
     }
 

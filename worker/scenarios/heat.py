@@ -41,7 +41,8 @@ def _problem_of(template: str) -> str:
 class HeatStacks(ResourceScenario):
     """Rally's `HeatStacks` scenarios.
 
-    Templates and the values of `files` are files on the coordinator's host.
+    Templates are files on the coordinator's host; so are `files`, a list of paths or a mapping of
+    names to paths.
     """
 
     FILES: ClassVar[tuple[str, ...]] = (
@@ -67,7 +68,7 @@ class HeatStacks(ResourceScenario):
         self,
         template_path: str,
         parameters: dict[str, Any] | None = None,
-        files: dict[str, str] | None = None,
+        files: dict[str, str] | list[str] | None = None,
         environment: dict[str, Any] | None = None,
     ) -> str:
         """Create a stack; returns its path, which has its name and its id."""
@@ -139,7 +140,7 @@ class HeatStacks(ResourceScenario):
         self,
         updated_template_path: str,
         updated_parameters: dict[str, Any] | None = None,
-        updated_files: dict[str, str] | None = None,
+        updated_files: dict[str, str] | list[str] | None = None,
         updated_environment: dict[str, Any] | None = None,
         **stack_kwargs: Any,
     ) -> None:
@@ -182,7 +183,7 @@ def _body(
     name: str,
     template: str,
     parameters: Mapping[str, Any] | None,
-    files: Mapping[str, str] | None,
+    files: Any,
     environment: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     return {
