@@ -56,6 +56,11 @@ class Kind:
     forced: str = ""
     #: A deletion is accepted first and completed later.
     slow: bool = False
+    #: Path of the list if it has more fields than that at `path`, and which of its objects count.
+    list_path: str = ""
+    only: Callable[[Mapping[str, Any]], bool] = lambda one: True
+    #: Unlocks an object whose deletion is refused with 409.
+    unlock: Callable[[Cloud, str], None] | None = None
     #: Detaches an object from others, which would forbid its deletion.
     release: Callable[[Cloud, str], None] | None = None
 
@@ -84,6 +89,15 @@ def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
 def _private(_: str, __: Cloud) -> Mapping[str, Any]:
     # without it private flavors are left out
     return {"is_public": "None"}
+
+
+def _unlock_server(cloud: Cloud, identity: str) -> None:
+    body = {"unlock": None}
+    cloud.request("POST", "nova", f"servers/{identity}/action", json=body, expected=(202, 404))
+
+
+def _of_a_snapshot(volume: Mapping[str, Any]) -> bool:
+    return bool(volume.get("snapshot_id"))
 
 
 def _without_hosts(cloud: Cloud, identity: str) -> None:
@@ -143,6 +157,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 appended=re.compile(r"-\d+\Z"),
                 narrowed=_matching,
                 slow=True,
+                unlock=_unlock_server,
             ),
             Kind(
                 name="keypairs",
@@ -183,7 +198,17 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
             ),
         ),
         "cinder": (
-            # a volume with snapshots cannot be deleted
+            # some back ends delete a snapshot only after the volumes that were created from it,
+            # and a volume only after its snapshots
+            Kind(
+                name="volumes of snapshots",
+                service="cinder",
+                path="volumes",
+                list_path="volumes/detail",
+                key="volumes",
+                only=_of_a_snapshot,
+                slow=True,
+            ),
             Kind(name="snapshots", service="cinder", path="snapshots", key="snapshots", slow=True),
             Kind(name="volumes", service="cinder", path="volumes", key="volumes", slow=True),
         ),
@@ -333,7 +358,7 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
     params = dict(kind.narrowed(beginning, cloud))
     if kind.page:
         params["limit"] = 1
-    cloud.request("GET", kind.service, kind.path, params=params)
+    cloud.request("GET", kind.service, kind.list_path or kind.path, params=params)
 
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
@@ -354,7 +379,7 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
         params["limit"] = kind.page
     seen: set[str] = set()
     while True:
-        document = cloud.document("GET", kind.service, kind.path, params=params)
+        document = cloud.document("GET", kind.service, kind.list_path or kind.path, params=params)
         fresh = [one for one in kind.objects(document) if kind.identity(one) not in seen]
         seen.update(map(kind.identity, fresh))
         yield from fresh
@@ -371,10 +396,18 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
         kind.release(cloud, identity)
     # the parts of a path are names of osbench and ids, which have no "/"
     path = f"{kind.path}/{quote(identity)}{kind.forced}"
-    cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
+    done = (200, 202, 204, 404)
+    if kind.unlock is not None:
+        answer = cloud.request("DELETE", kind.service, path, expected=(*done, 409))
+        if answer.status_code != HTTPStatus.CONFLICT:
+            return
+        kind.unlock(cloud, identity)
+    cloud.request("DELETE", kind.service, path, expected=done)
 
 
 def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) -> bool:
+    if not kind.only(one):
+        return False
     name = str(one.get(kind.named) or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}

@@ -134,11 +134,14 @@ class ComputeRoutes(QuietHandler):
                 volume |= {"status": "available", "server": ""}
 
     def _end(self, server: dict[str, Any]) -> None:
+        if server.get("locked"):
+            said = f"Instance {server['id']} is locked"
+            return self._answer(409, {"conflictingRequest": {"message": said}})
         if self.server.undeletable:
             server |= {"status": "ERROR", "fault": {"message": "it cannot go"}}
         else:
             server.setdefault("gone_at", time.monotonic() + BUILD_S)
-        self._answer(204, None)
+        return self._answer(204, None)
 
     def _act(self, server: dict[str, Any], body: dict[str, Any]) -> None:
         ((action, wanted),) = body.items()
@@ -155,6 +158,9 @@ class ComputeRoutes(QuietHandler):
         if server["status"] not in allowed:
             said = f"Cannot '{action}' instance while it is in vm_state {server['status']}"
             return self._answer(409, {"conflictingRequest": {"message": said}})
+        if action in ("lock", "unlock"):
+            server["locked"] = action == "lock"
+            return self._answer(202, None)
         moved = {HOST: "host-2", HOSTNAME: "host-2"} if action in _MOVES else {}
         if action in _MOVES and self.server.immovable:
             moved = {}

@@ -346,18 +346,40 @@ def others(cloud: FakeCloud) -> dict[str, list[str]]:
     } | {"containers": [name for name in cloud.containers[project] if name == "osb-theirs"]}
 
 
-def test_a_snapshot_of_a_volume_of_a_context_goes_first(cloud):
+@pytest.mark.parametrize(
+    ("name", "args", "count"),
+    [
+        ("create_and_list_snapshots", {}, 1),
+        ("create_volume_from_snapshot", {"do_delete": False}, 2),
+    ],
+)
+def test_snapshots_go_before_their_volumes_and_after_those_made_from_them(cloud, name, args, count):
     chain = Chain(cloud)
     made = chain.set_up(Users)
     made = made | chain.set_up(ProjectVolumes, {"size": 1})
     made = made | chain.set_up(Cleanup, ["cinder"])
-    workload = Workload(cloud, "CinderVolumes.create_and_list_snapshots", **made)
-    workload.run()
-    assert left(cloud, "snapshots", "volumes").keys() == {"snapshots", "volumes"}
+    Workload(cloud, f"CinderVolumes.{name}", args, **made).run()
+    there = left(cloud, "snapshots", "volumes")
+    assert [len(there[kind]) for kind in ("snapshots", "volumes")] == [1, count]
 
     chain.undo()
 
     assert left(cloud, "snapshots", "volumes") == {}
+
+
+def test_a_server_that_is_locked_goes(cloud, monkeypatch):
+    chain = Chain(cloud)
+    made = chain.set_up(Cleanup, ["nova.servers"])
+    workload = Workload(cloud, "NovaServers.boot_lock_unlock_and_delete", SERVER, **made)
+    # killed during its pause
+    monkeypatch.setattr(workload.plugin.cls, "sleep_between", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        workload.run()
+    assert [one["locked"] for one in cloud.objects["servers"].values()] == [True]
+
+    chain.undo()
+
+    assert left(cloud, "servers") == {}
 
 
 def test_key_pairs_of_every_user_go(cloud):

@@ -742,6 +742,8 @@ FITTING = {
     "glance": 5,
     "nova": 30,
     "cinder": 15,
+    "heat": 8,
+    "swift": 5,
 }
 
 
