@@ -382,6 +382,19 @@ def test_a_server_that_is_locked_goes(cloud, monkeypatch):
     assert left(cloud, "servers") == {}
 
 
+def test_a_deletion_that_was_accepted_is_not_requested_again_at_once(cloud):
+    chain = Chain(cloud)
+    made = chain.set_up(Cleanup, ["heat"])
+    args = {"template_path": "heat_template_version: x"}
+    Workload(cloud, "HeatStacks.create_and_list_stack", args, **made).run()
+    cloud.seen.clear()
+
+    chain.undo()
+
+    assert [method for method, *_ in cloud.seen].count("DELETE") == 1
+    assert left(cloud, "stacks") == {}
+
+
 def test_key_pairs_of_every_user_go(cloud):
     chain = Chain(cloud)
     made = chain.set_up(Users, {"tenants": 2, "users_per_tenant": 2})
