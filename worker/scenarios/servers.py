@@ -14,8 +14,6 @@ from osbench.worker.scenarios.openstack_scenario import ACCEPTED, further_argume
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
 
 SERVER = ResourceKind(service="nova", path="servers", key="server", reason="fault")
-#: Field of a server that is None while Nova does nothing with it.
-TASK_STATE = "OS-EXT-STS:task_state"
 #: Arguments of scenarios that denote an image or a flavor.
 _LOOKED_UP: Mapping[str, str] = MappingProxyType(
     {

@@ -79,6 +79,31 @@ def test_a_volume_that_fails_is_told_and_goes(cloud):
     assert left(cloud, "volumes") == {}
 
 
+def test_a_volume_that_never_gets_ready_is_told(cloud, monkeypatch):
+    monkeypatch.setattr("osbench.coordinator.contexts.per_project.READY_S", -1.0)
+    chain = Chain(cloud)
+
+    with pytest.raises(ContextError, match=r"^a volume is still in creating after -1 s$"):
+        chain.set_up(ProjectVolumes, {"size": 1})
+    chain.undo()
+
+    assert left(cloud, "volumes") == {}
+
+
+def test_a_server_whose_answer_was_lost_is_taken_as_it_is(cloud):
+    cloud.make("images", {"name": "tiny", "status": "active"})
+    cloud.make("flavors", {"name": "m1"})
+    cloud.lost.append(["POST /nova/servers$", 2])
+    chain = Chain(cloud)
+    config = {"image": {"name": "tiny"}, "flavor": {"name": "m1"}, "servers_per_tenant": 2}
+
+    made = chain.set_up(ProjectServers, config)
+
+    assert [len(several) for several in made["servers"].values()] == [2]
+    assert len(cloud.objects["servers"]) == 2
+    chain.undo()
+
+
 def test_servers_are_booted_in_every_project(cloud):
     cloud.make("images", {"name": "tiny", "status": "active"})
     cloud.make("flavors", {"name": "m1"})
