@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.object_lists import sought
 from osbench.common.plugin.atomic import ActionTimer, action_timer
@@ -43,6 +44,11 @@ class Servers(ResourceScenario):
             server_arguments.check({**further, **wanted}, picks=picks)
         for name in _NESTED:
             server_arguments.check(args.get(name) or {}, name, picks=picks)
+            if args.get(name) and further and taking == "server_kwargs":
+                raise DeploymentError(
+                    f"{min(further)}: an argument for servers beside {name}, which has the others: "
+                    "move it there"
+                )
         for name, what in _LOOKED_UP.items():
             given = args.get(name)
             context[name] = sought(cloud, what, given) if given else ""

@@ -247,6 +247,11 @@ def test_a_refusal_of_cinder_is_told(cloud):
             "^name in create_vm_params: unknown argument for servers",
         ),
         (
+            "create_and_attach_volume",
+            {**SERVER, "size": 1, "create_vm_params": {"meta": {}}, "key_name": "k"},
+            "^key_name: an argument for servers beside create_vm_params, .* move it there",
+        ),
+        (
             "create_volume",
             {"size": 1, "volume_type": "fast"},
             "there is no volume type 'fast'; there are slow",
