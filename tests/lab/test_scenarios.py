@@ -40,8 +40,8 @@ FIXTURES = {
 #: Services that are counted in addition to the one that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}
 #: What Rally itself leaves. Zaqar's client returns a pair to its clean-up, the queues and their
-#: number, which Rally takes for two queues: the queues of producers that failed stay. It lists public
-#: flavors only: the private ones of two scenarios stay.
+#: number, which Rally takes for two queues: the queues of producers that failed stay. Its clean-up
+#: lists public flavors only: the private ones of two scenarios stay.
 LEFT_BY_RALLY = {"zaqar": {"queues": TIMES}, "nova": {"flavors": 2 * TIMES}}
 
 #: Actions within others that are Rally's looks whether something is ready.
