@@ -39,6 +39,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
         "placement": Service(types=("placement",), microversion="placement", major="1"),
         "heat": Service(types=("orchestration",)),
         "octavia": Service(types=("load-balancer",), version="v2.0"),
+        "swift": Service(types=("object-store",)),
         "ceilometer": Service(types=("metering",)),
     }
 )

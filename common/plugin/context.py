@@ -102,17 +102,28 @@ def with_text(
     return found, dict(environment.context)
 
 
-def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, str]:
-    """Text of each file on the coordinator's host by its argument. Raises ContextError."""
-    found = {}
+def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, Any]:
+    """Text of each file on the coordinator's host by its argument. Raises ContextError.
+
+    An argument that is a list of files, or a mapping of files by name, becomes a mapping of their
+    texts.
+    """
+    found: dict[str, Any] = {}
     for name in names:
-        path = args.get(name)
-        if not isinstance(path, str):
-            continue
-        try:
-            found[name] = read_text(expanded(path))
-        except OSError as error:
-            raise ContextError(f"argument {name}: {path}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ContextError(f"argument {name}: {path}: is not text in UTF-8") from None
+        given = args.get(name)
+        if isinstance(given, str):
+            found[name] = _text(name, given)
+        elif isinstance(given, list):
+            found[name] = {str(path): _text(name, str(path)) for path in given}
+        elif isinstance(given, Mapping):
+            found[name] = {key: _text(name, str(path)) for key, path in given.items()}
     return found
+
+
+def _text(argument: str, path: str) -> str:
+    try:
+        return read_text(expanded(path))
+    except OSError as error:
+        raise ContextError(f"argument {argument}: {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ContextError(f"argument {argument}: {path}: is not text in UTF-8") from None

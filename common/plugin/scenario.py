@@ -143,11 +143,12 @@ class Scenario:
     #: How often each soft check held, and how often it did not; None without any.
     _checks: dict[str, list[int]] | None = None
 
-    #: Arguments that name files on the coordinator's host: workers get the text in their place.
+    #: Arguments that name files on the coordinator's host, or have several, as a list or as a
+    #: mapping: workers get the text in their place, or a mapping of texts.
     FILES: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def check_files(cls, texts: Mapping[str, str], args: Mapping[str, Any]) -> list[str]:
+    def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
         """What is wrong with files in `FILES`, as messages; `texts` are those that `args` name."""
         return []
 

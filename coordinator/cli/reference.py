@@ -163,6 +163,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         "integer": "a whole number",
         "number": "a number",
         "boolean": "`true` or `false`",
+        "null": "`null`",
     }
     return words.get(schema.get("type", ""), "anything") + _range(schema)
 

@@ -42,8 +42,7 @@ class Cleanup(context.Context):
         """Check that the services exist and that their resources may be listed."""
         access = CloudAccess(self.surroundings, self.NAME)
         for kind in (kind for name in self.config for kind in kinds(name)):
-            cloud = access.admin if kind.everywhere else access.projects[0]
-            probe(kind, cloud, access.iterations)
+            probe(kind, access.owners(kind)[0], access.iterations)
         self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:

@@ -22,6 +22,7 @@ from osbench.common.openstack.service_catalogue import ApiVersion
 from osbench.common.openstack.thread_sessions import ThreadSessions
 from osbench.common.plugin.context import ContextEnvironment
 from osbench.common.ports import clock as time
+from osbench.coordinator.contexts.resources import Kind
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -89,6 +90,19 @@ class CloudAccess:
         """The cloud as one user of each project."""
         firsts = [several[0] for several in by_project(self.users)]
         return [self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in firsts]
+
+    @cached_property
+    def each_user(self) -> list[Cloud]:
+        """The cloud as each user."""
+        return [
+            self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in self.users
+        ]
+
+    def owners(self, kind: Kind) -> list[Cloud]:
+        """The cloud as those who list all objects of a kind."""
+        if kind.everywhere:
+            return [self.admin]
+        return self.each_user if kind.personal else self.projects
 
     def cloud(self, account: Account) -> Cloud:
         """The cloud as an account."""

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from osbench.common.errors import ContextError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.context import Context
+from osbench.common.ports import clock as time
 from osbench.coordinator.contexts.cloud_access import CloudAccess
 from osbench.coordinator.contexts.resource_cleanup import SETTLE_LATE_S, remove_resources
+
+#: Longest wait for one object, and pause between looks at it, seconds.
+READY_S = 600.0
+POLL_S = 0.5
 
 
 class PerProjectContext(Context):
@@ -20,10 +26,39 @@ class PerProjectContext(Context):
     COUNT: ClassVar[str] = ""
     #: Kinds of the objects (`KIND_NAMES`); by default all of the service.
     KINDS: ClassVar[tuple[str, ...]] = ()
+    #: Number of objects per project if the configuration has none.
+    USUAL_COUNT: ClassVar[int] = 1
 
-    def make(self, cloud: Cloud, name: str) -> str:
-        """Make one in a project; returns its id."""
+    def make(self, cloud: Cloud, name: str) -> Any:
+        """Make one in a project; returns its id, or what else iterations have to know of it.
+
+        It is called again after transient errors, perhaps when it has made the object.
+        """
         raise NotImplementedError
+
+    def places(self, access: CloudAccess) -> list[Cloud]:
+        """The cloud as those for whom objects are made; by default one user of each project."""
+        return access.projects
+
+    def owner(self, cloud: Cloud) -> str:
+        """The key of an owner's objects in `made`; by default the project's id."""
+        return cloud.project_id
+
+    def await_ready(
+        self, cloud: Cloud, path: str, key: str, ready: str, failed: str = "error"
+    ) -> dict[str, Any]:
+        """Poll an object until it is ready; returns it. Raises ContextError."""
+        begin = time.monotonic()
+        while True:
+            found: dict[str, Any] = cloud.document("GET", self.SERVICE, path)[key]
+            status = str(found["status"])
+            if status == ready:
+                return found
+            if status.lower().startswith(failed):
+                raise ContextError(f"a {key} is in {status} instead of {ready}")
+            if time.monotonic() - begin > READY_S:
+                raise ContextError(f"a {key} is still in {status} after {READY_S:g} s")
+            time.sleep(POLL_S)
 
     def make_all(self) -> None:
         """Make the configured number of objects in every project."""
@@ -36,7 +71,7 @@ class PerProjectContext(Context):
         made = access.each(f"{self.NAME} made", planned, lambda one: self.make(*one))
         found: dict[str, list[Any]] = {}
         for (cloud, _), identity in zip(planned, made, strict=True):
-            found.setdefault(cloud.project_id, []).append(identity)
+            found.setdefault(self.owner(cloud), []).append(identity)
         self.made[self.KEY] = found
 
     def cleanup(self) -> None:
@@ -53,8 +88,8 @@ class PerProjectContext(Context):
     def _planned(self, access: CloudAccess) -> list[tuple[Cloud, str]]:
         return [
             (cloud, f"{self._beginning(access)}{project}-{number}")
-            for project, cloud in enumerate(access.projects)
-            for number in range(self.config.get(self.COUNT, 1))
+            for project, cloud in enumerate(self.places(access))
+            for number in range(self.config.get(self.COUNT, self.USUAL_COUNT))
         ]
 
     def _beginning(self, access: CloudAccess) -> str:

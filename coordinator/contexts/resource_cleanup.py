@@ -23,6 +23,9 @@ SETTLE_LATE_S = 5.0
 #: Longest time without a successful deletion, seconds, and that for kinds with slow deletion.
 PATIENCE_S = 20.0
 PATIENCE_SLOW_S = 300.0
+#: Seconds after which the deletion of an object that was accepted is requested again: some
+#: services, such as Heat, begin anew with each request.
+AGAIN_S = 10.0
 #: Shortest time between two listings, seconds.
 PAUSE_S = 0.5
 #: Concurrent deletions; with more of them some services become slower.
@@ -84,6 +87,7 @@ class _KindRemoval:
         self._beginning = beginning
         self._is_ours = is_ours
         self._refusals: dict[str, str] = {}
+        self._accepted_at: dict[str, float] = {}
 
     def run(self) -> int:
         """Delete until nothing is left; returns the number of objects."""
@@ -105,7 +109,7 @@ class _KindRemoval:
             time.sleep(PAUSE_S)
 
     def _look(self) -> list[tuple[Cloud, str]]:
-        clouds = [self._access.admin] if self._kind.everywhere else self._access.projects
+        clouds = self._access.owners(self._kind)
         found = self._access.each(
             f"looking for {self._kind.name}",
             clouds,
@@ -119,13 +123,20 @@ class _KindRemoval:
         )
 
     def _delete(self, there: Sequence[tuple[Cloud, str]]) -> None:
+        now = time.monotonic()
+        due = [
+            (cloud, identity)
+            for cloud, identity in there
+            if now - self._accepted_at.get(identity, -AGAIN_S) >= AGAIN_S
+        ]
         self._refusals = {}
-        self._access.each(f"{self._kind.name} removed", there, self._delete_one, AT_ONCE)
+        self._access.each(f"{self._kind.name} removed", due, self._delete_one, AT_ONCE)
 
     def _delete_one(self, one: tuple[Cloud, str]) -> None:
         cloud, identity = one
         try:
             delete(self._kind, cloud, identity)
+            self._accepted_at[identity] = time.monotonic()
         except RequestFailed as error:
             # it may still be being created, or be in use by an object that is being deleted
             self._refusals[identity] = str(error)

@@ -35,13 +35,18 @@ class Kind:
     #: Path of the list, and key of the list in the answer.
     path: str
     key: str
-    #: Field that holds the name, and field that holds the id.
+    #: Field that holds the name, and field that holds the id; several with "/" between them are
+    #: parts of an object's path.
     named: str = "name"
     identified: str = "id"
     #: Suffix that the service itself appends to names.
     appended: re.Pattern[str] | None = None
+    #: Key of the object in an element of the list; "" where the element is the object.
+    inner: str = ""
     #: It belongs to the cloud, not to a project: the administrator lists it.
     everywhere: bool = False
+    #: It belongs to a user, not to a project: each user lists its own.
+    personal: bool = False
     #: Parameters that restrict the list to names with a prefix.
     narrowed: Callable[[str, Cloud], Mapping[str, Any]] = lambda beginning, cloud: {}
     #: Parameters of further lists, for objects that the first one omits.
@@ -54,8 +59,22 @@ class Kind:
     slow: bool = False
     #: The service may lack the kind, and answers 404 for its list.
     optional: bool = False
+    #: Path of the list if it has more fields than that at `path`, and which of its objects count.
+    list_path: str = ""
+    only: Callable[[Mapping[str, Any]], bool] = lambda one: True
+    #: Unlocks an object whose deletion is refused with 409.
+    unlock: Callable[[Cloud, str], None] | None = None
     #: Detaches an object from others, which would forbid its deletion.
     release: Callable[[Cloud, str], None] | None = None
+
+    def identity(self, one: Mapping[str, Any]) -> str:
+        """The path of an object below that of the list."""
+        return "/".join(str(one[field]) for field in self.identified.split("/"))
+
+    def objects(self, document: Any) -> list[Mapping[str, Any]]:
+        """The objects of a page."""
+        page = (document or {}).get(self.key, ()) if self.key else document or ()
+        return [one[self.inner] if self.inner else one for one in page]
 
 
 def _starts(beginning: str, _: Cloud) -> Mapping[str, Any]:
@@ -68,6 +87,46 @@ def _own(_: str, cloud: Cloud) -> Mapping[str, Any]:
 
 def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
     return {"name": f"^{beginning}"}
+
+
+def _private(_: str, __: Cloud) -> Mapping[str, Any]:
+    # without it private flavors are left out
+    return {"is_public": "None"}
+
+
+def _unlock_server(cloud: Cloud, identity: str) -> None:
+    body = {"unlock": None}
+    cloud.request("POST", "nova", f"servers/{identity}/action", json=body, expected=(202, 404))
+
+
+def _of_a_snapshot(volume: Mapping[str, Any]) -> bool:
+    return bool(volume.get("snapshot_id"))
+
+
+def _without_hosts(cloud: Cloud, identity: str) -> None:
+    """Remove the hosts of an aggregate."""
+    path = f"os-aggregates/{identity}"
+    answer = cloud.request("GET", "nova", path, expected=(200, 404))
+    if answer.status_code == HTTPStatus.NOT_FOUND:
+        return
+    for host in answer.json()["aggregate"].get("hosts") or ():
+        body = {"remove_host": {"host": host}}
+        cloud.request("POST", "nova", f"{path}/action", json=body, expected=(200, 404))
+
+
+def _without_objects(cloud: Cloud, identity: str) -> None:
+    """Delete the objects of a container."""
+    params = {"format": "json"}
+    while found := cloud.document("GET", "swift", identity, params=params, expected=(200, 204)):
+        for one in found:
+            path = f"{identity}/{quote(one['name'], safe='')}"
+            cloud.request("DELETE", "swift", path, expected=(200, 204, 404))
+        # a listing may be older than a deletion
+        params["marker"] = found[-1]["name"]
+
+
+def _prefixed(beginning: str, _: Cloud) -> Mapping[str, Any]:
+    return {"prefix": beginning, "format": "json"}
 
 
 def _hidden(_: Cloud) -> Sequence[Mapping[str, Any]]:
@@ -134,10 +193,82 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 appended=re.compile(r"-\d+\Z"),
                 narrowed=_matching,
                 slow=True,
+                unlock=_unlock_server,
+            ),
+            Kind(
+                name="keypairs",
+                service="nova",
+                path="os-keypairs",
+                key="keypairs",
+                inner="keypair",
+                identified="name",
+                personal=True,
+                page=0,
+            ),
+            Kind(
+                name="server groups",
+                service="nova",
+                path="os-server-groups",
+                key="server_groups",
+                page=0,
+            ),
+        ),
+        # what only the administrator makes
+        "nova_admin": (
+            Kind(
+                name="aggregates",
+                service="nova",
+                path="os-aggregates",
+                key="aggregates",
+                everywhere=True,
+                page=0,
+                release=_without_hosts,
+            ),
+            Kind(
+                name="flavors",
+                service="nova",
+                path="flavors",
+                key="flavors",
+                everywhere=True,
+                narrowed=_private,
             ),
         ),
         "cinder": (
+            # some back ends delete a snapshot only after the volumes that were created from it,
+            # and a volume only after its snapshots
+            Kind(
+                name="volumes of snapshots",
+                service="cinder",
+                path="volumes",
+                list_path="volumes/detail",
+                key="volumes",
+                only=_of_a_snapshot,
+                slow=True,
+            ),
+            Kind(name="snapshots", service="cinder", path="snapshots", key="snapshots", slow=True),
             Kind(name="volumes", service="cinder", path="volumes", key="volumes", slow=True),
+        ),
+        "heat": (
+            Kind(
+                name="stacks",
+                service="heat",
+                path="stacks",
+                key="stacks",
+                named="stack_name",
+                identified="stack_name/id",
+                slow=True,
+            ),
+        ),
+        "swift": (
+            Kind(
+                name="containers",
+                service="swift",
+                path="",
+                key="",
+                identified="name",
+                narrowed=_prefixed,
+                release=_without_objects,
+            ),
         ),
         "glance": (
             Kind(
@@ -163,7 +294,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
         ),
         "neutron": (
             # these have no name
-            _of_neutron("floating IPs", "floatingip", named="description", optional=True),
+            _of_neutron("floating ips", "floatingip", named="description", optional=True),
             _of_neutron("routers", "router", release=_remove_interfaces, optional=True),
             _of_neutron("ports", "port"),
             _of_neutron("subnets", "subnet"),
@@ -282,7 +413,7 @@ def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool
     narrowed = kind.narrowed(beginning, cloud)
     for more in ({}, *kind.further(cloud)):
         for one in _listed(kind, cloud, {**narrowed, **more}):
-            identity = str(one[kind.identified])
+            identity = kind.identity(one)
             if identity not in seen and _fits(one, kind, is_ours):
                 seen.add(identity)
                 yield identity
@@ -295,20 +426,20 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
     seen: set[str] = set()
     while True:
         document = _page(kind, cloud, params)
-        page = document.get(kind.key, [])
-        fresh = [one for one in page if str(one[kind.identified]) not in seen]
-        seen.update(str(one[kind.identified]) for one in fresh)
+        fresh = [one for one in kind.objects(document) if kind.identity(one) not in seen]
+        seen.update(map(kind.identity, fresh))
         yield from fresh
         # a service that does not support markers returns the same page again
         if not kind.page or not fresh:
             return
-        params["marker"] = _marker(document) or fresh[-1][kind.identified]
+        last = kind.identity(fresh[-1]).rpartition("/")[2]
+        params["marker"] = _marker(document) or last
 
 
-def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Mapping[str, Any]:
+def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
     """A page of a list, empty if the service lacks the kind. Raises RequestFailed."""
     try:
-        return cloud.document("GET", kind.service, kind.path, params=params) or {}
+        return cloud.document("GET", kind.service, kind.list_path or kind.path, params=params)
     except RequestFailed as error:
         if not kind.optional or error.status != HTTPStatus.NOT_FOUND:
             raise
@@ -319,11 +450,20 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     """Delete an object; a missing one counts as deleted. Raises RequestFailed."""
     if kind.release is not None:
         kind.release(cloud, identity)
-    path = f"{kind.path}/{quote(identity, safe='')}{kind.forced}"
-    cloud.request("DELETE", kind.service, path, expected=(200, 202, 204, 404))
+    # the parts of a path are names of osbench and ids, which have no "/"
+    path = f"{kind.path}/{quote(identity)}{kind.forced}"
+    done = (200, 202, 204, 404)
+    if kind.unlock is not None:
+        answer = cloud.request("DELETE", kind.service, path, expected=(*done, 409))
+        if answer.status_code != HTTPStatus.CONFLICT:
+            return
+        kind.unlock(cloud, identity)
+    cloud.request("DELETE", kind.service, path, expected=done)
 
 
 def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) -> bool:
+    if not kind.only(one):
+        return False
     name = str(one.get(kind.named) or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}
@@ -332,9 +472,9 @@ def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) ->
     return any(map(is_ours, names))
 
 
-def _marker(document: Mapping[str, Any]) -> str:
+def _marker(document: Any) -> str:
     """The marker in a link to the next page, as Zaqar returns it."""
-    for link in document.get("links") or ():
+    for link in document.get("links") or () if isinstance(document, dict) else ():
         if isinstance(link, dict) and link.get("rel") == "next":
             return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]
     return ""

@@ -1,13 +1,12 @@
-"""Contexts of a cloud in the process of a test."""
+"""Contexts of a cloud, set up and undone in the process of a test."""
 
 from __future__ import annotations
 
+from helpers.cloud_workload import RUN
 from helpers.fake_cloud import FakeCloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.openstack import resource_names
 from osbench.common.plugin.context import ContextEnvironment
-
-RUN = "20260401-120000-ab12"
 
 
 class Chain:

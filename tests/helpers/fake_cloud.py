@@ -1,8 +1,8 @@
 """A small OpenStack cloud in a thread: what scenarios and contexts make is kept and can be counted.
 
-Keystone under /v3, Zaqar under /zaqar, Nova under /nova, Glance under /glance, Placement under
-/placement, the lists of Mistral under /mistral, and what `helpers.fake_network` has. It knows no
-roles beyond their names: everybody may do everything, unless a test says otherwise with `faults`.
+Keystone under /v3, Zaqar under /zaqar, Glance under /glance, Placement under /placement, the lists
+of Mistral under /mistral, and what the other modules `helpers.fake_...` have. It knows no roles
+beyond their names: everybody may do everything, unless a test says otherwise with `faults`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import math
 import re
 import threading
 import uuid
@@ -18,14 +17,16 @@ from contextlib import AbstractContextManager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from helpers.fake_compute import ComputeRoutes
 from helpers.fake_network import NetworkRoutes, is_quota_path
+from helpers.fake_stacks import StackRoutes
+from helpers.fake_store import StoreRoutes
+from helpers.fake_volumes import VolumeRoutes
 from helpers.json_server import LoopbackServer, serving
 from osbench.common.ports import clock as time
 
 #: The administrator.
 ADMIN, PASSWORD = "admin", "right"
-#: Seconds until a server is ACTIVE, or gone.
-BUILD_S = 0.25
 
 _SERVICES = {
     "identity": "v3",
@@ -37,6 +38,8 @@ _SERVICES = {
     "workflowv2": "mistral",
     "network": "neutron",
     "load-balancer": "octavia",
+    "orchestration": "heat",
+    "object-store": "swift",
 }
 #: What services call themselves in spans, by their paths.
 _PROJECTS = {"v3": "keystone", "zaqar": "Zaqar", "nova": "nova", "glance": "glance"}
@@ -64,11 +67,13 @@ class FakeCloud(LoopbackServer):
         #: Requests that are served and answered with 503: regular expression, times.
         self.lost: list[list[Any]] = []
         #: Types that the catalogue lacks, unless a test wants them.
-        self.absent: set[str] = {"workflowv2", "block-storage", "network", "load-balancer"}
-        #: Quotas that were set, by service and project; extensions of Neutron; objects on a page
-        #: of its lists, 0 for the usual number; whether load balancers get into an error.
+        self.absent: set[str] = {
+            *("workflowv2", "block-storage", "network", "load-balancer"),
+            *("orchestration", "object-store"),
+        }
+        #: Quotas that were set, by service and project; objects on a page of Neutron's lists, 0 for
+        #: the usual number; whether load balancers get into an error.
         self.quotas: dict[tuple[str, str], dict[str, int]] = {}
-        self.extensions = {"ext-gw-mode"}
         self.page = 0
         self.balancers_fail = False
         #: The Redis of the trace store, and the keys that a service takes, by its path.
@@ -76,6 +81,21 @@ class FakeCloud(LoopbackServer):
         self.trace_keys: dict[str, list[str]] = {}
         #: Servers and volumes go into an error where they are to be deleted.
         self.undeletable = False
+        #: An action that breaks servers; whether they stay on their host; how many hosts there are.
+        self.broken_action = ""
+        self.immovable = False
+        self.hypervisors = 2
+        #: Volumes and snapshots get into an error; how many a page of them has.
+        self.volumes_fail = False
+        self.volumes_page = 1000
+        #: Extensions of Neutron; whether servers have ports.
+        self.extensions = {"ext-gw-mode", "security-group"}
+        self.has_ports = True
+        #: An action that fails for stacks, such as CREATE.
+        self.stacks_fail = ""
+        #: Objects of Swift by project, container and name; how many names a page has.
+        self.containers: dict[str, dict[str, dict[str, bytes]]] = {}
+        self.store_page = 10_000
         #: Names of the roles in every token, and when all of them end.
         self.roles = ["admin"]
         self.expires_at = "2999-01-01T00:00:00.000000Z"
@@ -123,7 +143,7 @@ class FakeCloud(LoopbackServer):
         ]
 
 
-class _Handler(NetworkRoutes):
+class _Handler(ComputeRoutes, VolumeRoutes, StackRoutes, StoreRoutes, NetworkRoutes):
     server: FakeCloud
 
     def _serve(self) -> None:
@@ -147,7 +167,7 @@ class _Handler(NetworkRoutes):
             if who is None and path != "/v3":
                 return self._answer(401, {"error": {"message": "Who are you?"}})
             service, *rest = path.removeprefix("/").split("/")
-            if not rest and service != "v3":
+            if not rest and service not in ("v3", "swift"):
                 version = {"id": "v3.14", "status": "stable"}
                 return self._answer(300, {"versions": {"values": [version]}})
             self._trace(service, headers)
@@ -263,21 +283,6 @@ class _Handler(NetworkRoutes):
             queues[rest[1]].setdefault("messages", []).extend(json.loads(data)["messages"])
         return self._answer(201, None)
 
-    def _nova(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
-        servers = self.server.objects.setdefault("servers", {})
-        for server in list(servers.values()):
-            if server.get("gone_at", math.inf) < time.monotonic():
-                del servers[server["id"]]
-            elif server["status"] == "BUILD" and server["made_at"] + BUILD_S < time.monotonic():
-                server["status"] = "ACTIVE"
-        if self.command == "DELETE":
-            if rest[1] in servers and self.server.undeletable:
-                servers[rest[1]] |= {"status": "ERROR", "fault": {"message": "it cannot go"}}
-            elif rest[1] in servers:
-                servers[rest[1]].setdefault("gone_at", time.monotonic() + BUILD_S)
-            return self._answer(204 if rest[1] in servers else 404, None)
-        return self._objects(rest[0], rest[1:], data, rest[0][:-1], {"status": "BUILD"})
-
     def _glance(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         if rest[:1] == ["v2"]:
             rest = rest[1:]
@@ -286,12 +291,6 @@ class _Handler(NetworkRoutes):
             images[rest[1]] |= {"status": "active", "size": len(data)}
             return self._answer(204, None)
         return self._objects("images", rest[1:], data, "", {"status": "queued"})
-
-    def _cinder(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
-        if self.command == "DELETE" and self.server.undeletable:
-            self.server.objects["volumes"][rest[1]]["status"] = "error_deleting"
-            return self._answer(202, None)
-        return self._objects("volumes", rest[1:], data, "volume", {"status": "available"})
 
     def _placement(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
         self._objects(rest[0], rest[1:], data, "", {})

@@ -153,6 +153,9 @@ class NetworkRoutes(QuietHandler):
             }
             fields.setdefault("name", "")
             fields.setdefault("fixed_ips", [])
+            if kind == "floatingip":
+                fields.setdefault("port_id", None)
+                fields["floating_ip_address"] = f"192.0.2.{len(kept) + 1}"
             made = self.server.make(kind, fields)
             if kind == "subnet":
                 self.server.objects["network"][made["network_id"]]["subnets"].append(made["id"])
@@ -170,11 +173,25 @@ class NetworkRoutes(QuietHandler):
             return self._answer(204, None)
         if self.command == "PUT":
             kept[more[0]] |= body[kind]
+            if kind == "floatingip":
+                self._show_address(kept[more[0]])
         return self._answer(200, {kind: kept[more[0]]})
+
+    def _show_address(self, floating_ip: dict[str, Any]) -> None:
+        """Show the address of a floating IP at the server of its port."""
+        for server in self.server.objects.get("servers", {}).values():
+            has = server["id"] == floating_ip["port_id"]
+            address = {"addr": floating_ip["floating_ip_address"]}
+            server["addresses"] = {"net": [address]} if has else {}
 
     def _listed(self, kind: str, found: list[dict[str, Any]]) -> None:
         wanted = {name: self.params[name] for name in _FILTERS if name in self.params}
         project = self.params.get("project_id")
+        device = self.params.get("device_id")
+        if kind == "port" and device in self.server.objects.get("servers", {}):
+            # a port of a server has the server's id
+            has = [{"id": device, "device_id": device}]
+            found = [*found, *(has if self.server.has_ports else ())]
         fitting = sorted(
             (
                 one

@@ -2,63 +2,85 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios.nova import sought
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario, openstack
+from osbench.worker.scenarios.image_scenario import ImageScenario
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
+from osbench.worker.scenarios.servers import SERVER, Servers
+from osbench.worker.scenarios.volumes import SNAPSHOT, VOLUME, Volumes, drawn_size
 
 _SCENARIO: Mapping[str, Any] = {"services": ("cinder",), "cleanup": ("cinder",)}
+_OF_PROJECT: Mapping[str, Any] = {**_SCENARIO, "requires": ("volumes",)}
+_WITH_SERVERS: Mapping[str, Any] = {
+    "services": ("cinder", "nova"),
+    # an attached volume cannot be deleted
+    "cleanup": ("nova.servers", "cinder"),
+}
+_UPDATES = ("update_name", "description")
+#: Sizes in GB of a volume that the task gives no size.
+_SIZES: Mapping[str, int] = {"min": 1, "max": 5}
 
 
-class CinderVolumes(OpenStackScenario):
-    """Rally's `CinderVolumes` scenarios that create, list and delete.
+class CinderVolumes(Servers, Volumes, ImageScenario):
+    """Rally's `CinderVolumes` scenarios.
 
     `size` is in GB, or `{min, max}` for a random size.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Look up the image."""
-        image = context["args"].get("image")
-        context["image"] = sought(cloud, "image", image) if image else ""
+        """Check the arguments; look up images, flavors and types of volumes."""
+        super().prepare(context, cloud)
+        args = context["args"]
+        if "update_volume_kwargs" not in cls.method(context).__annotations__:
+            return
+        changes = args.get("update_volume_kwargs") or {}
+        if not any(changes.get(name) for name in _UPDATES) or changes.keys() - set(_UPDATES):
+            raise DeploymentError(
+                f"update_volume_kwargs must have {' or '.join(_UPDATES)}, and nothing else; got "
+                f"{', '.join(sorted(changes)) or 'nothing'}"
+            )
 
-    @openstack("CinderVolumes.create_volume", **_SCENARIO)
-    def create_volume(self, size: Any, image: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    # the arguments of scenarios that create a volume
+
+    def _create(
+        self, size: Any, image: dict[str, Any] | None = None, **volume_kwargs: Any
+    ) -> dict[str, Any]:
+        return self.create_one(size, self._from_image(volume_kwargs))
+
+    # scenarios
+
+    @openstack("CinderVolumes.create_volume", takes=_create, **_SCENARIO)
+    def create_volume(self, **volume_kwargs: Any) -> None:
         """Create a volume."""
-        self._create(size, kwargs)
+        self._create(**volume_kwargs)
 
-    @openstack("CinderVolumes.create_and_delete_volume", **_SCENARIO)
+    @openstack("CinderVolumes.create_and_delete_volume", takes=_create, **_SCENARIO)
     def create_and_delete_volume(
-        self,
-        size: Any,
-        image: dict[str, Any] | None = None,
-        min_sleep: float = 0,
-        max_sleep: float = 0,
-        **kwargs: Any,
+        self, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
         """Create a volume, pause, and delete it."""
-        volume = self._create(size, kwargs)
+        volume = self._create(**volume_kwargs)
         self.sleep_between(min_sleep, max_sleep)
-        with ActionTimer(self, "cinder_v3.delete_volume"):
-            path = f"volumes/{volume}"
-            with ActionTimer(self, ACCEPTED):
-                self.cloud.request("DELETE", "cinder", path)
+        self.delete_one(volume["id"])
 
-            def look() -> bool | None:
-                answer = self.cloud.request(
-                    "GET", "cinder", path, expected=(200, 404), traced=False
-                )
-                if answer.status_code == 404:
-                    return True
-                _refuse_error(answer.json()["volume"]["status"])
-                return None
+    @openstack("CinderVolumes.create_and_get_volume", takes=_create, **_SCENARIO)
+    def create_and_get_volume(self, **volume_kwargs: Any) -> None:
+        """Create a volume and get it."""
+        volume = self._create(**volume_kwargs)
+        with ActionTimer(self, "cinder_v3.get_volume"):
+            self.show(VOLUME, volume["id"])
 
-            self.wait_until("the end of the volume", look)
+    @openstack("CinderVolumes.create_and_list_volume", takes=_create, **_SCENARIO)
+    def create_and_list_volume(self, detailed: bool = True, **volume_kwargs: Any) -> None:
+        """Create a volume, list all volumes, and find it among them."""
+        volume = self._create(**volume_kwargs)
+        found = {one["id"] for one in self._list(detailed, {})}
+        self.checked(volume["id"] in found, "the volume that was created is not in the list")
 
     @openstack("CinderVolumes.list_volumes", services=("cinder",))
     def list_volumes(
@@ -69,33 +91,196 @@ class CinderVolumes(OpenStackScenario):
         limit: int | None = None,
         sort: str | None = None,
     ) -> None:
-        """List volumes."""
+        """List volumes: all, page after page, or one page of `limit`."""
         asked = {**(search_opts or {}), "marker": marker, "limit": limit, "sort": sort}
-        params = {key: value for key, value in asked.items() if value is not None}
-        with ActionTimer(self, "cinder_v3.list_volumes"):
-            path = "volumes/detail" if detailed else "volumes"
-            self.cloud.document("GET", "cinder", path, params=params)
+        self._list(detailed, {key: value for key, value in asked.items() if value is not None})
 
-    @action_timer("cinder_v3.create_volume")
-    def _create(self, size: Any, wanted: Mapping[str, Any]) -> str:
-        if isinstance(size, Mapping):
-            size = random.randint(size["min"], size["max"])  # noqa: S311 - load, not secrets
-        fields = {**wanted, "name": self.new_name(), "size": size}
-        if self.context["image"]:
-            fields["imageRef"] = self.context["image"]
+    @openstack("CinderVolumes.create_and_update_volume", **_SCENARIO)
+    def create_and_update_volume(
+        self,
+        size: Any,
+        image: dict[str, Any] | None = None,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        update_volume_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Create a volume and change its name (`update_name: true`) or its `description`."""
+        volume = self.create_one(size, self._from_image(create_volume_kwargs or {}))
+        changes = dict(update_volume_kwargs or {})
+        if changes.pop("update_name", False):
+            changes["name"] = self.new_name()
+        with ActionTimer(self, "cinder_v3.update_volume"):
+            self.cloud.document(
+                "PUT", "cinder", f"volumes/{volume['id']}", json={"volume": changes}
+            )
+
+    @openstack("CinderVolumes.create_and_extend_volume", **_SCENARIO)
+    def create_and_extend_volume(
+        self,
+        size: Any,
+        new_size: Any,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        **volume_kwargs: Any,
+    ) -> None:
+        """Create a volume, extend it, pause, and delete it."""
+        volume = self.create_one(size, volume_kwargs)["id"]
+        with ActionTimer(self, "cinder_v3.extend_volume"):
+            with ActionTimer(self, ACCEPTED):
+                self.send_action(VOLUME, volume, {"os-extend": {"new_size": drawn_size(new_size)}})
+            self.await_status(VOLUME, volume, "available", "in-use")
+        self.sleep_between(min_sleep, max_sleep)
+        self.delete_one(volume)
+
+    @openstack("CinderVolumes.create_from_volume_and_delete_volume", **_OF_PROJECT)
+    def create_from_volume_and_delete_volume(
+        self, size: Any, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
+    ) -> None:
+        """Create a volume from one of the context `volumes`, pause, and delete it."""
+        source = self.project_volume()["id"]
+        volume = self.create_one(size, {**volume_kwargs, "source_volid": source})
+        self.sleep_between(min_sleep, max_sleep)
+        self.delete_one(volume["id"])
+
+    @openstack("CinderVolumes.create_volume_and_clone", takes=_create, **_SCENARIO)
+    def create_volume_and_clone(self, nested_level: int = 1, **volume_kwargs: Any) -> None:
+        """Create a volume, and clones `nested_level` times: each of the one before."""
+        volume = self._create(**volume_kwargs)
+        wanted = {key: one for key, one in volume_kwargs.items() if key not in ("size", "image")}
+        for _ in range(nested_level):
+            with ActionTimer(self, "cinder.clone_volume"):
+                volume = self.create_one(volume["size"], {**wanted, "source_volid": volume["id"]})
+
+    @openstack("CinderVolumes.create_and_delete_snapshot", **_OF_PROJECT)
+    def create_and_delete_snapshot(
+        self,
+        force: bool = False,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        **snapshot_kwargs: Any,
+    ) -> None:
+        """Create a snapshot of a volume of the context `volumes`, pause, and delete it."""
+        snapshot = self.create_snapshot(self.project_volume()["id"], force, snapshot_kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self.delete_snapshot(snapshot)
+
+    @openstack("CinderVolumes.create_and_list_snapshots", **_OF_PROJECT)
+    def create_and_list_snapshots(
+        self, force: bool = False, detailed: bool = True, **snapshot_kwargs: Any
+    ) -> None:
+        """Create a snapshot of a volume of the context `volumes`, and list all snapshots."""
+        snapshot = self.create_snapshot(self.project_volume()["id"], force, snapshot_kwargs)
+        with ActionTimer(self, "cinder_v3.list_snapshots"):
+            path = "snapshots/detail" if detailed else "snapshots"
+            found = {one["id"] for one in self.list_pages(SNAPSHOT, path)}
+        self.checked(snapshot in found, "the snapshot that was created is not in the list")
+
+    @openstack("CinderVolumes.create_volume_from_snapshot", **_OF_PROJECT)
+    def create_volume_from_snapshot(
+        self,
+        do_delete: bool = True,
+        create_snapshot_kwargs: dict[str, Any] | None = None,
+        **volume_kwargs: Any,
+    ) -> None:
+        """Create a volume from a snapshot of a volume of the context `volumes`."""
+        source = self.project_volume()
+        wanted = dict(create_snapshot_kwargs or {})
+        snapshot = self.create_snapshot(source["id"], wanted.pop("force", False), wanted)
+        volume = self.create_one(source["size"], {**volume_kwargs, "snapshot_id": snapshot})
+        if do_delete:
+            self.delete_one(volume["id"])
+            self.delete_snapshot(snapshot)
+
+    @openstack(
+        "CinderVolumes.create_and_upload_volume_to_image",
+        takes=_create,
+        services=("cinder", "glance"),
+        cleanup=("cinder", "glance"),
+    )
+    def create_and_upload_volume_to_image(
+        self,
+        force: bool = False,
+        container_format: str = "bare",
+        disk_format: str = "raw",
+        do_delete: bool = True,
+        **volume_kwargs: Any,
+    ) -> None:
+        """Create a volume and upload it as an image."""
+        volume = self._create(**volume_kwargs)["id"]
+        wanted = {
+            "force": force,
+            "image_name": self.new_name(),
+            "container_format": container_format,
+            "disk_format": disk_format,
+        }
+        image = self._upload(volume, wanted)
+        if do_delete:
+            self.delete_one(volume)
+            self.delete_image(image)
+
+    @openstack("CinderVolumes.create_and_attach_volume", **_WITH_SERVERS)
+    def create_and_attach_volume(
+        self,
+        size: Any,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        create_volume_params: dict[str, Any] | None = None,
+        force_delete: bool = False,
+        create_vm_params: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, create a volume, attach and detach it, and delete both."""
+        server = self.booted(self.context["image"], create_vm_params or server_kwargs)
+        volume = self.create_one(size, create_volume_params)["id"]
+        self._attach_and_detach(server, volume)
+        self.delete_one(volume)
+        self.delete_server(server, force_delete)
+
+    @openstack("CinderVolumes.create_snapshot_and_attach_volume", **_WITH_SERVERS)
+    def create_snapshot_and_attach_volume(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_type: str | None = None,
+        size: Any = None,
+        create_vm_params: dict[str, Any] | None = None,
+        **snapshot_kwargs: Any,
+    ) -> None:
+        """Create a volume and a snapshot of it, attach it to a server, and delete all three."""
+        volume = self.create_one(size or _SIZES, {"volume_type": volume_type})["id"]
+        snapshot = self.create_snapshot(volume, wanted=snapshot_kwargs)
+        server = self.booted(self.context["image"], create_vm_params or {})
+        self._attach_and_detach(server, volume)
+        self.delete_snapshot(snapshot)
+        self.delete_one(volume)
+        self.delete_server(server)
+
+    # atomic actions
+
+    def _from_image(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        image = self.context["image"]
+        return {**wanted, "imageRef": image} if image else dict(wanted)
+
+    @action_timer("cinder_v3.list_volumes")
+    def _list(self, detailed: bool, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self.list_pages(VOLUME, "volumes/detail" if detailed else "volumes", params)
+
+    @action_timer("cinder_v3.upload_volume_to_image")
+    def _upload(self, volume: str, wanted: Mapping[str, Any]) -> str:
         with ActionTimer(self, ACCEPTED):
-            document = self.cloud.document("POST", "cinder", "volumes", json={"volume": fields})
-        volume = str(document["volume"]["id"])
+            document = self.send_action(VOLUME, volume, {"os-volume_upload_image": wanted})
+        image = str(document["os-volume_upload_image"]["image_id"])
+        self.await_status(VOLUME, volume, "available", "in-use")
+        self.await_image(image)
+        return image
 
-        def look() -> str | None:
-            found = self.cloud.document("GET", "cinder", f"volumes/{volume}", traced=False)
-            status = found["volume"]["status"]
-            _refuse_error(status)
-            return volume if status == "available" else None
-
-        return self.wait_until("the volume", look)
-
-
-def _refuse_error(status: str) -> None:
-    if status.startswith("error"):
-        raise NotReady(f"the volume is in {status}")
+    def _attach_and_detach(self, server: str, volume: str) -> None:
+        path = f"{SERVER.path}/{server}/os-volume_attachments"
+        with ActionTimer(self, "nova.attach_volume"):
+            with ActionTimer(self, ACCEPTED):
+                wanted = {"volumeAttachment": {"volumeId": volume}}
+                self.cloud.document("POST", "nova", path, json=wanted)
+            self.await_status(VOLUME, volume, "in-use")
+        with ActionTimer(self, "nova.detach_volume"):
+            with ActionTimer(self, ACCEPTED):
+                self.cloud.request("DELETE", "nova", f"{path}/{volume}")
+            self.await_status(VOLUME, volume, "available")

@@ -14,19 +14,17 @@ from osbench.common.errors import DeploymentError
 from osbench.common.named_files import expanded
 from osbench.common.network.causes import root_cause
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.request_errors import NotReady
 from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios import server_arguments
-from osbench.worker.scenarios.nova import Servers, sought
+from osbench.worker.scenarios.image_scenario import IMAGE, ImageScenario
 from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
+from osbench.worker.scenarios.servers import Servers
 
 _BLOCK = 1024 * 1024
 _DATA = {"Content-Type": "application/octet-stream"}
 _SCENARIO: Mapping[str, Any] = {"services": ("glance",), "cleanup": ("glance",)}
-_FAILED = ("killed", "deleted", "pending_delete", "error")
 
 
-class GlanceImages(Servers):
+class GlanceImages(Servers, ImageScenario):
     """Rally's `GlanceImages` scenarios.
 
     `image_location` is a file on each worker's host, or a URL that each process
@@ -35,15 +33,11 @@ class GlanceImages(Servers):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Fetch the image's data before the load."""
+        """Fetch the image's data before the load, and look up the flavor."""
+        super().prepare(context, cloud)
         location = context["args"].get("image_location")
         if location and context["args"].get("import_method") != "web-download":
             context["data"] = LocalCopy(str(location))
-        flavor = context["args"].get("flavor")
-        server_arguments.check(
-            context["args"].get("boot_server_kwargs") or {}, "boot_server_kwargs"
-        )
-        context["flavor"] = sought(cloud, "flavor", flavor) if flavor else ""
 
     # the arguments of scenarios that create an image
 
@@ -94,7 +88,7 @@ class GlanceImages(Servers):
     def create_and_delete_image(self, **image_kwargs: Any) -> None:
         """Create an image and delete it."""
         image = self._create(**image_kwargs)
-        self._delete(image)
+        self.delete_image(image)
 
     @openstack("GlanceImages.create_and_download_image", takes=_create_empty, **_SCENARIO)
     def create_and_download_image(self, **image_kwargs: Any) -> None:
@@ -192,8 +186,8 @@ class GlanceImages(Servers):
         with ActionTimer(self, "glance_v2.import_image"):
             with ActionTimer(self, ACCEPTED):
                 self.cloud.request("POST", "glance", f"images/{image}/import", json=wanted)
-            self._await_image(image)
-        self._delete(image)
+            self.await_image(image)
+        self.delete_image(image)
 
     @openstack(
         "GlanceImages.create_image_and_boot_instances",
@@ -210,7 +204,7 @@ class GlanceImages(Servers):
     ) -> None:
         """Create an image and boot `number_instances` servers from it, one request per server."""
         image = self._create(**image_kwargs)
-        self._boot_many(image, number_instances, boot_server_kwargs or {})
+        self.boot_servers(image, number_instances, boot_server_kwargs or {})
 
     # atomic actions
 
@@ -220,39 +214,17 @@ class GlanceImages(Servers):
             image = self._create_empty(**image_kwargs)
             with ActionTimer(self, "glance_v2.upload_data"):
                 self._send_data(f"images/{image}/file")
-        self._await_image(image)
+        self.await_image(image)
         return image
 
     def _send_data(self, path: str) -> None:
         with self.context["data"].path.open("rb") as data:
             self.cloud.request("PUT", "glance", path, data=data, headers=_DATA)
 
-    def _await_image(self, image: str) -> None:
-        def look() -> bool | None:
-            found = self.cloud.document("GET", "glance", f"images/{image}", traced=False)
-            if found["status"] in _FAILED:
-                raise NotReady(f"the image is {found['status']}")
-            if found.get("os_glance_failed_import"):
-                raise NotReady("the import of the image failed")
-            return True if found["status"] == "active" else None
-
-        self.wait_until("the image", look)
-
-    @action_timer("glance_v2.delete_image")
-    def _delete(self, image: str) -> None:
-        self.cloud.request("DELETE", "glance", f"images/{image}")
-
     @action_timer("glance_v2.list_images")
     def _list(self) -> list[dict[str, Any]]:
         """All active images, page after page."""
-        params: dict[str, Any] = {"status": "active", "limit": 200}
-        found: list[dict[str, Any]] = []
-        while True:
-            document = self.cloud.document("GET", "glance", "images", params=params)
-            found += document["images"]
-            if not document.get("next"):
-                return found
-            params["marker"] = found[-1]["id"]
+        return self.list_pages(IMAGE, params={"status": "active"}, page=200)
 
 
 class LocalCopy:

@@ -42,7 +42,7 @@ class Mistral(OpenStackScenario):
     FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
 
     @classmethod
-    def check_files(cls, texts: Mapping[str, str], args: Mapping[str, Any]) -> list[str]:
+    def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
         """Refuse what is no workbook, or has no such workflow, and parameters that are no JSON."""
         found = []
         if "definition" in texts:

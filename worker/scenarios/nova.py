@@ -2,191 +2,344 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.request_errors import NotReady
-from osbench.common.plugin.atomic import ActionTimer, action_timer
-from osbench.worker.scenarios import server_arguments
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario, openstack
+from osbench.common.openstack.object_lists import first, named
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.worker.scenarios.openstack_scenario import openstack, without_none
+from osbench.worker.scenarios.server_changes import ServerChanges, bounce_problem
+from osbench.worker.scenarios.servers import SERVER, Servers
+from osbench.worker.scenarios.volumes import Volumes
 
-_SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova",)}
-#: Page size of lists of images and flavors; services may return fewer.
-_PAGE = 1000
-#: Service and path of the lists in which names are looked up.
-_LISTS = {"image": ("glance", "images"), "flavor": ("nova", "flavors")}
-
-
-class Servers(OpenStackScenario):
-    """Base of scenarios with servers."""
-
-    def _boot(self, image: str, wanted: Mapping[str, Any]) -> str:
-        with ActionTimer(self, "nova.boot_server"):
-            with ActionTimer(self, ACCEPTED):
-                server = self._post_server(image, wanted)
-            self._await_server(f"servers/{server}")
-        return server
-
-    def _boot_many(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
-        """Boot servers, one request per server, then wait for each of them."""
-        with ActionTimer(self, "nova.boot_servers"):
-            with ActionTimer(self, ACCEPTED):
-                servers = [self._post_server(image, wanted) for _ in range(count)]
-            for server in servers:
-                self._await_server(f"servers/{server}")
-
-    def _post_server(self, image: str, wanted: Mapping[str, Any]) -> str:
-        fields = {"name": self.new_name(), "flavorRef": self.context["flavor"]}
-        if image:
-            fields["imageRef"] = image
-        sent, microversion = server_arguments.body(fields, wanted)
-        found = self.cloud.document("POST", "nova", "servers", json=sent, microversion=microversion)
-        return str(found["server"]["id"])
-
-    def _await_server(self, path: str) -> None:
-        def look() -> bool | None:
-            found = self.cloud.document("GET", "nova", path, traced=False)["server"]
-            _refuse_error(found)
-            return True if found["status"] == "ACTIVE" else None
-
-        self.wait_until("the server", look)
+_SCENARIO: Mapping[str, Any] = {"services": ("nova",), "cleanup": ("nova.servers",)}
+_BOOTED: Mapping[str, Any] = {**_SCENARIO, "takes": Servers.boot}
+_MOVED: Mapping[str, Any] = {**_BOOTED, "admin": True}
+_IMAGED: Mapping[str, Any] = {
+    "services": ("nova", "glance"),
+    "cleanup": ("nova.servers", "glance"),
+}
+_FROM_VOLUME: Mapping[str, Any] = {
+    "services": ("nova", "cinder"),
+    "cleanup": ("nova.servers", "cinder"),
+}
+_ADDRESSED: Mapping[str, Any] = {
+    "takes": Servers.boot,
+    "services": ("nova", "neutron"),
+    "cleanup": ("nova.servers", "neutron.floating_ips"),
+}
+#: The first microversion in which servers have descriptions.
+_DESCRIBED = "2.19"
 
 
-class NovaServers(Servers):
-    """Rally's `NovaServers` scenarios that boot, list and delete.
+class NovaServers(ServerChanges, Volumes):
+    """Rally's `NovaServers` scenarios.
 
     `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
     matches one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are those
-    of novaclient for new servers. `auto_assign_nic` must be false where there are no `nics`.
+    of novaclient for new servers. `auto_assign_nic` needs `nics`, or networks of a context.
     """
 
     @classmethod
+    def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
+        """Problems of the arguments that all scenarios have, and of the actions of a bounce."""
+        found = super().check_arguments(method, args)
+        if method == "boot_and_bounce_server" and args.get("actions"):
+            said = bounce_problem(args["actions"])
+            found += [f"actions: {said}"] if said else []
+        return found
+
+    @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up image and flavor."""
-        named = set(inspect.signature(cls.method(context)).parameters) - {"auto_assign_nic"}
-        server_arguments.check({k: v for k, v in context["args"].items() if k not in named})
-        for what in ("image", "flavor"):
-            given = context["args"].get(what)
-            context[what] = sought(cloud, what, given) if given else ""
+        """Check the arguments; look up images, flavors, types of volumes and the network."""
+        super().prepare(context, cloud)
+        args = context["args"]
+        if "floating_network" in cls.method(context).__annotations__:
+            older = args.get("create_floating_ip_args") or {}
+            given = args.get("floating_network") or older.get("ext_network")
+            given = given or older.get("floating_network")
+            network = named if given else first
+            context["floating_network"] = network(
+                cloud, "external network", *([given] if given else [])
+            )
 
-    @openstack("NovaServers.boot_server", **_SCENARIO)
-    def boot_server(
-        self,
-        image: dict[str, Any],
-        flavor: dict[str, Any],
-        auto_assign_nic: bool = False,
-        **kwargs: Any,
-    ) -> None:
+    @openstack("NovaServers.boot_server", **_BOOTED)
+    def boot_server(self, **server_kwargs: Any) -> None:
         """Boot a server."""
-        self._boot(self.context["image"], kwargs)
+        self.boot(**server_kwargs)
 
-    @openstack("NovaServers.boot_and_list_server", **_SCENARIO)
-    def boot_and_list_server(
-        self,
-        image: dict[str, Any],
-        flavor: dict[str, Any],
-        detailed: bool = True,
-        auto_assign_nic: bool = False,
-        **kwargs: Any,
-    ) -> None:
+    @openstack("NovaServers.boot_and_list_server", **_BOOTED)
+    def boot_and_list_server(self, detailed: bool = True, **server_kwargs: Any) -> None:
         """Boot a server, list all servers, and find it among them."""
-        server = self._boot(self.context["image"], kwargs)
-        found = {one["id"] for one in self._list(detailed)}
+        server = self.boot(**server_kwargs)
+        found = {one["id"] for one in self.list_all(detailed)}
         self.checked(server in found, "the server that was booted is not in the list")
 
     @openstack("NovaServers.list_servers", services=("nova",))
     def list_servers(self, detailed: bool = True) -> None:
         """List all servers."""
-        self._list(detailed)
+        self.list_all(detailed)
 
-    @openstack("NovaServers.boot_and_delete_server", **_SCENARIO)
+    @openstack("NovaServers.boot_and_show_server", **_BOOTED)
+    def boot_and_show_server(self, **server_kwargs: Any) -> None:
+        """Boot a server and get it."""
+        server = self.boot(**server_kwargs)
+        with ActionTimer(self, "nova.show_server"):
+            self.show(SERVER, server)
+
+    @openstack("NovaServers.boot_and_update_server", **_BOOTED)
+    def boot_and_update_server(self, description: str | None = None, **server_kwargs: Any) -> None:
+        """Boot a server, and change its name and its description."""
+        server = self.boot(**server_kwargs)
+        wanted = {"name": self.new_name(), "description": description or None}
+        with ActionTimer(self, "nova.update_server"):
+            self.cloud.document(
+                "PUT",
+                "nova",
+                f"servers/{server}",
+                json={"server": without_none(wanted)},
+                microversion=_DESCRIBED if description else "",
+            )
+
+    @openstack("NovaServers.boot_and_get_console_output", **_BOOTED)
+    def boot_and_get_console_output(self, length: int | None = None, **server_kwargs: Any) -> None:
+        """Boot a server and get the last `length` lines of its console, or all."""
+        server = self.boot(**server_kwargs)
+        with ActionTimer(self, "nova.get_console_output_server"):
+            self.send_action(SERVER, server, {"os-getConsoleOutput": {"length": length}})
+
+    # servers that are deleted
+
+    @openstack("NovaServers.boot_and_delete_server", **_BOOTED)
     def boot_and_delete_server(
         self,
-        image: dict[str, Any],
-        flavor: dict[str, Any],
         min_sleep: float = 0,
         max_sleep: float = 0,
         force_delete: bool = False,
-        auto_assign_nic: bool = False,
-        **kwargs: Any,
+        **server_kwargs: Any,
     ) -> None:
         """Boot a server, pause, and delete it."""
-        server = self._boot(self.context["image"], kwargs)
+        server = self.boot(**server_kwargs)
         self.sleep_between(min_sleep, max_sleep)
-        self._delete(server, force_delete)
+        self.delete_server(server, force_delete)
 
-    def _delete(self, server: str, force: bool) -> None:
-        path = f"servers/{server}"
-        with ActionTimer(self, f"nova.{'force_' if force else ''}delete_server"):
-            with ActionTimer(self, ACCEPTED):
-                if force:
-                    self.cloud.request("POST", "nova", f"{path}/action", json={"forceDelete": None})
-                else:
-                    self.cloud.request("DELETE", "nova", path)
+    @openstack("NovaServers.boot_and_delete_multiple_servers", **_SCENARIO)
+    def boot_and_delete_multiple_servers(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        count: int = 2,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot `count` servers by one request, pause, and delete them."""
+        servers = self.boot_together(self.context["image"], count, server_kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self.delete_servers(servers, force_delete)
 
-            def look() -> bool | None:
-                answer = self.cloud.request("GET", "nova", path, expected=(200, 404), traced=False)
-                if answer.status_code == 404:
-                    return True
-                _refuse_error(answer.json()["server"])
-                return None
+    # servers from volumes
 
-            self.wait_until("the end of the server", look)
+    @openstack("NovaServers.boot_server_from_volume", **_FROM_VOLUME)
+    def boot_server_from_volume(
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_size: Any,
+        volume_type: str | None = None,
+        auto_assign_nic: bool = False,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Create a volume from an image, and boot a server from it."""
+        wanted = {**(boot_server_kwargs or server_kwargs), "auto_assign_nic": auto_assign_nic}
+        self._boot_from_volume(volume_size, volume_type, create_volume_kwargs, wanted)
 
-    @action_timer("nova.list_servers")
-    def _list(self, detailed: bool) -> list[dict[str, Any]]:
-        """All servers, page after page."""
-        found: list[dict[str, Any]] = []
-        params: dict[str, Any] = {}
-        while True:
-            path = "servers/detail" if detailed else "servers"
-            document = self.cloud.document("GET", "nova", path, params=params)
-            found += document["servers"]
-            if not document.get("servers_links"):
-                return found
-            params["marker"] = found[-1]["id"]
+    @openstack("NovaServers.boot_server_from_volume_and_delete", **_FROM_VOLUME)
+    def boot_server_from_volume_and_delete(  # noqa: PLR0913 - they are Rally's
+        self,
+        image: dict[str, Any],
+        flavor: dict[str, Any],
+        volume_size: Any,
+        volume_type: str | None = None,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        create_volume_kwargs: dict[str, Any] | None = None,
+        boot_server_kwargs: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Create a volume from an image, boot a server from it, pause, and delete the server."""
+        server = self._boot_from_volume(
+            volume_size, volume_type, create_volume_kwargs, boot_server_kwargs or server_kwargs
+        )
+        self.sleep_between(min_sleep, max_sleep)
+        self.delete_server(server, force_delete)
 
+    def _boot_from_volume(
+        self,
+        size: Any,
+        volume_type: str | None,
+        volume_kwargs: Mapping[str, Any] | None,
+        server_kwargs: Mapping[str, Any],
+    ) -> str:
+        image = self.context["image"]
+        wanted = {"imageRef": image, "volume_type": volume_type, **(volume_kwargs or {})}
+        disk = {
+            "uuid": self.create_one(size, wanted)["id"],
+            "source_type": "volume",
+            "destination_type": "volume",
+            "boot_index": 0,
+            "delete_on_termination": False,
+        }
+        others = server_kwargs.get("block_device_mapping_v2") or ()
+        return self.booted("", {**server_kwargs, "block_device_mapping_v2": [disk, *others]})
 
-def _refuse_error(server: Mapping[str, Any]) -> None:
-    if server["status"] == "ERROR":
-        raise NotReady(f"the server is in ERROR: {server.get('fault', {}).get('message')}")
+    # states
 
+    @openstack("NovaServers.boot_and_bounce_server", **_BOOTED)
+    def boot_and_bounce_server(
+        self,
+        force_delete: bool = False,
+        actions: list[dict[str, int]] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, do `actions` (`[{hard_reboot: 1}, {stop_start: 2}]`), and delete it."""
+        server = self.boot(**server_kwargs)
+        for one in actions or ():
+            for name, times in one.items():
+                for _ in range(times):
+                    self.bounce(name, server)
+        self.delete_server(server, force_delete)
 
-def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Id of an image or a flavor. Raises DeploymentError unless exactly one matches."""
-    wanted = given if isinstance(given, Mapping) else {"id": given}
-    if "id" in wanted:
-        return str(wanted["id"])
-    name = str(wanted.get("name") or wanted.get("regex") or "")
-    found = _listed(cloud, *_LISTS[what])
-    fitting = [one for one in found if one["name"] == name]
-    if not fitting:
-        try:
-            pattern = re.compile(name)
-        except re.error as error:
-            raise DeploymentError(
-                f"there is no {what} {name!r}, and it is no regular expression: {error}"
-            ) from None
-        fitting = [one for one in found if pattern.search(one["name"] or "")]
-    if len(fitting) != 1:
-        there = ", ".join(sorted(str(one["name"]) for one in (fitting or found))[:10])
-        count = "no" if not fitting else "more than one"
-        raise DeploymentError(f"there is {count} {what} {name!r}; there are {there or 'none'}")
-    return str(fitting[0]["id"])
+    @openstack("NovaServers.boot_lock_unlock_and_delete", **_BOOTED)
+    def boot_lock_unlock_and_delete(
+        self,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        force_delete: bool = False,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, lock it, pause, unlock and delete it."""
+        server = self.boot(**server_kwargs)
+        self.change("lock_server", server)
+        self.sleep_between(min_sleep, max_sleep)
+        self.change("unlock_server", server)
+        self.delete_server(server, force_delete)
 
+    @openstack("NovaServers.pause_and_unpause_server", **_BOOTED)
+    def pause_and_unpause_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
+        """Boot a server, pause and unpause it, and delete it."""
+        self._boot_and_change(("pause_server", "unpause_server"), force_delete, server_kwargs)
 
-def _listed(cloud: Cloud, service: str, path: str) -> list[dict[str, Any]]:
-    """All images or flavors, page after page."""
-    found: list[dict[str, Any]] = []
-    params: dict[str, Any] = {"limit": _PAGE}
-    while True:
-        document = cloud.document("GET", service, path, params=params)
-        found += document[path]
-        # Glance has the former key, Nova the latter
-        if not (document.get("next") or document.get(f"{path}_links")):
-            return found
-        params["marker"] = found[-1]["id"]
+    @openstack("NovaServers.suspend_and_resume_server", **_BOOTED)
+    def suspend_and_resume_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
+        """Boot a server, suspend and resume it, and delete it."""
+        self._boot_and_change(("suspend_server", "resume_server"), force_delete, server_kwargs)
+
+    @openstack("NovaServers.shelve_and_unshelve_server", **_BOOTED)
+    def shelve_and_unshelve_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
+        """Boot a server, shelve and unshelve it, and delete it."""
+        self._boot_and_change(("shelve_server", "unshelve_server"), force_delete, server_kwargs)
+
+    def _boot_and_change(
+        self, changes: tuple[str, ...], force_delete: bool, server_kwargs: Mapping[str, Any]
+    ) -> None:
+        server = self.boot(**server_kwargs)
+        for change in changes:
+            self.change(change, server)
+        self.delete_server(server, force_delete)
+
+    # images, sizes and hosts
+
+    @openstack("NovaServers.snapshot_server", takes=Servers.boot, **_IMAGED)
+    def snapshot_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
+        """Boot a server, make an image of it, and boot a server from that; delete all three."""
+        server = self.boot(**server_kwargs)
+        image = self.snapshot(server)
+        self.delete_server(server, force_delete)
+        wanted = {key: one for key, one in server_kwargs.items() if key not in ("image", "flavor")}
+        server = self.booted(image, wanted)
+        self.delete_server(server, force_delete)
+        self.delete_snapshot_image(image)
+
+    @openstack("NovaServers.boot_and_rebuild_server", **_SCENARIO)
+    def boot_and_rebuild_server(
+        self,
+        from_image: dict[str, Any],
+        to_image: dict[str, Any],
+        flavor: dict[str, Any],
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server from an image, rebuild it from another, and delete it."""
+        server = self.booted(self.context["from_image"], server_kwargs)
+        wanted = {"rebuild": {"imageRef": self.context["to_image"]}}
+        self.change_server("rebuild_server", server, wanted, "ACTIVE")
+        self.delete_server(server)
+
+    @openstack("NovaServers.resize_server", **_BOOTED)
+    def resize_server(
+        self,
+        to_flavor: dict[str, Any],
+        confirm: bool = True,
+        force_delete: bool = False,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, resize it, confirm or revert that, and delete it."""
+        server = self.boot(**server_kwargs)
+        wanted = {"resize": {"flavorRef": self.context["to_flavor"]}}
+        self.change_server("resize", server, wanted, "VERIFY_RESIZE")
+        self.confirm(server, confirm)
+        self.delete_server(server, force_delete)
+
+    @openstack("NovaServers.boot_and_migrate_server", **_MOVED)
+    def boot_and_migrate_server(self, confirm: bool = True, **server_kwargs: Any) -> None:
+        """Boot a server, migrate it, confirm or revert that, and delete it."""
+        server = self.boot(**server_kwargs)
+        self.migrate(server)
+        self.confirm(server, confirm)
+        self.delete_server(server)
+
+    @openstack("NovaServers.boot_and_live_migrate_server", **_MOVED)
+    def boot_and_live_migrate_server(
+        self,
+        block_migration: bool = False,
+        disk_over_commit: bool = False,
+        min_sleep: float = 0,
+        max_sleep: float = 0,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, pause, migrate it while it runs, and delete it."""
+        server = self.boot(**server_kwargs)
+        self.sleep_between(min_sleep, max_sleep)
+        self.live_migrate(server, block_migration, disk_over_commit)
+        self.delete_server(server)
+
+    # addresses
+
+    @openstack("NovaServers.boot_and_associate_floating_ip", **_ADDRESSED)
+    def boot_and_associate_floating_ip(
+        self,
+        floating_network: str | None = None,
+        create_floating_ip_args: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, create a floating IP, and associate it."""
+        server = self.boot(**server_kwargs)
+        self.associate(server, self.create_floating_ip(self.context["floating_network"]))
+
+    @openstack("NovaServers.boot_server_associate_and_dissociate_floating_ip", **_ADDRESSED)
+    def boot_server_associate_and_dissociate_floating_ip(
+        self,
+        floating_network: str | None = None,
+        create_floating_ip_args: dict[str, Any] | None = None,
+        **server_kwargs: Any,
+    ) -> None:
+        """Boot a server, create a floating IP, associate and dissociate it."""
+        server = self.boot(**server_kwargs)
+        floating_ip = self.create_floating_ip(self.context["floating_network"])
+        self.associate(server, floating_ip)
+        self.dissociate(server, floating_ip)

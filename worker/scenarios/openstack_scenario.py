@@ -51,6 +51,8 @@ class ServiceNeeds:
     temporary: bool
     #: Whether users get tokens before the load.
     warm: bool
+    #: Contexts that the task must have for it.
+    requires: tuple[str, ...]
 
 
 def openstack(  # noqa: PLR0913 - one for each need of a scenario
@@ -64,13 +66,14 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     warm: bool = True,
     cleanup: tuple[str, ...] = (),
     contexts: Mapping[str, Any] = MappingProxyType({}),
+    requires: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
 
     `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
     services of `cleanup` are removed. `contexts` are further contexts that it needs, which the
-    task may configure.
+    task may configure; those that it `requires` the task must have.
     """
     context: dict[str, Any] = dict(contexts)
     if cleanup:
@@ -78,7 +81,12 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     if temporary:
         context["users"] = {}
     needs = ServiceNeeds(
-        services=services, admin=admin, users=users, temporary=temporary, warm=warm
+        services=services,
+        admin=admin,
+        users=users,
+        temporary=temporary,
+        warm=warm,
+        requires=requires,
     )
 
     def mark(method: F) -> F:
@@ -109,8 +117,8 @@ def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> i
     """A signature with the arguments of another method instead of `**kwargs`."""
     instance, *own, _ = signature.parameters.values()
     merged = [*list(taken.parameters.values())[1:], *own]
-    # arguments without a default come first
-    merged.sort(key=lambda one: one.default is not one.empty)
+    # arguments without a default come first, and further ones last
+    merged.sort(key=lambda one: (one.kind is one.VAR_KEYWORD, one.default is not one.empty))
     return signature.replace(parameters=[instance, *merged])
 
 
@@ -165,6 +173,8 @@ class OpenStackScenario(Scenario):
                 f"{name} leaves resources that are only removed together with its users: let the "
                 "context users make some (users: {tenants: 1}) instead of those of the deployment"
             )
+        for missing in (one for one in needs.requires if one not in context):
+            raise DeploymentError(f"{name} needs the context {missing}: add it to the workload")
         selector = UserSelector(context, deployment, request_limit_s(context))
         context["user_selector"] = selector
         if not needs.warm:
@@ -244,6 +254,13 @@ class OpenStackScenario(Scenario):
         with ActionTimer(self, "authenticate"):
             selector.sessions.warm(fresh)
         return fresh
+
+
+def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The arguments that a scenario has no parameter for, and the name of what takes them."""
+    parameters = inspect.signature(method).parameters
+    taking = next((one.name for one in parameters.values() if one.kind is one.VAR_KEYWORD), "")
+    return taking, {key: value for key, value in args.items() if key not in parameters}
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:

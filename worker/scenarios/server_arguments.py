@@ -75,10 +75,10 @@ _OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
 )
 
 
-def check(wanted: Mapping[str, Any], place: str = "") -> None:
+def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) -> None:
     """Check before the load that all arguments can be sent; `place` is the enclosing argument.
 
-    Raises DeploymentError.
+    `picks`: there are networks of a context to pick from. Raises DeploymentError.
     """
     within = f" in {place}" if place else ""
     known = _SAME | _RENAMED.keys() | _OTHERS.keys() | {"scheduler_hints", _PICKED}
@@ -89,9 +89,10 @@ def check(wanted: Mapping[str, Any], place: str = "") -> None:
             f"{', '.join(sorted(known))}; if Rally supports it, use NAME@rally"
         )
     nics = wanted.get("nics")
-    if wanted.get(_PICKED) and not nics:
+    if wanted.get(_PICKED) and not nics and not picks:
         raise DeploymentError(
-            f"{_PICKED}{within}: osbench does not pick networks; use nics, or NAME@rally"
+            f"{_PICKED}{within}: there is no network of a context to pick; use nics, the context "
+            "network, or NAME@rally"
         )
     for nic in () if nics is None or isinstance(nics, str) else nics:
         for key in sorted(set(nic) - _NICS.keys()):

@@ -11,6 +11,7 @@ Access:
 - `load_yaml`: the value of a YAML document, within bounds of size and depth
 - `expanded`: a path with a home directory in the place of ~
 - `read_text`: the text of a file, within a bound
+- `sought`: the id of an image or a flavor by its name
 - `SERVICES`: the services whose API versions are known, by name
 - `neutron`: lists of Neutron, address ranges of subnets, external networks; the key `NETWORKS` of
   `made`, which has the networks that iterations use, by project
@@ -47,6 +48,7 @@ from osbench.common.openstack.cloud_users import (
     USERS,
     CloudUser,
 )
+from osbench.common.openstack.object_lists import sought
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
 from osbench.common.openstack.resource_names import is_from_iteration
 from osbench.common.openstack.service_catalogue import SERVICES
@@ -81,4 +83,5 @@ __all__ = [
     "probe",
     "read_text",
     "remove_resources",
+    "sought",
 ]

@@ -260,6 +260,8 @@ def nova(folder: Path) -> list[Load]:
         ),
         Load(scenario="NovaServers.boot_and_list_server", spans=of, args=given),
         Load(scenario="NovaServers.list_servers", spans=of),
+        *_server_changes(given),
+        *_beside_servers(given),
         Load(
             scenario="GlanceImages.create_image_and_boot_instances",
             spans={"glance": "db", **of},
@@ -287,6 +289,112 @@ def nova(folder: Path) -> list[Load]:
     ]
 
 
+#: Scenarios that need a volume of their own, and those that need volumes of a context.
+_ON_VOLUMES: Mapping[str, Mapping[str, Any]] = {
+    "create_and_list_volume": {},
+    "create_and_get_volume": {},
+    "create_and_extend_volume": {"new_size": 2},
+    "create_and_update_volume": {"update_volume_kwargs": {"update_name": True, "description": "d"}},
+    "create_volume_and_clone": {"nested_level": 2},
+}
+_OF_CONTEXT: Mapping[str, Mapping[str, Any]] = {
+    "create_from_volume_and_delete_volume": {"size": 1},
+    "create_and_delete_snapshot": {},
+    "create_and_list_snapshots": {},
+    "create_volume_from_snapshot": {},
+}
+
+
+def _server_changes(given: Mapping[str, Any]) -> list[Load]:
+    """What Nova does with servers, on the one host of the lab, whose driver uploads no images."""
+    image, flavor = given["image"], given["flavor"]
+    bounces = [{name: 1} for name in ("hard_reboot", "soft_reboot", "stop_start", "lock_unlock")]
+    several: dict[str, Mapping[str, Any]] = {
+        "boot_and_show_server": given,
+        "boot_and_update_server": given,
+        "boot_and_get_console_output": {**given, "length": 5},
+        "boot_and_delete_multiple_servers": {**given, "count": 2},
+        "boot_lock_unlock_and_delete": given,
+        "pause_and_unpause_server": given,
+        "suspend_and_resume_server": given,
+        "shelve_and_unshelve_server": {**given, "force_delete": True},
+        "boot_and_bounce_server": {**given, "actions": bounces},
+        "resize_server": {**given, "to_flavor": {"name": "m1.small"}},
+        "boot_and_rebuild_server": {"from_image": image, "to_image": image, "flavor": flavor},
+    }
+    moves = ("boot_and_migrate_server", "boot_and_live_migrate_server")
+    return [
+        *(
+            Load(scenario=f"NovaServers.{name}", spans={"nova": ""}, args=args)
+            for name, args in several.items()
+        ),
+        *(
+            Load(
+                scenario=f"NovaServers.{name}",
+                spans={"nova": ""},
+                args=given,
+                failing=TIMES,
+                said="a migration needs two hypervisors; this cloud has 1",
+            )
+            for name in moves
+        ),
+    ]
+
+
+def _beside_servers(given: Mapping[str, Any]) -> list[Load]:
+    """Key pairs, server groups, and what only the administrator does."""
+    flavor = {"ram": 64, "vcpus": 1, "disk": 1}
+    zone = {"availability_zone": "lab-zone"}
+    group = {"policies": ["affinity"]}
+    several: dict[str, Mapping[str, Any]] = {
+        "NovaKeypair.create_and_list_keypairs": {},
+        "NovaKeypair.create_and_get_keypair": {},
+        "NovaKeypair.create_and_delete_keypair": {},
+        "NovaKeypair.boot_and_delete_server_with_keypair": given,
+        "NovaServerGroups.create_and_list_server_groups": {**group, "all_projects": True},
+        "NovaServerGroups.create_and_get_server_group": group,
+        "NovaServerGroups.create_and_delete_server_group": group,
+        "NovaFlavors.list_flavors": {},
+        "NovaFlavors.create_flavor": flavor,
+        "NovaFlavors.create_and_get_flavor": flavor,
+        "NovaFlavors.create_and_delete_flavor": flavor,
+        "NovaFlavors.create_and_list_flavor_access": flavor,
+        "NovaFlavors.create_flavor_and_add_tenant_access": {**flavor, "is_public": False},
+        "NovaFlavors.create_flavor_and_set_keys": {**flavor, "extra_specs": {"hw:a": "b"}},
+        "NovaAggregates.list_aggregates": {},
+        "NovaAggregates.create_and_list_aggregates": zone,
+        "NovaAggregates.create_and_get_aggregate_details": zone,
+        "NovaAggregates.create_and_update_aggregate": zone,
+        "NovaAggregates.create_and_delete_aggregate": zone,
+        "NovaHypervisors.list_hypervisors": {},
+        "NovaHypervisors.list_and_get_hypervisors": {},
+        "NovaHypervisors.statistics_hypervisors": {},
+        "NovaHypervisors.list_and_search_hypervisors": {},
+        "NovaServices.list_services": {"binary": "nova-compute"},
+        "NovaAvailabilityZones.list_availability_zones": {},
+    }
+    return [
+        *(Load(scenario=name, spans={"nova": ""}, args=args) for name, args in several.items()),
+        # two iterations would add the one host to two aggregates at a time
+        Load(
+            scenario="NovaAggregates.create_aggregate_add_and_remove_host",
+            spans={"nova": ""},
+            args=zone,
+            serial=True,
+        ),
+        Load(
+            scenario="NovaServers.list_servers",
+            spans={"nova": ""},
+            contexts={
+                **USERS,
+                "keypair": {},
+                "flavors": [{"name": "lab-flavor", "ram": 64, "disk": 1}],
+                "servers": {**given, "servers_per_tenant": 1},
+            },
+        ),
+    ]
+
+
 def cinder() -> list[Load]:
     """Volumes."""
     of, alone = {"cinder": "rpc"}, {"cinder": ""}
@@ -300,6 +408,19 @@ def cinder() -> list[Load]:
             contexts={**USERS, "quotas": {"cinder": {"volumes": 7}}},
         ),
         Load(scenario="CinderVolumes.list_volumes", spans=alone),
+        *(
+            Load(scenario=f"CinderVolumes.{name}", spans=of, args={"size": 1, **args})
+            for name, args in _ON_VOLUMES.items()
+        ),
+        *(
+            Load(
+                scenario=f"CinderVolumes.{name}",
+                spans=of,
+                args=args,
+                contexts={**USERS, "volumes": {"size": 1, "volumes_per_tenant": 2}},
+            )
+            for name, args in _OF_CONTEXT.items()
+        ),
         Load(
             scenario="Authenticate.validate_cinder",
             spans=alone,

@@ -23,12 +23,20 @@ _LISTED = {
     ),
     "glance": (("image", "/v2/images?limit=1000", "images"),),
     "placement": (("placement", "/resource_providers", "resource_providers"),),
-    "nova": (("compute", "/servers?all_tenants=1", "servers"),),
+    "nova": (
+        ("compute", "/servers?all_tenants=1", "servers"),
+        ("compute", "/os-server-groups?all_projects=1", "server_groups"),
+        ("compute", "/flavors?is_public=None", "flavors"),
+        ("compute", "/os-aggregates", "aggregates"),
+    ),
     "neutron": tuple(
         ("network", f"/v2.0/{kind.replace('_', '-')}", kind)
         for kind in ("networks", "subnets", "ports", "routers", "floatingips", "quotas")
     ),
-    "cinder": (("block-storage", "/volumes?all_tenants=1", "volumes"),),
+    "cinder": (
+        ("block-storage", "/volumes?all_tenants=1", "volumes"),
+        ("block-storage", "/snapshots?all_tenants=1", "snapshots"),
+    ),
 }
 #: Neither Mistral's workbooks nor Zaqar's queues are visible to other projects.
 _MISTRAL = ("workbooks_v2", "workflow_definitions_v2", "workflow_executions_v2")

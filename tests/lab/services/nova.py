@@ -92,6 +92,8 @@ def _common(lab: Lab) -> Sections:
             # Another fake driver has a new node id at each start, which the second start refuses.
             "compute_driver": "fake.FakeDriverWithoutFakeNodes",
             "concurrency_backend": lab.options.nova_backend,
+            # there is no other host to resize to
+            "allow_resize_to_same_host": True,
         },
         "api": {"auth_strategy": "keystone"},
         "conductor": {"workers": 1},

@@ -48,8 +48,8 @@ def look(plugins: Plugins, kind: str, name: str) -> str:
         ("scenario", "Dummy.openstack", f"is a plug-in of Rally, {INSTALL}"),
         ("scenario", "Dummy.dummy@rally", f"is a plug-in of Rally, {INSTALL}"),
         ("scenario", "Mine.own@rally", f"needs Rally, {INSTALL}"),
-        ("context", "servers@openstack", f"is a plug-in of Rally, {INSTALL}"),
-        ("context", "servers", f"is a plug-in of Rally, {INSTALL}"),
+        ("context", "stacks@openstack", f"is a plug-in of Rally, {INSTALL}"),
+        ("context", "stacks", f"is a plug-in of Rally, {INSTALL}"),
         ("sla", "outliers@default", f"is a plug-in of Rally, {INSTALL}"),
         ("hook", "fault_injection@openstack", f"is a plug-in of Rally, {INSTALL}"),
         ("trigger", "event@rally", f"is a plug-in of Rally, {INSTALL}"),
@@ -153,7 +153,7 @@ def test_a_plugin_that_is_newer_than_the_rally_here_is_named_as_such():
         ("trigger", "event", NATIVE, RALLY),
         ("runner", "constant", NATIVE, NATIVE),
         ("context", "dummy_context", NATIVE, RALLY),
-        ("context", "servers@openstack", RALLY, RALLY),
+        ("context", "stacks@openstack", RALLY, RALLY),
     ],
 )
 def test_who_is_meant(kind, name, by_default, preferring_rally):
@@ -169,7 +169,7 @@ def test_who_is_meant(kind, name, by_default, preferring_rally):
         ("dummy_context@default", "dummy_context@native", "dummy_context@default"),
         ("dummy_context@rally", "dummy_context@default", "dummy_context@default"),
         ("dummy_context@native", "dummy_context@native", "dummy_context@native"),
-        ("servers", "servers@openstack", "servers@openstack"),
+        ("stacks", "stacks@openstack", "stacks@openstack"),
     ],
 )
 def test_contexts_go_with_the_scenario_they_are_for(name, for_ours, for_rallys):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helpers.context_chain import RUN, Chain, made_by
+from helpers.cloud_workload import RUN
+from helpers.context_chain import Chain, made_by
 from helpers.fake_cloud import PASSWORD, FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import ContextError, DeploymentError

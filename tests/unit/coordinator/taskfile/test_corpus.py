@@ -21,8 +21,11 @@ RALLYS = re.compile(
 #: Scenarios that Rally keeps next to its own job, in a folder of plug-ins.
 OF_A_JOB = re.compile(r"there is no scenario '(FakePlugin|RallyProfile)\.\w+'")
 
-#: Files of Mistral's scenarios that are not beside the samples.
-ABSENT = re.compile(r"^argument (definition|params|wf_input): rally-jobs/extra/\S+: No such file")
+#: Files of scenarios of Mistral and Heat that are not beside the samples.
+ABSENT = re.compile(
+    r"^argument (definition|params|wf_input|files|template_path|updated_template_path): "
+    r"(rally-jobs/extra|samples/tasks)/\S+: No such file"
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

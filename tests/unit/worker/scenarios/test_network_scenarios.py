@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from helpers.cloud_iterations import RUN, Workload, requests
+from helpers.cloud_workload import RUN, Workload, requests
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import neutron, resource_names

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from helpers.fake_cloud import FakeCloud
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.atomic import WIDTH
 from osbench.common.plugin.plugins import Plugins
+from osbench.worker.tracing.profiling import Tracer
 
 RUN = "20260401-120000-ab12"
 PLUGINS = Plugins()
+READY = "ready (polled: at most 10 % or 0.1 s late)"
+PARTS = ("accepted", READY)
+#: Ids, and names given by iterations.
+_SINGLE = re.compile(r"\b[0-9a-f]{32}\b|osb-[\w.-]+")
 
 
 class Workload:
@@ -52,3 +58,26 @@ def actions(scenario: Any) -> dict[str, int]:
 
 def requests(cloud: FakeCloud) -> list[str]:
     return [f"{method} {path}" for method, path, _ in cloud.seen]
+
+
+def sent_by(workload: Workload, cloud: FakeCloud, iteration: int = 1) -> list[str]:
+    """Requests of an iteration but its polls, as "METHOD /path" with "*" for ids and names.
+
+    Polls are told by their lack of trace headers.
+    """
+    tracer = Tracer("key", "r", 1.0, None, 0)
+    cloud.seen.clear()
+    profiler = tracer.begin(iteration)
+    try:
+        workload.run(iteration)
+    finally:
+        tracer.end(profiler, None)
+    traced = [
+        f"{method} {path}" for method, path, headers in cloud.seen if "x-trace-info" in headers
+    ]
+    return [_SINGLE.sub("*", one) for one in traced]
+
+
+def timed(workload: Workload) -> list[str]:
+    """Actions of the last iteration without the two parts of accepted operations, in order."""
+    return [name for name in actions(workload.last) if name.rpartition(" > ")[2] not in PARTS]

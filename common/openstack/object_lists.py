@@ -1,0 +1,113 @@
+"""Lists of objects of a service, page after page, and look-ups of names in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.cloud import Cloud
+
+#: Page size of look-ups; services may return fewer.
+_PAGE = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _List:
+    """A list in which names are looked up."""
+
+    service: str
+    path: str
+    key: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+_LISTS: Mapping[str, _List] = MappingProxyType(
+    {
+        "image": _List(service="glance", path="images", key="images"),
+        "flavor": _List(service="nova", path="flavors", key="flavors"),
+        "external network": _List(
+            service="neutron",
+            path="networks",
+            key="networks",
+            params={"router:external": "True"},
+        ),
+        "volume type": _List(service="cinder", path="types", key="volume_types"),
+    }
+)
+
+
+def listed(
+    cloud: Cloud,
+    service: str,
+    path: str,
+    key: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    page: int = 0,
+) -> list[dict[str, Any]]:
+    """All objects of a list, page after page; one page if `params` have a limit.
+
+    `key` is that of the list in a document. `page` is the page size that is asked for; 0 leaves
+    it to the service.
+    """
+    found: list[dict[str, Any]] = []
+    asked = {**(params or {}), **({"limit": page} if page else {})}
+    while True:
+        document = cloud.document("GET", service, path, params=asked)
+        some = document[key]
+        found += some
+        # Glance has the former key, other services the latter
+        more = document.get("next") or document.get(f"{key}_links")
+        if not some or not more or "limit" in (params or {}):
+            return found
+        asked["marker"] = some[-1]["id"]
+
+
+def sought(cloud: Cloud, what: str, given: Any) -> str:
+    """Id of an image or a flavor. Raises DeploymentError unless exactly one matches."""
+    wanted = given if isinstance(given, Mapping) else {"id": given}
+    if "id" in wanted:
+        return str(wanted["id"])
+    name = str(wanted.get("name") or wanted.get("regex") or "")
+    found = _every(cloud, what)
+    fitting = [one for one in found if one["name"] == name]
+    if not fitting:
+        try:
+            pattern = re.compile(name)
+        except re.error as error:
+            raise DeploymentError(
+                f"there is no {what} {name!r}, and it is no regular expression: {error}"
+            ) from None
+        fitting = [one for one in found if pattern.search(one["name"] or "")]
+    return _only(what, name, fitting, found)
+
+
+def named(cloud: Cloud, what: str, given: str) -> str:
+    """Id of the object with this name or id. Raises DeploymentError unless exactly one matches."""
+    found = _every(cloud, what)
+    return _only(what, given, [one for one in found if given in (one["id"], one["name"])], found)
+
+
+def first(cloud: Cloud, what: str) -> str:
+    """Id of the first object of a list. Raises DeploymentError if there is none."""
+    found = _every(cloud, what)
+    if not found:
+        raise DeploymentError(f"there is no {what}")
+    return str(found[0]["id"])
+
+
+def _every(cloud: Cloud, what: str) -> list[dict[str, Any]]:
+    one = _LISTS[what]
+    return listed(cloud, one.service, one.path, one.key, one.params, page=_PAGE)
+
+
+def _only(what: str, name: str, fitting: list[dict[str, Any]], found: list[dict[str, Any]]) -> str:
+    if len(fitting) != 1:
+        there = ", ".join(sorted(str(one["name"]) for one in (fitting or found))[:10])
+        count = "no" if not fitting else "more than one"
+        raise DeploymentError(f"there is {count} {what} {name!r}; there are {there or 'none'}")
+    return str(fitting[0]["id"])

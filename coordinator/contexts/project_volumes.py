@@ -1,0 +1,55 @@
+"""The context `volumes`: volumes of Cinder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from osbench.plugin.cloud import Cloud, PerProjectContext
+
+
+class ProjectVolumes(PerProjectContext):
+    """Creates volumes in every project, for scenarios that use some: each takes a random one."""
+
+    NAME: ClassVar[str] = "volumes"
+    ORDER: ClassVar[int] = 420
+    SERVICE: ClassVar[str] = "cinder"
+    KEY: ClassVar[str] = "volumes"
+    COUNT: ClassVar[str] = "volumes_per_tenant"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "minimum": 1, "description": "GB"},
+            "type": {
+                "anyOf": [{"type": "string"}, {"type": "null"}],
+                "description": "type of the volumes; Cinder's default one by default",
+            },
+            "volumes_per_tenant": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "volumes in each project; 1 by default",
+            },
+        },
+        "required": ["size"],
+        "additionalProperties": False,
+        "examples": [{"size": 1, "volumes_per_tenant": 2}],
+    }
+
+    def setup(self) -> None:
+        """Create the volumes."""
+        self.make_all()
+
+    def make(self, cloud: Cloud, name: str) -> dict[str, Any]:
+        """Create a volume and wait until it is available; returns its id and size."""
+        there = cloud.document("GET", "cinder", "volumes", params={"name": name})["volumes"]
+        if there:
+            # a try whose response was lost has created it
+            identity = there[0]["id"]
+        else:
+            wanted = {"name": name, "size": self.config["size"]}
+            if self.config.get("type"):
+                wanted["volume_type"] = self.config["type"]
+            made = cloud.document("POST", "cinder", "volumes", json={"volume": wanted})
+            identity = made["volume"]["id"]
+        found = self.await_ready(cloud, f"volumes/{identity}", "volume", "available")
+        return {"id": str(identity), "size": found["size"]}

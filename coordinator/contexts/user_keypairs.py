@@ -1,0 +1,48 @@
+"""The context `keypair`: key pairs of users in Nova."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from osbench.plugin.cloud import Cloud, CloudAccess, PerProjectContext
+
+
+class UserKeypairs(PerProjectContext):
+    """Creates a key pair for every user."""
+
+    NAME: ClassVar[str] = "keypair"
+    ORDER: ClassVar[int] = 310
+    SERVICE: ClassVar[str] = "nova"
+    KEY: ClassVar[str] = "keypairs"
+    KINDS: ClassVar[tuple[str, ...]] = ("nova.keypairs",)
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+        "examples": [{}],
+    }
+
+    def setup(self) -> None:
+        """Create the key pairs."""
+        self.make_all()
+
+    def places(self, access: CloudAccess) -> list[Cloud]:
+        """The cloud as every user."""
+        return access.each_user
+
+    def owner(self, cloud: Cloud) -> str:
+        """The user's id."""
+        return cloud.user_id
+
+    def make(self, cloud: Cloud, name: str) -> dict[str, str]:
+        """Create a key pair; returns its name and its keys."""
+        wanted = {"keypair": {"name": name}}
+        answer = cloud.request("POST", "nova", "os-keypairs", json=wanted, expected=(200, 201, 409))
+        if answer.status_code == HTTPStatus.CONFLICT:
+            # a try whose response, with the private key, was lost has created it
+            cloud.request("DELETE", "nova", f"os-keypairs/{name}", expected=(202, 204, 404))
+            answer = cloud.request("POST", "nova", "os-keypairs", json=wanted)
+        made = answer.json()["keypair"]
+        return {"name": name, "private": made["private_key"], "public": made["public_key"]}

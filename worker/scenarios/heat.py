@@ -1,0 +1,196 @@
+"""Scenarios of Heat's stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import yaml
+
+from osbench.common.plugin.atomic import ActionTimer, action_timer
+from osbench.common.yaml_documents import load_yaml
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
+from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
+
+_STACK = ResourceKind(
+    service="heat",
+    path="stacks",
+    key="stack",
+    status="stack_status",
+    failed="failed",
+    reason="stack_status_reason",
+)
+_SCENARIO: Mapping[str, Any] = {"services": ("heat",), "cleanup": ("heat",)}
+#: Keys of which a template has one: its version, in Heat's format or that of CloudFormation.
+_VERSIONS = ("heat_template_version", "HeatTemplateFormatVersion", "AWSTemplateFormatVersion")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def _problem_of(template: str) -> str:
+    """Why a text is not a template; "" if it is."""
+    try:
+        found = load_yaml(template)
+    except yaml.YAMLError as error:
+        return f"is not YAML: {' '.join(str(error).split())}"
+    if not isinstance(found, dict) or not any(key in found for key in _VERSIONS):
+        return f"is not a template: it has no {' or '.join(_VERSIONS)}"
+    return ""
+
+
+class HeatStacks(ResourceScenario):
+    """Rally's `HeatStacks` scenarios.
+
+    Templates are files on the coordinator's host; so are `files`, a list of paths or a mapping of
+    names to paths.
+    """
+
+    FILES: ClassVar[tuple[str, ...]] = (
+        "template_path",
+        "updated_template_path",
+        "files",
+        "updated_files",
+    )
+
+    @classmethod
+    def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
+        """Refuse what is not a template."""
+        found = []
+        for name in cls.FILES[:2]:
+            said = _problem_of(texts[name]) if name in texts else ""
+            found += [f"argument {name}: {args[name]}: {said}"] if said else []
+        return found
+
+    # the arguments of scenarios that create a stack
+
+    @action_timer("heat.create_stack")
+    def _create(
+        self,
+        template_path: str,
+        parameters: dict[str, Any] | None = None,
+        files: dict[str, str] | list[str] | None = None,
+        environment: dict[str, Any] | None = None,
+    ) -> str:
+        """Create a stack; returns its path, which has its name and its id."""
+        name = self.new_name()
+        wanted = _body(name, template_path, parameters, files, environment)
+        with ActionTimer(self, ACCEPTED):
+            made = self.cloud.document("POST", "heat", _STACK.path, json=wanted)
+        stack = f"{name}/{made['stack']['id']}"
+        self.await_status(_STACK, stack, "CREATE_COMPLETE")
+        return stack
+
+    # scenarios
+
+    @openstack("HeatStacks.create_and_delete_stack", takes=_create, **_SCENARIO)
+    def create_and_delete_stack(self, **stack_kwargs: Any) -> None:
+        """Create a stack and delete it."""
+        self._delete(self._create(**stack_kwargs))
+
+    @openstack("HeatStacks.create_and_list_stack", takes=_create, **_SCENARIO)
+    def create_and_list_stack(self, **stack_kwargs: Any) -> None:
+        """Create a stack, list all, and find it among them."""
+        stack = self._create(**stack_kwargs)
+        with ActionTimer(self, "heat.list_stacks"):
+            found = self.cloud.document("GET", "heat", _STACK.path)["stacks"]
+        ids = {one["id"] for one in found}
+        self.checked(
+            stack.rpartition("/")[2] in ids, "the stack that was created is not in the list"
+        )
+
+    @openstack("HeatStacks.create_check_delete_stack", takes=_create, **_SCENARIO)
+    def create_check_delete_stack(self, **stack_kwargs: Any) -> None:
+        """Create a stack, have it checked, and delete it."""
+        stack = self._create(**stack_kwargs)
+        self._act_on(stack, "check")
+        self._delete(stack)
+
+    @openstack("HeatStacks.create_suspend_resume_delete_stack", takes=_create, **_SCENARIO)
+    def create_suspend_resume_delete_stack(self, **stack_kwargs: Any) -> None:
+        """Create a stack, suspend, resume and delete it."""
+        stack = self._create(**stack_kwargs)
+        self._act_on(stack, "suspend")
+        self._act_on(stack, "resume")
+        self._delete(stack)
+
+    @openstack("HeatStacks.create_snapshot_restore_delete_stack", takes=_create, **_SCENARIO)
+    def create_snapshot_restore_delete_stack(self, **stack_kwargs: Any) -> None:
+        """Create a stack, make a snapshot of it, restore and delete it."""
+        stack = self._create(**stack_kwargs)
+        path = f"{_STACK.path}/{stack}/snapshots"
+        with ActionTimer(self, "heat.snapshot_stack"):
+            with ActionTimer(self, ACCEPTED):
+                snapshot = self.cloud.document("POST", "heat", path, json={})
+            self.await_status(_STACK, stack, "SNAPSHOT_COMPLETE")
+        with ActionTimer(self, "heat.restore_stack"):
+            with ActionTimer(self, ACCEPTED):
+                self.cloud.request("POST", "heat", f"{path}/{snapshot['id']}/restore")
+            self.await_status(_STACK, stack, "RESTORE_COMPLETE")
+        self._delete(stack)
+
+    @openstack("HeatStacks.create_stack_and_list_output", takes=_create, **_SCENARIO)
+    def create_stack_and_list_output(self, **stack_kwargs: Any) -> None:
+        """Create a stack and list its outputs."""
+        stack = self._create(**stack_kwargs)
+        with ActionTimer(self, "heat.list_output"):
+            self.cloud.document("GET", "heat", f"{_STACK.path}/{stack}/outputs")
+
+    @openstack("HeatStacks.create_update_delete_stack", takes=_create, **_SCENARIO)
+    def create_update_delete_stack(
+        self,
+        updated_template_path: str,
+        updated_parameters: dict[str, Any] | None = None,
+        updated_files: dict[str, str] | list[str] | None = None,
+        updated_environment: dict[str, Any] | None = None,
+        **stack_kwargs: Any,
+    ) -> None:
+        """Create a stack, update it by another template, and delete it.
+
+        Parameters, files and environment are those of the creation, unless others are given.
+        """
+        stack = self._create(**stack_kwargs)
+        wanted = _body(
+            stack.partition("/")[0],
+            updated_template_path,
+            updated_parameters or stack_kwargs.get("parameters"),
+            updated_files or stack_kwargs.get("files"),
+            updated_environment or stack_kwargs.get("environment"),
+        )
+        with ActionTimer(self, "heat.update_stack"):
+            with ActionTimer(self, ACCEPTED):
+                self.cloud.request("PUT", "heat", f"{_STACK.path}/{stack}", json=wanted)
+            self.await_status(_STACK, stack, "UPDATE_COMPLETE")
+        self._delete(stack)
+
+    # atomic actions
+
+    def _act_on(self, stack: str, action: str) -> None:
+        with ActionTimer(self, f"heat.{action}_stack"):
+            with ActionTimer(self, ACCEPTED):
+                path = f"{_STACK.path}/{stack}/actions"
+                self.cloud.request("POST", "heat", path, json={action: None})
+            self.await_status(_STACK, stack, f"{action.upper()}_COMPLETE")
+
+    @action_timer("heat.delete_stack")
+    def _delete(self, stack: str) -> None:
+        with ActionTimer(self, ACCEPTED):
+            self.delete(_STACK, stack)
+        # Heat knows stacks by their ids when they are gone
+        self.await_end(_STACK, stack, gone=("DELETE_COMPLETE",))
+
+
+def _body(
+    name: str,
+    template: str,
+    parameters: Mapping[str, Any] | None,
+    files: Any,
+    environment: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    return {
+        "stack_name": name,
+        "disable_rollback": True,
+        "template": template,
+        "parameters": dict(parameters or _NOTHING),
+        "files": dict(files or _NOTHING),
+        "environment": dict(environment or _NOTHING),
+    }

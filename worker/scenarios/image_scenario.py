@@ -1,0 +1,34 @@
+"""Base of scenarios that wait for images of Glance and delete them."""
+
+from __future__ import annotations
+
+from osbench.common.openstack.request_errors import NotReady
+from osbench.common.plugin.atomic import action_timer
+from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
+
+IMAGE = ResourceKind(service="glance", path="images", key="image")
+#: States of an image whose data are going.
+GOING = ("deleted", "pending_delete")
+_FAILED = (*GOING, "killed", "error")
+
+
+class ImageScenario(ResourceScenario):
+    """Base of scenarios with images."""
+
+    def await_image(self, image: str) -> None:
+        """Wait until an image is active. Raises NotReady."""
+
+        def look() -> bool | None:
+            found = self.show(IMAGE, image, traced=False)
+            if found["status"] in _FAILED:
+                raise NotReady(f"the image is {found['status']}")
+            if found.get("os_glance_failed_import"):
+                raise NotReady("the import of the image failed")
+            return True if found["status"] == "active" else None
+
+        self.wait_until("the image", look)
+
+    @action_timer("glance_v2.delete_image")
+    def delete_image(self, image: str) -> None:
+        """Delete an image, without waiting for its end."""
+        self.delete(IMAGE, image)

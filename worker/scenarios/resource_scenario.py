@@ -1,0 +1,145 @@
+"""Base of scenarios that create objects of a service, wait for them, list and delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.object_lists import listed
+from osbench.common.openstack.request_errors import NotReady
+from osbench.common.plugin.atomic import ActionTimer
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceKind:
+    """Objects of a service, as its API addresses and describes them."""
+
+    service: str
+    #: Path of the list.
+    path: str
+    #: Key of one object in a document; the name of one in messages.
+    key: str
+    #: Field with the state of an object.
+    status: str = "status"
+    #: Beginning or end of the states that an object does not leave by itself, in small letters.
+    failed: str = "error"
+    #: Field with the reason for such a state; of an object in it, the message.
+    reason: str = ""
+
+    def refuse_failed(self, found: Mapping[str, Any]) -> None:
+        """Raise NotReady if an object is in a failed state."""
+        status = str(found[self.status])
+        if not status.lower().startswith(self.failed) and not status.lower().endswith(self.failed):
+            return
+        reason = found.get(self.reason) or ""
+        if isinstance(reason, Mapping):
+            reason = reason.get("message") or ""
+        raise NotReady(f"the {self.key} is in {status}" + (f": {reason}" if reason else ""))
+
+
+class ResourceScenario(OpenStackScenario):
+    """Base of scenarios that create objects, change and delete them."""
+
+    def list_pages(
+        self,
+        kind: ResourceKind,
+        path: str = "",
+        params: Mapping[str, Any] | None = None,
+        *,
+        page: int = 0,
+        cloud: Cloud | None = None,
+    ) -> list[dict[str, Any]]:
+        """All objects of a kind, page after page; one page if `params` have a limit.
+
+        `path` replaces that of the kind, as for a list with details.
+        """
+        key = kind.path.rpartition("/")[2].removeprefix("os-")
+        return listed(cloud or self.cloud, kind.service, path or kind.path, key, params, page=page)
+
+    def post(
+        self, kind: ResourceKind, fields: Mapping[str, Any], *, cloud: Cloud | None = None
+    ) -> dict[str, Any]:
+        """Create an object with a name given by osbench; returns it as it was answered."""
+        sent = {kind.key: {"name": self.new_name(), **fields}}
+        found = (cloud or self.cloud).document("POST", kind.service, kind.path, json=sent)
+        return dict(found[kind.key])
+
+    def send_action(
+        self,
+        kind: ResourceKind,
+        identity: str,
+        body: Mapping[str, Any],
+        *,
+        cloud: Cloud | None = None,
+    ) -> Any:
+        """Have an action done on an object; returns the document of the response."""
+        path = f"{kind.path}/{identity}/action"
+        return (cloud or self.cloud).document("POST", kind.service, path, json=body)
+
+    def show(
+        self,
+        kind: ResourceKind,
+        identity: str,
+        *,
+        cloud: Cloud | None = None,
+        traced: bool = True,
+    ) -> dict[str, Any]:
+        """Get an object."""
+        path = f"{kind.path}/{identity}"
+        found = (cloud or self.cloud).document("GET", kind.service, path, traced=traced)
+        return dict(found.get(kind.key, found))
+
+    def await_status(
+        self,
+        kind: ResourceKind,
+        identity: str,
+        *wanted: str,
+        cloud: Cloud | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Wait until an object has one of these states, and further fields these values.
+
+        Returns the object. Raises NotReady.
+        """
+
+        def look() -> dict[str, Any] | None:
+            found = self.show(kind, identity, cloud=cloud, traced=False)
+            kind.refuse_failed(found)
+            ready = str(found[kind.status]) in wanted
+            same = all(found.get(name) == value for name, value in fields.items())
+            return found if ready and same else None
+
+        return self.wait_until(f"the {kind.key}", look)
+
+    def await_end(self, kind: ResourceKind, identity: str, *, gone: tuple[str, ...] = ()) -> None:
+        """Wait until an object does not exist, or has one of the states `gone`. Raises NotReady."""
+        path = f"{kind.path}/{identity}"
+
+        def look() -> bool | None:
+            answer = self.cloud.request(
+                "GET", kind.service, path, expected=(200, 404), traced=False
+            )
+            if answer.status_code == 404:
+                return True
+            found = answer.json()
+            found = found.get(kind.key, found)
+            if str(found[kind.status]) in gone:
+                return True
+            kind.refuse_failed(found)
+            return None
+
+        self.wait_until(f"the end of the {kind.key}", look)
+
+    def delete(self, kind: ResourceKind, identity: str, *, cloud: Cloud | None = None) -> None:
+        """Delete an object, without waiting for its end."""
+        (cloud or self.cloud).request("DELETE", kind.service, f"{kind.path}/{identity}")
+
+    def delete_and_wait(self, action: str, kind: ResourceKind, identity: str) -> None:
+        """Delete an object and wait for its end, as an action."""
+        with ActionTimer(self, action):
+            with ActionTimer(self, ACCEPTED):
+                self.delete(kind, identity)
+            self.await_end(kind, identity)

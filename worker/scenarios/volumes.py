@@ -1,0 +1,122 @@
+"""Base of scenarios with volumes of Cinder: creates, changes and deletes them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from osbench.common.errors import DeploymentError
+from osbench.common.openstack.cloud import Cloud
+from osbench.common.openstack.object_lists import named
+from osbench.common.plugin.atomic import ActionTimer, action_timer
+from osbench.worker.scenarios.openstack_scenario import (
+    ACCEPTED,
+    further_arguments,
+    without_none,
+)
+from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
+
+VOLUME = ResourceKind(service="cinder", path="volumes", key="volume")
+SNAPSHOT = ResourceKind(service="cinder", path="snapshots", key="snapshot")
+_HINTS = "scheduler_hints"
+#: Arguments for new volumes and snapshots: those of Rally's services.
+_VOLUME_ARGUMENTS = frozenset(
+    (
+        "availability_zone",
+        "backup_id",
+        "consistencygroup_id",
+        "description",
+        "imageRef",
+        "metadata",
+        _HINTS,
+        "snapshot_id",
+        "source_volid",
+        "volume_type",
+    )
+)
+_SNAPSHOT_ARGUMENTS = frozenset(("description", "metadata"))
+#: Arguments of scenarios that hold arguments for volumes or snapshots.
+_NESTED: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "create_volume_kwargs": _VOLUME_ARGUMENTS,
+        "create_volume_params": _VOLUME_ARGUMENTS,
+        "create_snapshot_kwargs": _SNAPSHOT_ARGUMENTS | {"force"},
+    }
+)
+_FURTHER: Mapping[str, frozenset[str]] = MappingProxyType(
+    {"volume_kwargs": _VOLUME_ARGUMENTS, "snapshot_kwargs": _SNAPSHOT_ARGUMENTS}
+)
+
+
+def _check(wanted: Mapping[str, Any], known: frozenset[str], place: str = "") -> None:
+    for name in sorted(wanted.keys() - known):
+        raise DeploymentError(
+            f"{name}{f' in {place}' if place else ''}: unknown argument for volumes or snapshots; "
+            f"here osbench knows {', '.join(sorted(known))}"
+        )
+
+
+def drawn_size(size: Any) -> int:
+    """A size in GB: a number, or a random one of `{min, max}`."""
+    if isinstance(size, Mapping):
+        return random.randint(size["min"], size["max"])  # noqa: S311 - load, not secrets
+    return int(size)
+
+
+class Volumes(ResourceScenario):
+    """Base of scenarios with volumes."""
+
+    @classmethod
+    def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
+        """Check the arguments for new volumes; look up types of volumes."""
+        super().prepare(context, cloud)
+        args = context["args"]
+        taking, further = further_arguments(cls.method(context), args)
+        if taking in _FURTHER:
+            _check(further, _FURTHER[taking])
+        for name, known in _NESTED.items():
+            _check(args.get(name) or {}, known, name)
+        for where in (args, *(args.get(name) or {} for name in _NESTED)):
+            if where.get("volume_type"):
+                named(cloud, "volume type", where["volume_type"])
+
+    def project_volume(self) -> dict[str, Any]:
+        """A random one of the volumes that the context `volumes` made: its `id` and `size`."""
+        found = self.context["volumes"][self.cloud.project_id]
+        return dict(random.choice(found))  # noqa: S311 - load, not secrets
+
+    # atomic actions
+
+    @action_timer("cinder_v3.create_volume")
+    def create_one(self, size: Any, wanted: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Create a volume; `wanted` are arguments of Rally. Returns the volume."""
+        given = without_none(wanted or {})
+        hints = given.pop(_HINTS, None)
+        sent: dict[str, Any] = {
+            "volume": {**given, "name": self.new_name(), "size": drawn_size(size)},
+            **({"OS-SCH-HNT:scheduler_hints": hints} if hints else {}),
+        }
+        with ActionTimer(self, ACCEPTED):
+            made = self.cloud.document("POST", "cinder", "volumes", json=sent)["volume"]
+        return self.await_status(VOLUME, str(made["id"]), "available")
+
+    def delete_one(self, volume: str) -> None:
+        """Delete a volume and wait for its end."""
+        self.delete_and_wait("cinder_v3.delete_volume", VOLUME, volume)
+
+    @action_timer("cinder_v3.create_snapshot")
+    def create_snapshot(
+        self, volume: str, force: bool = False, wanted: Mapping[str, Any] | None = None
+    ) -> str:
+        """Create a snapshot of a volume; returns its id."""
+        fields = {**without_none(wanted or {}), "volume_id": volume, "force": force}
+        with ActionTimer(self, ACCEPTED):
+            made = self.post(SNAPSHOT, fields)
+        self.await_status(SNAPSHOT, str(made["id"]), "available")
+        return str(made["id"])
+
+    def delete_snapshot(self, snapshot: str) -> None:
+        """Delete a snapshot and wait for its end."""
+        self.delete_and_wait("cinder_v3.delete_snapshot", SNAPSHOT, snapshot)
