@@ -149,3 +149,11 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
             f"there is no external network {wanted!r}; external networks: {there or 'none'}"
         )
     return str(fitting[0]["id"]) if fitting else ""
+
+
+def floating_network(cloud: Cloud, wanted: str | None = None) -> str:
+    """Id of the network of floating IPs, as `external_network`. Raises DeploymentError if none."""
+    found = external_network(cloud, wanted)
+    if not found:
+        raise DeploymentError("there is no external network for floating IPs")
+    return found

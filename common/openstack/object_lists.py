@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
@@ -22,19 +23,12 @@ class _List:
     service: str
     path: str
     key: str
-    params: Mapping[str, Any] = field(default_factory=dict)
 
 
 _LISTS: Mapping[str, _List] = MappingProxyType(
     {
         "image": _List(service="glance", path="images", key="images"),
         "flavor": _List(service="nova", path="flavors", key="flavors"),
-        "external network": _List(
-            service="neutron",
-            path="networks",
-            key="networks",
-            params={"router:external": "True"},
-        ),
         "volume type": _List(service="cinder", path="types", key="volume_types"),
     }
 )
@@ -86,23 +80,27 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
     return _only(what, name, fitting, found)
 
 
+def require(cloud: Cloud, what: str, given: Any) -> None:
+    """Raise DeploymentError unless an image, a flavor or a volume type exists."""
+    one = _LISTS[what]
+    if what == "volume type":
+        named(cloud, what, given)
+        return
+    identity = sought(cloud, what, given)
+    answer = cloud.request("GET", one.service, f"{one.path}/{identity}", expected=(200, 404))
+    if answer.status_code != HTTPStatus.OK:
+        raise DeploymentError(f"there is no {what} with the id {identity!r}")
+
+
 def named(cloud: Cloud, what: str, given: str) -> str:
     """Id of the object with this name or id. Raises DeploymentError unless exactly one matches."""
     found = _every(cloud, what)
     return _only(what, given, [one for one in found if given in (one["id"], one["name"])], found)
 
 
-def first(cloud: Cloud, what: str) -> str:
-    """Id of the first object of a list. Raises DeploymentError if there is none."""
-    found = _every(cloud, what)
-    if not found:
-        raise DeploymentError(f"there is no {what}")
-    return str(found[0]["id"])
-
-
 def _every(cloud: Cloud, what: str) -> list[dict[str, Any]]:
     one = _LISTS[what]
-    return listed(cloud, one.service, one.path, one.key, one.params, page=_PAGE)
+    return listed(cloud, one.service, one.path, one.key, page=_PAGE)
 
 
 def _only(what: str, name: str, fitting: list[dict[str, Any]], found: list[dict[str, Any]]) -> str:

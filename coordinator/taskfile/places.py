@@ -83,3 +83,9 @@ def args_place(workload: Workload, version: int) -> str:
     if version == 1:
         return inside(workload.place, "args")
     return inside(scenario_place(workload, version), workload.scenario)
+
+
+def runner_place(workload: Workload, version: int) -> str:
+    """Place of the runner's configuration."""
+    place = inside(workload.place, "runner")
+    return place if version == 1 else inside(place, workload.runner.name)

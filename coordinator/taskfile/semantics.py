@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
-from osbench.common.plugin.plugin_names import NATIVE, asked
+from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
@@ -18,7 +18,14 @@ from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.taskfile import data
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
-from osbench.coordinator.taskfile.places import Use, args_place, inside, scenario_place, uses
+from osbench.coordinator.taskfile.places import (
+    Use,
+    args_place,
+    inside,
+    runner_place,
+    scenario_place,
+    uses,
+)
 from osbench.coordinator.taskfile.schema import schema_durations
 from osbench.coordinator.taskfile.schema.schema_errors import ELSEWHERE, validate
 from osbench.coordinator.taskfile.spellings import (
@@ -28,6 +35,13 @@ from osbench.coordinator.taskfile.spellings import (
     unknown_name,
 )
 from osbench.coordinator.taskfile.users import virtual_users
+
+#: Criteria that Rally has, too, and that shorter iterations meet more easily.
+_LIMITS_OF_TIME = (
+    "max_seconds_per_iteration",
+    "max_avg_duration",
+    "max_avg_duration_per_atomic",
+)
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
@@ -145,7 +159,7 @@ def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
 
 
 def notes(task: Task, plugins: Plugins) -> list[Problem]:
-    """Settings of the checked task that have no effect; they are not refused."""
+    """Settings of the checked task that have no effect, or not the one that they have in Rally."""
     found = [
         Problem(
             args_place(workload, task.version),
@@ -155,11 +169,33 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
         for name in dict.fromkeys(_placeholders(workload.args))
         if name not in getattr(plugins.scenario(workload.scenario).cls, "FILLED", ())
     ]
+    found += [
+        Problem(inside(workload.place, "sla"), note)
+        for workload in task.workloads
+        for note in _easier_limits(workload, plugins)
+    ]
     return found + [
-        Problem(_runner_place(workload, task.version), note)
+        Problem(runner_place(workload, task.version), note)
         for workload in task.workloads
         for note in _ask_plugin(_runner_class(workload, plugins).notes, workload.runner.config)
     ]
+
+
+def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
+    """Limits on times that may pass more easily than with Rally's scenario of the same name."""
+    plugin = plugins.scenario(workload.scenario)
+    name = asked(workload.scenario).bare
+    needs = getattr(getattr(plugin.cls, plugin.method, None), "needs", None)
+    limits = [one.name for one in workload.sla if one.name in _LIMITS_OF_TIME]
+    if needs is None or not limits or name not in plugins.source(RALLY).names("scenario"):
+        return
+    said = (
+        f"{', '.join(limits)} may pass more easily than with Rally's scenario, {name}@rally, which"
+    )
+    if needs.less:
+        yield f"{said} {needs.less}"
+    elif workload.args.get("session") != "per_iteration":
+        yield f"{said} logs in in each iteration, as here with `session: per_iteration`"
 
 
 def _placeholders(value: Any) -> Iterator[str]:
@@ -217,17 +253,12 @@ def _arguments_schema(plugin: ScenarioPlugin) -> Mapping[str, Any]:
     return schemas.get(plugin.method, {})
 
 
-def _runner_place(workload: Workload, version: int) -> str:
-    place = inside(workload.place, "runner")
-    return place if version == 1 else inside(place, workload.runner.name)
-
-
 def _runner_class(workload: Workload, plugins: Plugins) -> type[Runner]:
     return cast(type[Runner], plugins.get("runner", workload.runner.name))
 
 
 def _runner(workload: Workload, plugins: Plugins, version: int) -> Iterator[Problem]:
-    place = _runner_place(workload, version)
+    place = runner_place(workload, version)
     try:
         runner = _runner_class(workload, plugins)
     except PluginError as error:

@@ -213,7 +213,7 @@ class NetworkRoutes(QuietHandler):
     # quotas of Nova, Cinder and Neutron
 
     def _quota_sets(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:
-        self._quotas(self.path.split("/")[1], rest[-1], data)
+        self._quotas(self.path.split("/")[1], rest[1], data)
 
     def _quotas(self, service: str, project: str, data: bytes) -> None:
         kept = self.server.quotas
@@ -240,4 +240,4 @@ def _uses(port: dict[str, Any]) -> set[str]:
 
 def is_quota_path(path: str) -> bool:
     """Whether a path is that of quotas of Nova or Cinder."""
-    return re.fullmatch(r"/(nova|cinder)/os-quota-sets/[^/]+", path) is not None
+    return re.fullmatch(r"/(nova|cinder)/os-quota-sets/[^/]+(/defaults)?", path) is not None

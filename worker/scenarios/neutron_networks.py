@@ -36,10 +36,10 @@ class NeutronNetworks(NeutronScenario):
         parameters = inspect.signature(cls.method(context)).parameters
         floating = "floating_network" in parameters
         context["external"] = ""
-        if floating or (args.get("router_create_args") or {}).get("discover_external_gw"):
-            context["external"] = neutron.external_network(cloud, args.get("floating_network"))
-        if floating and not context["external"]:
-            raise DeploymentError("there is no external network for floating IPs")
+        if floating:
+            context["external"] = neutron.floating_network(cloud, args.get("floating_network"))
+        elif (args.get("router_create_args") or {}).get("discover_external_gw"):
+            context["external"] = neutron.external_network(cloud)
         if "enable_snat" in parameters:
             path = "extensions/ext-gw-mode"
             answer = cloud.request("GET", neutron.SERVICE, path, expected=(200, 404))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
-from osbench.common.openstack.object_lists import first, named
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.worker.scenarios.openstack_scenario import openstack, without_none
 from osbench.worker.scenarios.server_changes import ServerChanges, bounce_problem
@@ -59,10 +59,7 @@ class NovaServers(ServerChanges, Volumes):
             older = args.get("create_floating_ip_args") or {}
             given = args.get("floating_network") or older.get("ext_network")
             given = given or older.get("floating_network")
-            network = named if given else first
-            context["floating_network"] = network(
-                cloud, "external network", *([given] if given else [])
-            )
+            context["floating_network"] = neutron.floating_network(cloud, given)
 
     @openstack("NovaServers.boot_server", **_BOOTED)
     def boot_server(self, **server_kwargs: Any) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack import resource_names
@@ -53,6 +53,8 @@ class ServiceNeeds:
     warm: bool
     #: Contexts that the task must have for it.
     requires: tuple[str, ...]
+    #: What Rally's scenario of this name requests in addition; "" for a login in each iteration.
+    less: str
 
 
 def openstack(  # noqa: PLR0913 - one for each need of a scenario
@@ -67,6 +69,7 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     cleanup: tuple[str, ...] = (),
     contexts: Mapping[str, Any] = MappingProxyType({}),
     requires: tuple[str, ...] = (),
+    less: str = "",
 ) -> Callable[[F], F]:
     """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
 
@@ -74,6 +77,7 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     `services` must be in the catalogue. After the load, resources that iterations left in the
     services of `cleanup` are removed. `contexts` are further contexts that it needs, which the
     task may configure; those that it `requires` the task must have.
+    `less` says what Rally's scenario of this name requests in addition.
     """
     context: dict[str, Any] = dict(contexts)
     if cleanup:
@@ -87,6 +91,7 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
         temporary=temporary,
         warm=warm,
         requires=requires,
+        less=less,
     )
 
     def mark(method: F) -> F:
@@ -141,6 +146,12 @@ class OpenStackScenario(Scenario):
     `retries` is how often a request is repeated that a service answers with 429 or 503 and
     Retry-After; 0 by default, so that the service's own behaviour is measured.
     """
+
+    #: Arguments that mean an object of the cloud, with its kind (`object_lists`).
+    OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    #: Arguments whose scenarios hold an object of a quota for each iteration that runs: the service
+    #: and the name of the quota.
+    QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType({})
 
     _retries = 0
 

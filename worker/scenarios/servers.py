@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
@@ -15,22 +15,25 @@ from osbench.worker.scenarios.openstack_scenario import ACCEPTED, further_argume
 from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceScenario
 
 SERVER = ResourceKind(service="nova", path="servers", key="server", reason="fault")
-#: Arguments of scenarios that denote an image or a flavor.
-_LOOKED_UP: Mapping[str, str] = MappingProxyType(
-    {
-        "image": "image",
-        "from_image": "image",
-        "to_image": "image",
-        "flavor": "flavor",
-        "to_flavor": "flavor",
-    }
-)
 #: Arguments of scenarios that hold arguments for new servers.
 _NESTED = ("boot_server_kwargs", "create_vm_params")
 
 
 class Servers(ResourceScenario):
     """Base of scenarios with servers."""
+
+    OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "image": "image",
+            "from_image": "image",
+            "to_image": "image",
+            "flavor": "flavor",
+            "to_flavor": "flavor",
+        }
+    )
+    QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
+        {"flavor": ("nova", "instances")}
+    )
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
@@ -49,7 +52,7 @@ class Servers(ResourceScenario):
                     f"{min(further)}: an argument for servers beside {name}, which has the others: "
                     "move it there"
                 )
-        for name, what in _LOOKED_UP.items():
+        for name, what in Servers.OBJECTS.items():
             given = args.get(name)
             context[name] = sought(cloud, what, given) if given else ""
 

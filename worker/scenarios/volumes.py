@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
@@ -67,6 +67,11 @@ def drawn_size(size: Any) -> int:
 
 class Volumes(ResourceScenario):
     """Base of scenarios with volumes."""
+
+    OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType({"volume_type": "volume type"})
+    QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
+        {"size": ("cinder", "volumes")}
+    )
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:

@@ -24,6 +24,7 @@ from osbench.coordinator.cli.options.task_options import (
     warn_of_unused,
 )
 from osbench.coordinator.taskfile import read_args, source_validation
+from osbench.coordinator.taskfile.cloud_limits import cloud_limits
 from osbench.coordinator.taskfile.loading import TaskTemplate
 from osbench.coordinator.taskfile.login_limits import role_limits
 from osbench.coordinator.taskfile.semantics import notes
@@ -62,6 +63,7 @@ def examine(
     if deployment is not None:
         problems = source_validation.check(task, plugins, deployment)
         problems = problems or role_limits(task, plugins, deployment)
+        problems = problems or cloud_limits(task, plugins, deployment)
     return ValidationResult(
         source=source,
         task=task,
@@ -132,7 +134,8 @@ def validate(
     Every problem of a file is reported with its place and the value found. The exit code is 2
     if any file has problems. Plug-ins of Rally are checked by Rally's own validators; those that
     query the cloud need a deployment and, unless it has users, create a temporary one. With a
-    deployment it is checked, too, whether its credentials can do what the task needs.
+    deployment it is checked, too, whether its credentials can do what the task needs, and whether
+    its cloud has the services, the images and flavors, and quotas for the concurrency.
 
     \b
     Examples:

@@ -664,6 +664,40 @@ def test_of_many_wrong_rows_the_first_are_told(write, plugins):
     assert len(caught.value.problems) == 10
 
 
+@pytest.mark.parametrize(
+    ("scenario", "args", "criterion", "said"),
+    [
+        (
+            "Authenticate.keystone",
+            {},
+            "max_avg_duration",
+            "max_avg_duration may pass more easily than with Rally's scenario, "
+            "Authenticate.keystone@rally, which asks Keystone for its versions first",
+        ),
+        (
+            "KeystoneBasic.create_user",
+            {},
+            "max_seconds_per_iteration",
+            "max_seconds_per_iteration may pass more easily than with Rally's scenario, "
+            "KeystoneBasic.create_user@rally, which logs in in each iteration, as here with "
+            "`session: per_iteration`",
+        ),
+        ("KeystoneBasic.create_user", {"session": "per_iteration"}, "max_avg_duration", ""),
+        ("KeystoneBasic.create_user", {}, "throughput", ""),
+        ("Placement.list_resource_providers", {}, "max_avg_duration", ""),
+        ("Dummy.dummy", {}, "max_avg_duration", ""),
+    ],
+)
+def test_a_limit_of_rally_that_is_easier_here_is_noted(plugins, scenario, args, criterion, said):
+    wanted = {"min": 1} if criterion == "throughput" else 1
+    workload = {"title": "w", "scenario": {scenario: args}, "sla": {criterion: wanted}}
+    document = {"version": 2, "title": "t", "subtasks": [workload]}
+
+    found = [one.message for one in semantics.notes(parse(document, "task.yaml"), plugins)]
+
+    assert found == ([said] if said else [])
+
+
 def test_a_place_for_a_value_that_nothing_fills_in_is_noted(write, plugins):
     args = {**REQUEST, "headers": {"X-User": "{user}", "X-Run": "{run}-{iteration}"}}
     task = load(write(one(scenario={"HttpRequests.check_request": args})), args={}, plugins=plugins)

@@ -499,12 +499,12 @@ def test_access_to_a_public_flavor_is_refused_by_nova(cloud):
         (
             "NovaServers.boot_and_associate_floating_ip",
             SERVER,
-            "there is no external network$",
+            "there is no external network for floating IPs",
         ),
         (
             "NovaServers.boot_and_associate_floating_ip",
             {**SERVER, "create_floating_ip_args": {"ext_network": "public"}},
-            "there is no external network 'public'; there are none",
+            "there is no external network 'public'; external networks: none",
         ),
         (
             "NovaServers.boot_server_from_volume",

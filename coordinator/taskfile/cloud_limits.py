@@ -1,0 +1,216 @@
+"""Parts of a task that the cloud of a deployment lacks: services, named objects, quotas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from osbench.common.deployment.record import Deployment
+from osbench.common.errors import DeploymentError, Problem
+from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.plugins import Plugins
+from osbench.common.plugin.runner import Runner
+from osbench.common.task import Task, Workload
+from osbench.coordinator.taskfile.places import (
+    args_place,
+    inside,
+    runner_place,
+    scenario_place,
+    uses,
+)
+
+if TYPE_CHECKING:
+    from osbench.common.openstack.cloud import Cloud
+
+#: Timeout of a request, seconds.
+_REQUEST_S = 30.0
+#: Contexts that may make the object that a scenario names, by its kind.
+_MAKERS = {"flavor": "flavors", "image": "images", "volume type": "volume_types"}
+#: Arguments with the number of objects that an iteration makes at once.
+_NUMBERS = ("count", "number_instances")
+#: Path of a project's quotas, end of the path of those of new projects, and key of the document.
+_QUOTAS = {
+    "nova": ("os-quota-sets/", "/defaults", "quota_set"),
+    "cinder": ("os-quota-sets/", "/defaults", "quota_set"),
+    "neutron": ("quotas/", "/default", "quota"),
+}
+
+
+def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
+    """Problems that the cloud itself shows; logs in as the admin, else as the first user.
+
+    What a run would find out by itself: its users may see less than the admin.
+    """
+    asking = [one for one in task.workloads if _needs(one, plugins) is not None]
+    if deployment.platform != "openstack" or not asking:
+        return []
+    # only clouds need them, and they are slow to import
+    from osbench.common.openstack.request_errors import (  # noqa: PLC0415
+        AuthenticationFailed,
+        RequestFailed,
+    )
+
+    try:
+        return [
+            problem
+            for workload in asking
+            for problem in _Look(workload, task.version, plugins, deployment).problems()
+        ]
+    except (AuthenticationFailed, DeploymentError, RequestFailed, OSError) as error:
+        return [Problem("", f"deployment {deployment.name}: {error}")]
+
+
+def _needs(workload: Workload, plugins: Plugins) -> Any:
+    """The needs of a native scenario in a cloud; None for any other."""
+    scenario = plugins.scenario(workload.scenario)
+    if scenario.source != NATIVE:
+        return None
+    return getattr(getattr(scenario.cls, scenario.method, None), "needs", None)
+
+
+class _Look:
+    """What one workload needs, compared with the cloud."""
+
+    def __init__(
+        self, workload: Workload, version: int, plugins: Plugins, deployment: Deployment
+    ) -> None:
+        self._workload = workload
+        self._version = version
+        self._plugins = plugins
+        self._deployment = deployment
+        self._scenario = plugins.scenario(workload.scenario)
+        self._needs = _needs(workload, plugins)
+        self._contexts = {**self._scenario.context, **{n.name: n.config for n in workload.contexts}}
+        self._cloud = self._client()
+
+    def problems(self) -> list[Problem]:
+        """Missing services, else names that mean nothing, else quotas that are too low."""
+        return (
+            list(self._missing_services())
+            or list(self._missing_names())
+            or list(self._low_quotas())
+        )
+
+    def _client(self) -> Cloud:
+        from osbench.common.openstack.account import Account  # noqa: PLC0415 - slow, see above
+        from osbench.common.openstack.cloud import Cloud  # noqa: PLC0415
+        from osbench.common.openstack.service_catalogue import ApiVersion  # noqa: PLC0415
+        from osbench.common.openstack.thread_sessions import ThreadSessions  # noqa: PLC0415
+
+        deployment = self._deployment
+        credential = deployment.admin or deployment.users[0]
+        wished = self._contexts.get("api_versions") or {}
+        versions = {**deployment.api_versions, **wished}
+        return Cloud(
+            Account(credential, system=deployment.system_admin),
+            ThreadSessions(credential, _REQUEST_S),
+            {name: ApiVersion(**wish) for name, wish in versions.items()},
+        )
+
+    # services
+
+    def _missing_services(self) -> Iterator[Problem]:
+        place = scenario_place(self._workload, self._version)
+        wanted = [(place, f"scenario {self._scenario.name}", one) for one in self._needs.services]
+        for use in uses(self._workload, self._version):
+            if use.kind == "context":
+                found = self._plugins.find("context", use.named.name, beside=self._scenario)
+                service = getattr(found.cls, "SERVICE", "") if found.source == NATIVE else ""
+                if service:
+                    wanted.append((use.place, f"context {use.named.name}", service))
+        for where, what, service in wanted:
+            try:
+                self._cloud.address(service)
+            except DeploymentError as error:
+                yield Problem(where, f"{what} needs {service}: {error}")
+
+    # names
+
+    def _missing_names(self) -> Iterator[Problem]:
+        from osbench.common.openstack.object_lists import require  # noqa: PLC0415 - see above
+
+        place = args_place(self._workload, self._version)
+        for argument, kind in self._declared("OBJECTS").items():
+            given = self._workload.args.get(argument)
+            if given and _MAKERS.get(kind) not in self._contexts:
+                try:
+                    require(self._cloud, kind, given)
+                except DeploymentError as error:
+                    yield Problem(inside(place, argument), str(error))
+
+    def _declared(self, name: str) -> dict[str, Any]:
+        """What the class of the scenario and its bases declare."""
+        found: dict[str, Any] = {}
+        for cls in reversed(self._scenario.cls.__mro__):
+            found |= vars(cls).get(name, {})
+        return found
+
+    # quotas
+
+    def _low_quotas(self) -> Iterator[Problem]:
+        args = self._workload.args
+        held = [one for name, one in self._declared("QUOTAS").items() if args.get(name)]
+        at_once = self._at_once() if held else None
+        if at_once is None:
+            return
+        numbers = (args[name] for name in _NUMBERS if isinstance(args.get(name), int))
+        each = max(1, *numbers, 1)
+        # whichever users they choose, one project has at least so many
+        least = each * math.ceil(at_once / self._projects())
+        place = runner_place(self._workload, self._version)
+        for service, quota in held:
+            limits = self._limits(service)
+            for name, size in {quota: 1, **self._sizes(service)}.items():
+                limit = limits.get(name)
+                if isinstance(limit, int) and 0 <= limit < least * size:
+                    yield Problem(
+                        place,
+                        f"needs {least * size} {name} of {service} in a project at once, and the "
+                        f"quota is {limit}: raise it by the context quotas, take more tenants of "
+                        "the context users, or less concurrency",
+                    )
+
+    def _at_once(self) -> int | None:
+        """Iterations that run at the same time; None if the task does not say."""
+        named = self._workload.runner
+        cls: Any = self._plugins.get("runner", named.name)
+        runner: Runner = cls(named.config)
+        if runner.OPEN:
+            # as many as the service is slow
+            return None
+        known = [one for one in (runner.planned, runner.concurrency) if one]
+        return min(known, default=None)
+
+    def _makes_projects(self) -> bool:
+        config = self._contexts.get("users")
+        return bool(config) or (config is not None and not self._deployment.users)
+
+    def _projects(self) -> int:
+        if self._makes_projects():
+            return int(self._contexts["users"].get("tenants", 1))
+        return len({_project(one) for one in self._deployment.users}) or 1
+
+    def _sizes(self, service: str) -> dict[str, int]:
+        """Cores, memory and space of the objects of one iteration, as far as the task has them."""
+        from osbench.common.openstack.object_lists import sought  # noqa: PLC0415 - see above
+
+        args = self._workload.args
+        flavor = args.get("flavor")
+        if service == "nova" and flavor and "flavors" not in self._contexts:
+            path = f"flavors/{sought(self._cloud, 'flavor', flavor)}"
+            found = self._cloud.document("GET", "nova", path)["flavor"]
+            return {"cores": int(found["vcpus"]), "ram": int(found["ram"])}
+        size = args.get("size") if service == "cinder" else None
+        least = size.get("min") if isinstance(size, Mapping) else size
+        return {"gigabytes": least} if isinstance(least, int) else {}
+
+    def _limits(self, service: str) -> Mapping[str, Any]:
+        path, defaults, key = _QUOTAS[service]
+        end = defaults if self._makes_projects() else ""
+        found = self._cloud.document("GET", service, f"{path}{self._cloud.project_id}{end}")
+        return {**found[key], **(self._contexts.get("quotas") or {}).get(service, {})}
+
+
+def _project(credential: Any) -> tuple[Any, ...]:
+    return credential.project_name, credential.project_domain_name, str(credential.auth)
