@@ -42,7 +42,7 @@ from osbench.worker.engine.failures import (
     told,
 )
 from osbench.worker.engine.loop.blocking_calls import BlockingCalls
-from osbench.worker.engine.loop.loop_recorder import LoopRecorder
+from osbench.worker.engine.loop.loop_recorder import new_loop_recorder
 from osbench.worker.engine.loop.loop_thread import LoopThread
 from osbench.worker.engine.users.user_plan import pause_ns
 
@@ -166,7 +166,7 @@ class CoroutineEngine(Engine):
         As `ThreadEngine._live`.
         """
         key = self._life_key()
-        recorder = LoopRecorder(self.body.names, self._calls)
+        recorder = new_loop_recorder(self.body.names, self._calls)
         begun = monotonic_ns()
         self.inflight[key] = (user, begun, begun, recorder)
         error: BaseException | None = None
@@ -218,7 +218,7 @@ class CoroutineEngine(Engine):
         As `ThreadEngine.run`: a common part would be a call more for each iteration.
         """
         body = self.body
-        recorder = LoopRecorder(body.names, self._calls)
+        recorder = new_loop_recorder(body.names, self._calls)
         started = monotonic_ns()
         self.inflight[iteration] = (user, due, started, recorder)
         # checked after the insertion, so that after a reduction of the share `inflight` has all

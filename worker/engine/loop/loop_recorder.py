@@ -13,17 +13,17 @@ from osbench.worker.engine.loop.blocking_calls import BlockingCalls
 #: that created it: so actions of tasks that run side by side do not become each other's parents.
 _OPEN: ContextVar[int] = ContextVar("osbench_open_action", default=-1)
 
+_NEW = object.__new__
+
 
 class LoopRecorder(Recorder):
-    """A recorder whose innermost open action depends on the task."""
+    """A recorder whose innermost open action depends on the task; see `new_loop_recorder`."""
 
     __slots__ = ("_calls",)
 
     IN_LOOP = True
 
-    def __init__(self, names: Names, calls: BlockingCalls) -> None:
-        super().__init__(names)
-        self._calls = calls
+    _calls: BlockingCalls
 
     @property
     def open(self) -> int:
@@ -37,3 +37,16 @@ class LoopRecorder(Recorder):
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
         """Run a call that blocks in a thread of the engine's; returns what it returns."""
         return await self._calls.run(call)
+
+
+def new_loop_recorder(names: Names, calls: BlockingCalls) -> LoopRecorder:
+    """A recorder for an iteration, in half the time that a constructor would take."""
+    recorder = _NEW(LoopRecorder)
+    recorder.names = names
+    recorder.actions = []
+    recorder.exchanges = b""
+    recorder.asked = None
+    _OPEN.set(-1)
+    recorder.profiler = None
+    recorder._calls = calls
+    return recorder
