@@ -73,6 +73,12 @@ class Credential:
         return self.https_cert
 
     @property
+    def login_name(self) -> str:
+        """Name or id of the user, application credential or client that logs in; "" for none."""
+        named = next((key for key in _WHO if self.auth.get(key)), "")
+        return self.username or str(self.auth.get(named, ""))
+
+    @property
     def subject(self) -> str:
         """The user, application credential or client that logs in, for messages."""
         if not self.auth_type:

@@ -16,6 +16,9 @@ USERS, CHOICE = "users", "user_choice_method"
 NAMES_KEY = "names_key"
 
 RANDOM, ROUND_ROBIN = "random", "round_robin"
+#: Keys of the context `users` that ask for new ones, and the key that chooses among existing ones.
+NEW_USERS = ("tenants", "users_per_tenant")
+CHOSEN = "name"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,27 @@ def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[Clou
     if not found:
         raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
     return [CloudUser(credential=credential) for credential in found]
+
+
+def makes_users(config: Mapping[str, Any], deployment: Deployment) -> bool:
+    """Whether the context `users` makes users, and does not take those of the record."""
+    return not deployment.users or any(key in config for key in NEW_USERS)
+
+
+def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Credential]:
+    """The users of the record that the context `users` takes. Raises DeploymentError."""
+    named = config.get(CHOSEN)
+    if named is None:
+        return list(deployment.users)
+    wanted = [named] if isinstance(named, str) else list(named)
+    there = {one.login_name for one in deployment.users}
+    missing = [one for one in wanted if one not in there]
+    if missing:
+        raise DeploymentError(
+            f"deployment {deployment.name} has no user {', '.join(missing)}; its users are "
+            f"{', '.join(sorted(there)) or 'none'}"
+        )
+    return [one for one in deployment.users if one.login_name in wanted]
 
 
 def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:

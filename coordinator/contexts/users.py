@@ -11,6 +11,8 @@ from osbench.plugin import context
 from osbench.plugin.cloud import (
     AT_ONCE,
     CHOICE,
+    CHOSEN,
+    NEW_USERS,
     RANDOM,
     ROUND_ROBIN,
     SETTLE_LATE_S,
@@ -18,12 +20,12 @@ from osbench.plugin.cloud import (
     Cloud,
     CloudAccess,
     CloudUser,
+    chosen_users,
+    makes_users,
     remove_resources,
 )
 from osbench.plugin.errors import ContextError
 
-#: Keys that ask for new users.
-_NEW = ("tenants", "users_per_tenant")
 #: Roles for new users: the first that exists is assigned.
 _ROLES = ("member", "_member_")
 _NUMBER = {"type": "integer", "minimum": 1}
@@ -33,8 +35,8 @@ class Users(context.Context):
     """Makes projects and users, each with a token, or uses those of the deployment record.
 
     Users of the record are used if it has any and neither `tenants` nor `users_per_tenant` is
-    given. The user of an iteration depends on its number: `round_robin` cycles through the
-    projects, and through the users of each project.
+    given: all, or those of a `name`. The user of an iteration depends on its number: `round_robin`
+    cycles through the projects, and through the users of each project.
     """
 
     NAME: ClassVar[str] = "users"
@@ -58,6 +60,14 @@ class Users(context.Context):
                 "type": "string",
                 "description": "name or id of the domain of new users; the admin's by default",
             },
+            CHOSEN: {
+                "oneOf": [
+                    {"type": "string", "minLength": 1},
+                    {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                ],
+                "description": "a user of the record, or a list of them, that iterations act as;"
+                " all by default",
+            },
             CHOICE: {
                 "enum": [RANDOM, ROUND_ROBIN],
                 "description": "how the user of an iteration is chosen; random by default",
@@ -67,14 +77,23 @@ class Users(context.Context):
         "examples": [{"tenants": 2, "users_per_tenant": 3, CHOICE: ROUND_ROBIN}],
     }
 
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Problem of a configuration that asks for existing users and for new ones."""
+        new = [key for key in NEW_USERS if key in config]
+        if CHOSEN not in config or not new:
+            return []
+        return [f"{CHOSEN} chooses among users of the record, and {', '.join(new)} makes new ones"]
+
     def setup(self) -> None:
         """Make users, or use the existing ones, and get a token for each."""
         access = CloudAccess(self.surroundings, self.NAME)
         self.made[CHOICE] = self.config.get(CHOICE, RANDOM)
-        if access.deployment.users and not any(key in self.config for key in _NEW):
-            users = [CloudUser(credential=one) for one in access.deployment.users]
-        else:
+        if CHOSEN not in self.config and makes_users(self.config, access.deployment):
             users = self._new(access)
+        else:
+            found = chosen_users(self.config, access.deployment)
+            users = [CloudUser(credential=one) for one in found]
         self._keep(access.with_tokens(users, self._at))
 
     def cleanup(self) -> None:

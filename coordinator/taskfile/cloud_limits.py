@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError, Problem
+from osbench.common.openstack.cloud_users import chosen_users, makes_users
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
@@ -38,9 +39,10 @@ _QUOTAS = {
 
 
 def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """Problems that the cloud itself shows; logs in as the admin, else as the first user.
+    """Problems that the cloud itself shows, before a run finds them.
 
-    What a run would find out by itself: its users may see less than the admin.
+    Logs in as the first user of the record that iterations act as, or as the admin for users that
+    are to be made; those may see less.
     """
     asking = [one for one in task.workloads if _needs(one, plugins) is not None]
     if deployment.platform != "openstack" or not asking:
@@ -100,6 +102,8 @@ class _Look:
 
         deployment = self._deployment
         credential = deployment.admin or deployment.users[0]
+        if not self._makes_projects() and deployment.users:
+            credential = chosen_users(self._contexts.get("users") or {}, deployment)[0]
         wished = self._contexts.get("api_versions") or {}
         versions = {**deployment.api_versions, **wished}
         return Cloud(
@@ -184,12 +188,13 @@ class _Look:
 
     def _makes_projects(self) -> bool:
         config = self._contexts.get("users")
-        return bool(config) or (config is not None and not self._deployment.users)
+        return config is not None and makes_users(config, self._deployment)
 
     def _projects(self) -> int:
+        config = self._contexts.get("users") or {}
         if self._makes_projects():
-            return int(self._contexts["users"].get("tenants", 1))
-        return len({_project(one) for one in self._deployment.users}) or 1
+            return int(config.get("tenants", 1))
+        return len({one.project_key for one in chosen_users(config, self._deployment)}) or 1
 
     def _sizes(self, service: str) -> dict[str, int]:
         """Cores, memory and space of the objects of one iteration, as far as the task has them."""
@@ -210,7 +215,3 @@ class _Look:
         end = defaults if self._makes_projects() else ""
         found = self._cloud.document("GET", service, f"{path}{self._cloud.project_id}{end}")
         return {**found[key], **(self._contexts.get("quotas") or {}).get(service, {})}
-
-
-def _project(credential: Any) -> tuple[Any, ...]:
-    return credential.project_name, credential.project_domain_name, str(credential.auth)

@@ -8,6 +8,7 @@ from typing import Any
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError, Problem
+from osbench.common.openstack.cloud_users import CHOSEN, chosen_users, makes_users
 from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
@@ -15,7 +16,6 @@ from osbench.coordinator.taskfile.places import scenario_place, uses
 
 #: Contexts that act as the administrator; `users` only where it makes some.
 _CONTEXTS = ("users", "quotas", "roles")
-_NEW_USERS = ("tenants", "users_per_tenant")
 #: Codes that a login uses up.
 _USED_UP = frozenset({"v3totp", "v3oidcauthcode", "v3oidcdeviceauthz", "v3websso"})
 #: Scenarios that log in in each iteration.
@@ -30,7 +30,7 @@ def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) ->
     """Problems that the record itself shows; no request is made."""
     if deployment is None or deployment.platform != "openstack":
         return []
-    found = []
+    found = list(_unknown_users(task, plugins, deployment))
     if deployment.admin is None:
         found += [
             Problem(
@@ -106,12 +106,28 @@ def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[
             if plugins.find(use.kind, use.named.name, beside=scenario).source != NATIVE:
                 continue
             config: Any = use.named.config or {}
-            taken = use.named.name == "users" and deployment.users
-            if not taken or any(key in config for key in _NEW_USERS):
-                yield use.place, f"context {use.named.name}"
+            if use.named.name == "users" and (
+                CHOSEN in config or not makes_users(config, deployment)
+            ):
+                continue
+            yield use.place, f"context {use.named.name}"
         needs = getattr(getattr(scenario.cls, scenario.method, None), "needs", None)
         if needs is not None and needs.admin:
             yield scenario_place(workload, task.version), f"scenario {scenario.name}"
+
+
+def _unknown_users(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[Problem]:
+    """Users whom the context `users` names and the record does not have."""
+    for workload in task.workloads:
+        scenario = plugins.scenario(workload.scenario)
+        for use in uses(workload, task.version):
+            if (use.kind, use.named.name) != ("context", "users"):
+                continue
+            if plugins.find("context", "users", beside=scenario).source == NATIVE:
+                try:
+                    chosen_users(use.named.config or {}, deployment)
+                except DeploymentError as error:
+                    yield Problem(f"{use.place}.{CHOSEN}", str(error))
 
 
 def _is_used_up(credential: Credential) -> bool:

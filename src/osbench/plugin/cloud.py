@@ -8,6 +8,8 @@ Access:
   errors; `AT_ONCE`, how many at the same time
 - `Cloud`: requests to services as one user
 - `CloudUser`: a user that iterations act as
+- `makes_users`: whether a configuration of the context `users` makes some (`NEW_USERS`);
+  `chosen_users`: those of the record that it takes otherwise (`CHOSEN`)
 - `load_yaml`: the value of a YAML document, within bounds of size and depth
 - `expanded`: a path with a home directory in the place of ~
 - `read_text`: the text of a file, within a bound
@@ -42,11 +44,15 @@ from osbench.common.openstack import neutron
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.openstack.cloud_users import (
     CHOICE,
+    CHOSEN,
     NAMES_KEY,
+    NEW_USERS,
     RANDOM,
     ROUND_ROBIN,
     USERS,
     CloudUser,
+    chosen_users,
+    makes_users,
 )
 from osbench.common.openstack.object_lists import sought
 from osbench.common.openstack.request_errors import AuthenticationFailed, RequestFailed
@@ -61,8 +67,10 @@ from osbench.coordinator.contexts.resources import KIND_NAMES, kinds, probe
 __all__ = [
     "AT_ONCE",
     "CHOICE",
+    "CHOSEN",
     "KIND_NAMES",
     "NAMES_KEY",
+    "NEW_USERS",
     "RANDOM",
     "ROUND_ROBIN",
     "SERVICES",
@@ -75,10 +83,12 @@ __all__ = [
     "CloudUser",
     "PerProjectContext",
     "RequestFailed",
+    "chosen_users",
     "expanded",
     "is_from_iteration",
     "kinds",
     "load_yaml",
+    "makes_users",
     "neutron",
     "probe",
     "read_text",

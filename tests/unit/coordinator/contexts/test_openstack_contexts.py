@@ -92,6 +92,37 @@ def test_users_of_the_record_are_taken_and_left(cloud):
     assert cloud.named("users") == ["admin", "ann"]
 
 
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [("bob", ["bob"]), (["cyd", "ann"], ["ann", "cyd"]), (None, ["ann", "bob", "cyd"])],
+)
+def test_users_of_the_record_are_chosen_by_name(cloud, name, taken):
+    names = ["ann", "bob", "cyd"]
+    for one in names:
+        cloud.make("users", {"name": one, "password": PASSWORD, "domain_id": "default"})
+    like = {"password": PASSWORD, "project_name": "admin"}
+    chain = Chain(cloud, users=[{**like, "username": one} for one in names])
+
+    made = chain.set_up(Users, {"name": name} if name else {})
+
+    assert [one["username"] for one in made["users"]] == taken
+    assert not any(one["temporary"] for one in made["users"])
+    chain.undo()
+    assert cloud.named("users") == ["admin", *names]
+
+
+def test_a_name_that_the_record_does_not_have_is_refused(cloud):
+    chain = Chain(cloud, users=[{"username": "ann", "password": "p", "project_name": "admin"}])
+
+    with pytest.raises(DeploymentError, match="has no user bob; its users are ann"):
+        chain.set_up(Users, {"name": "bob"})
+
+    assert Users.check_config({"name": "ann"}) == []
+    assert Users.check_config({"name": "ann", "tenants": 2}) == [
+        "name chooses among users of the record, and tenants makes new ones"
+    ]
+
+
 def test_roles_that_were_there_before_are_not_taken_away(cloud):
     cloud.make("users", {"name": "ann", "password": PASSWORD, "domain_id": "default"})
     ann = {"username": "ann", "password": PASSWORD, "project_name": "admin"}

@@ -62,6 +62,18 @@ def test_a_scenario_of_the_administrator_needs_one() -> None:
     assert found.startswith("subtasks[0].scenario: scenario KeystoneBasic.create_user needs the ad")
 
 
+def test_a_user_whom_the_record_does_not_have_is_told() -> None:
+    made = task("Authenticate.keystone", contexts={"users": {"name": ["u", "bob"]}})
+
+    (found,) = told(login_limits(made, PLUGINS, record(users=[USER])))
+
+    assert found == (
+        "subtasks[0].contexts.users.name: deployment cloud has no user bob; its users are u"
+    )
+    taken = task("Authenticate.keystone", contexts={"users": {"name": "u"}})
+    assert login_limits(taken, PLUGINS, record(users=[USER])) == []
+
+
 @pytest.mark.parametrize(
     ("scenario", "args"),
     [("Authenticate.keystone", {}), ("ZaqarBasic.create_queue", {"session": "per_iteration"})],
