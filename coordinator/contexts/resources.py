@@ -90,7 +90,7 @@ def _matching(beginning: str, _: Cloud) -> Mapping[str, Any]:
 
 
 def _private(_: str, __: Cloud) -> Mapping[str, Any]:
-    # without it private flavors are left out
+    # without it private flavors and types of volumes are left out
     return {"is_public": "None"}
 
 
@@ -233,7 +233,35 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 narrowed=_private,
             ),
         ),
+        # what only the administrator makes
+        "cinder_admin": (
+            Kind(
+                name="volume types",
+                service="cinder",
+                path="types",
+                key="volume_types",
+                everywhere=True,
+                narrowed=_private,
+                page=0,
+            ),
+            Kind(
+                name="qos specs",
+                service="cinder",
+                path="qos-specs",
+                key="qos_specs",
+                everywhere=True,
+                page=0,
+            ),
+        ),
         "cinder": (
+            # an offered volume cannot be deleted
+            Kind(
+                name="transfers",
+                service="cinder",
+                path="os-volume-transfer",
+                key="transfers",
+                page=0,
+            ),
             # some back ends delete a snapshot only after the volumes that were created from it,
             # and a volume only after its snapshots
             Kind(

@@ -9,6 +9,13 @@ from typing import Any
 from helpers.fake_compute import advance, change
 from helpers.json_server import QuietHandler
 
+#: Kinds that are there at once, with the keys of one and of several.
+_DEFINED = {
+    "types": ("volume_type", "volume_types"),
+    "qos-specs": ("qos_specs", "qos_specs"),
+    "os-volume-transfer": ("transfer", "transfers"),
+}
+
 
 class VolumeRoutes(QuietHandler):
     """Routes of a cloud's handler."""
@@ -20,12 +27,12 @@ class VolumeRoutes(QuietHandler):
     def _cinder(self, rest: list[str], data: bytes, who: dict[str, str]) -> None:  # noqa: PLR0911 - one for each route
         body = json.loads(data) if data else {}
         kind, *more = rest
+        if kind in _DEFINED:
+            return self._defined(kind, more, body)
         kept = self.server.objects.setdefault(kind, {})
         key = kind[:-1]
         if self.command == "GET":
             advance(kept)
-        if kind == "types":
-            return self._answer(200, {"volume_types": list(kept.values())})
         if self.command == "POST" and not more:
             return self._create_volume(kind, key, body[key], who)
         if not more or more == ["detail"]:
@@ -40,6 +47,25 @@ class VolumeRoutes(QuietHandler):
         if self.command == "PUT":
             found |= body[key]
         return self._answer(200, {key: found})
+
+    def _defined(self, kind: str, more: list[str], body: dict[str, Any]) -> None:
+        """Types of volumes, QoS specs and transfers, and what is below them."""
+        kept, (key, several) = self.server.objects.setdefault(kind, {}), _DEFINED[kind]
+        if not more or more == ["detail"]:
+            if self.command == "POST":
+                secret = {"auth_key": "k"} if kind == "os-volume-transfer" else {}
+                return self._answer(200, {key: {**self.server.make(kind, body[key]), **secret}})
+            return self._answer(200, {several: list(kept.values())})
+        if more[0] not in kept:
+            return self._answer(404, {"itemNotFound": {"message": f"{key} could not be found."}})
+        if self.command == "DELETE" or more[1:] == ["accept"]:
+            del kept[more[0]]
+            return self._answer(202, body or None)
+        if more[1:]:
+            return self._answer(202 if more[1] == "action" else 200, body or {"access": []})
+        if self.command == "PUT":
+            kept[more[0]] |= body[key]
+        return self._answer(200, {key: kept[more[0]]})
 
     def _volume_page(self, kind: str, found: list[dict[str, Any]], who: dict[str, str]) -> None:
         own = [one for one in found if one.get("project") in (None, who["project"])]
@@ -65,6 +91,8 @@ class VolumeRoutes(QuietHandler):
         if volume["status"] != "available":
             said = f"Invalid volume: status is {volume['status']}."
             return self._answer(400, {"badRequest": {"message": said}})
+        if action == "os-update_readonly_flag":
+            return self._answer(202, None)
         if action == "os-extend":
             size = {"size": wanted["new_size"]}
             change(volume, {"status": "extending"}, {"status": "available", **size})

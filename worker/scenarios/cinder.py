@@ -9,7 +9,8 @@ from osbench.common.errors import DeploymentError
 from osbench.common.openstack.cloud import Cloud
 from osbench.common.plugin.atomic import ActionTimer, action_timer
 from osbench.worker.scenarios.image_scenario import ImageScenario
-from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack
+from osbench.worker.scenarios.openstack_scenario import ACCEPTED, openstack, without_none
+from osbench.worker.scenarios.resource_scenario import ResourceKind
 from osbench.worker.scenarios.servers import SERVER, Servers
 from osbench.worker.scenarios.volumes import SNAPSHOT, VOLUME, Volumes, drawn_size
 
@@ -20,6 +21,7 @@ _WITH_SERVERS: Mapping[str, Any] = {
     # an attached volume cannot be deleted
     "cleanup": ("nova.servers", "cinder"),
 }
+_TRANSFER = ResourceKind(service="cinder", path="os-volume-transfer", key="transfer")
 _UPDATES = ("update_name", "description")
 #: Sizes in GB of a volume that the task gives no size.
 _SIZES: Mapping[str, int] = {"min": 1, "max": 5}
@@ -216,6 +218,51 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         if do_delete:
             self.delete_one(volume)
             self.delete_image(image)
+
+    @openstack("CinderVolumes.create_volume_and_update_readonly_flag", takes=_create, **_SCENARIO)
+    def create_volume_and_update_readonly_flag(
+        self, read_only: bool = True, **volume_kwargs: Any
+    ) -> None:
+        """Create a volume, and let it be read only, or no longer."""
+        volume = self._create(**volume_kwargs)["id"]
+        with ActionTimer(self, "cinder_v3.update_readonly_flag"):
+            self.send_action(VOLUME, volume, {"os-update_readonly_flag": {"readonly": read_only}})
+
+    @openstack(
+        "CinderVolumes.create_and_accept_transfer",
+        takes=_create,
+        services=("cinder",),
+        cleanup=("cinder",),
+    )
+    def create_and_accept_transfer(self, **volume_kwargs: Any) -> None:
+        """Create a volume, offer it to another project, and accept it here."""
+        volume = self._create(**volume_kwargs)["id"]
+        with ActionTimer(self, "cinder_v3.transfer_create"):
+            made = self.post(_TRANSFER, {"volume_id": volume})
+        with ActionTimer(self, "cinder_v3.transfer_accept"):
+            path = f"{_TRANSFER.path}/{made['id']}/accept"
+            body = {"accept": {"auth_key": made["auth_key"]}}
+            self.cloud.document("POST", "cinder", path, json=body)
+
+    @openstack("CinderVolumes.list_transfers", services=("cinder",))
+    def list_transfers(
+        self, detailed: bool = True, search_opts: dict[str, Any] | None = None
+    ) -> None:
+        """List transfers of volumes."""
+        path = f"{_TRANSFER.path}/detail" if detailed else _TRANSFER.path
+        with ActionTimer(self, "cinder_v3.list_transfers"):
+            self.cloud.document("GET", "cinder", path, params=without_none(search_opts or {}))
+
+    @openstack("CinderVolumes.list_types", services=("cinder",))
+    def list_types(
+        self, search_opts: dict[str, Any] | None = None, is_public: bool | None = None
+    ) -> None:
+        """List types of volumes."""
+        params = without_none(search_opts or {})
+        if not is_public:
+            params["is_public"] = str(is_public)
+        with ActionTimer(self, "cinder_v3.list_types"):
+            self.cloud.document("GET", "cinder", "types", params=params)
 
     @openstack("CinderVolumes.create_and_attach_volume", **_WITH_SERVERS)
     def create_and_attach_volume(

@@ -395,6 +395,24 @@ def _beside_servers(given: Mapping[str, Any]) -> list[Load]:
     ]
 
 
+_LIMITS = {"consumer": "both", "write_iops_sec": "10", "read_iops_sec": "1000"}
+#: What administrators of Cinder define, and lists.
+_DEFINED: Mapping[str, Mapping[str, Any]] = {
+    "CinderVolumes.list_types": {},
+    "CinderVolumes.list_transfers": {},
+    "CinderVolumeTypes.create_and_delete_volume_type": {"description": "lab"},
+    "CinderVolumeTypes.create_and_get_volume_type": {},
+    "CinderVolumeTypes.create_and_list_volume_types": {},
+    "CinderVolumeTypes.create_and_update_volume_type": {"update_name": True},
+    "CinderVolumeTypes.create_and_set_volume_type_keys": {"volume_type_key": {"a": "b"}},
+    "CinderVolumeTypes.create_volume_type_and_encryption_type": {"provider": "luks"},
+    "CinderVolumeTypes.create_volume_type_add_and_list_type_access": {},
+    "CinderQos.create_and_get_qos": _LIMITS,
+    "CinderQos.create_and_list_qos": _LIMITS,
+    "CinderQos.create_and_set_qos": {**_LIMITS, **{f"set_{name}": "9" for name in _LIMITS}},
+}
+
+
 def cinder() -> list[Load]:
     """Volumes."""
     of, alone = {"cinder": "rpc"}, {"cinder": ""}
@@ -420,6 +438,10 @@ def cinder() -> list[Load]:
                 contexts={**USERS, "volumes": {"size": 1, "volumes_per_tenant": 2}},
             )
             for name, args in _OF_CONTEXT.items()
+        ),
+        *(
+            Load(scenario=name, spans=alone, args=args, contexts=USERS)
+            for name, args in _DEFINED.items()
         ),
         Load(
             scenario="Authenticate.validate_cinder",

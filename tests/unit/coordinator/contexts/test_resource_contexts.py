@@ -299,6 +299,24 @@ HALF_DONE: list[tuple[str, dict[str, Any], str, set[str]]] = [
         {"servers", "flavors", "aggregates"},
     ),
     (
+        "CinderVolumes.create_and_accept_transfer",
+        {"size": 1},
+        "POST /cinder/os-volume-transfer/.*/accept",
+        {"volumes", "os-volume-transfer"},
+    ),
+    (
+        "CinderVolumeTypes.create_and_set_volume_type_keys",
+        {"volume_type_key": {"a": "b"}, "is_public": False},
+        "POST /cinder/types/.*/extra_specs",
+        {"types"},
+    ),
+    (
+        "CinderQos.create_and_get_qos",
+        {"consumer": "both", "write_iops_sec": "1", "read_iops_sec": "1"},
+        "GET /cinder/qos-specs/",
+        {"qos-specs"},
+    ),
+    (
         "HeatStacks.create_and_delete_stack",
         {"template_path": "heat_template_version: x"},
         "DELETE /heat",
@@ -313,7 +331,7 @@ HALF_DONE: list[tuple[str, dict[str, Any], str, set[str]]] = [
 ]
 KINDS = (
     *("servers", "volumes", "snapshots", "images", "floatingip", "keypairs", "server_groups"),
-    *("flavors", "aggregates", "stacks"),
+    *("flavors", "aggregates", "stacks", "types", "qos-specs", "os-volume-transfer"),
 )
 
 

@@ -110,6 +110,128 @@ def test_requests_and_actions(cloud, name, args, requests, names):
     assert timed(workload) == [A + one for one in names]
 
 
+TYPES, TRANSFERS, QOS = "/cinder/types", "/cinder/os-volume-transfer", "/cinder/qos-specs"
+LIMITS = {"consumer": "both", "write_iops_sec": "10", "read_iops_sec": "1000"}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "requests", "names"),
+    [
+        ("CinderVolumes.list_types", {}, [f"GET {TYPES}?is_public=None"], ["list_types"]),
+        (
+            "CinderVolumes.list_types",
+            {"is_public": True, "search_opts": {"limit": 1}},
+            [f"GET {TYPES}?limit=1"],
+            ["list_types"],
+        ),
+        ("CinderVolumes.list_transfers", {}, [f"GET {TRANSFERS}/detail"], ["list_transfers"]),
+        (
+            "CinderVolumes.list_transfers",
+            {"detailed": False},
+            [f"GET {TRANSFERS}"],
+            ["list_transfers"],
+        ),
+        (
+            "CinderVolumes.create_and_accept_transfer",
+            {"size": 1},
+            [CREATE, f"POST {TRANSFERS}", f"POST {TRANSFERS}/*/accept"],
+            ["create_volume", "transfer_create", "transfer_accept"],
+        ),
+        (
+            "CinderVolumes.create_volume_and_update_readonly_flag",
+            {"size": 1},
+            [CREATE, "POST /cinder/volumes/*/action"],
+            ["create_volume", "update_readonly_flag"],
+        ),
+        (
+            "CinderVolumeTypes.create_and_delete_volume_type",
+            {"description": "d"},
+            [f"POST {TYPES}", f"DELETE {TYPES}/*"],
+            ["create_volume_type", "delete_volume_type"],
+        ),
+        (
+            "CinderVolumeTypes.create_and_get_volume_type",
+            {},
+            [f"POST {TYPES}", f"GET {TYPES}/*"],
+            ["create_volume_type", "get_volume_type"],
+        ),
+        (
+            "CinderVolumeTypes.create_and_list_volume_types",
+            {"is_public": False},
+            [f"POST {TYPES}", f"GET {TYPES}?is_public=None"],
+            ["create_volume_type", "list_types"],
+        ),
+        (
+            "CinderVolumeTypes.create_and_update_volume_type",
+            {"update_name": True, "update_is_public": True},
+            [f"POST {TYPES}", f"PUT {TYPES}/*"],
+            ["create_volume_type", "update_volume_type"],
+        ),
+        (
+            "CinderVolumeTypes.create_and_set_volume_type_keys",
+            {"volume_type_key": {"volume_backend_name": "LVM"}},
+            [f"POST {TYPES}", f"POST {TYPES}/*/extra_specs"],
+            ["create_volume_type", "set_volume_type_keys"],
+        ),
+        (
+            "CinderVolumeTypes.create_volume_type_and_encryption_type",
+            {"provider": "luks", "key_size": 256},
+            [f"POST {TYPES}", f"POST {TYPES}/*/encryption"],
+            ["create_volume_type", "create_encryption_type"],
+        ),
+        (
+            "CinderVolumeTypes.create_volume_type_add_and_list_type_access",
+            {},
+            [
+                f"POST {TYPES}",
+                f"POST {TYPES}/*/action",
+                f"GET {TYPES}/*/os-volume-type-access",
+            ],
+            ["create_volume_type", "add_type_access", "list_type_access"],
+        ),
+        (
+            "CinderQos.create_and_get_qos",
+            LIMITS,
+            [f"POST {QOS}", f"GET {QOS}/*"],
+            ["create_qos", "get_qos"],
+        ),
+        (
+            "CinderQos.create_and_list_qos",
+            LIMITS,
+            [f"POST {QOS}", f"GET {QOS}"],
+            ["create_qos", "list_qos"],
+        ),
+        (
+            "CinderQos.create_and_set_qos",
+            {**LIMITS, **{f"set_{name}": "9" for name in LIMITS}},
+            [f"POST {QOS}", f"PUT {QOS}/*"],
+            ["create_qos", "set_qos"],
+        ),
+    ],
+)
+def test_requests_and_actions_of_types_qos_and_transfers(cloud, name, args, requests, names):
+    workload = Workload(cloud, name, args)
+
+    assert sent_by(workload, cloud) == requests
+    assert timed(workload) == [A + one for one in names]
+
+
+@pytest.mark.parametrize(
+    ("args", "changed"),
+    [
+        ({"update_description": "d"}, {"description": "d"}),
+        ({"update_is_public": True, "is_public": False}, {"is_public": True}),
+        ({}, {}),
+    ],
+)
+def test_a_type_gets_what_the_task_changes(cloud, args, changed):
+    Workload(cloud, "CinderVolumeTypes.create_and_update_volume_type", args).run()
+
+    (made,) = cloud.objects["types"].values()
+    assert {key: made.get(key) for key in changed} == changed
+    assert made["name"].startswith("osb-")
+
+
 def test_clones_are_each_of_the_one_before(cloud):
     args = {"size": 2, "nested_level": 2}
     workload = Workload(cloud, "CinderVolumes.create_volume_and_clone", args)
