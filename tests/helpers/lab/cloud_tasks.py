@@ -296,6 +296,8 @@ _ON_VOLUMES: Mapping[str, Mapping[str, Any]] = {
     "create_and_extend_volume": {"new_size": 2},
     "create_and_update_volume": {"update_volume_kwargs": {"update_name": True, "description": "d"}},
     "create_volume_and_clone": {"nested_level": 2},
+    "create_and_accept_transfer": {},
+    "create_volume_and_update_readonly_flag": {},
 }
 _OF_CONTEXT: Mapping[str, Mapping[str, Any]] = {
     "create_from_volume_and_delete_volume": {"size": 1},
