@@ -38,6 +38,14 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     if offered.cut_short == "no_users":
         reason = statistics.lives.first_error
         remarks.append(f"the load was ended: no virtual user could begin: {reason}")
+    if offered.cut_short == "runner_failed":
+        error = results.script_end
+        remarks.append(f"the load was ended: the runner's own code failed: {error}")
+    if offered.cut_short == "runner_lost":
+        remarks.append(
+            "the load was ended: the worker that ran the runner's own code was lost or left; it is "
+            "not begun again on another"
+        )
     if run.view.data_used_up:
         remarks.append(f"the load ended with the last row of {workload.args_from}")
     return WorkloadOutcome(
@@ -72,7 +80,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         workers=tuple(_worker(worker, run) for worker in served),
         cpu=run.cpu,
         asked=tuple(run.shares.asked),
-        coroutines=plan.scenario.is_coroutine,
+        coroutines=plan.coroutines,
         marks=marks_of(run),
         t0_at=results.t0_at,
         elapsed_s=elapsed_s,
