@@ -87,6 +87,7 @@ class GivesUp(runner.ScenarioRunner):
 
 TIMES = {"sample_times": {"min_times": 37, "max_times": 38}}
 CONSTANT = {"own_constant": {"times": 60, "concurrency": 6}}
+ENDLESS = {"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": {"until_aborted": {}}}
 AGAIN = "not begun again on another"
 
 
@@ -142,9 +143,7 @@ def test_validate_says_that_one_process_has_the_load(here: Site) -> None:
 
 
 def test_an_interruption_ends_the_runner_and_its_iterations_finish(here: Site) -> None:
-    task = here.task(
-        {"scenario": {"Dummy.dummy": {"sleep": 0.01}}, "runner": {"until_aborted": {}}}
-    )
+    task = here.task(ENDLESS)
     run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
     run.wait_for(lambda: settled(here) > 20)
 
@@ -175,9 +174,7 @@ def test_a_runner_that_fails_ends_its_load_with_one_message(here: Site) -> None:
 
 
 def test_a_runner_whose_worker_is_killed_is_not_begun_again(here: Site) -> None:
-    task = here.task(
-        {"scenario": {"Dummy.dummy": {"sleep": 0.05}}, "runner": {"until_aborted": {}}}
-    )
+    task = here.task(ENDLESS)
     run = here.start(
         "osbench-coord", "run", "--json", task, "--plugin-path", plugin(here), "--workers", "2"
     )
@@ -191,4 +188,23 @@ def test_a_runner_whose_worker_is_killed_is_not_begun_again(here: Site) -> None:
     assert done.code == 3, done.err
     assert ran["offered"]["cut_short"] == "runner_lost"
     assert 0 < checked(ran)["lost"] < 20
+    assert len([one for one in done.result["notes"] if AGAIN in one]) == 1
+    assert [one["criterion"] for one in ran["sla"] if not one["success"]] == ["runner"]
+
+
+def test_a_run_that_is_resumed_does_not_begin_the_runner_again(here: Site) -> None:
+    task = here.task(ENDLESS)
+    run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", plugin(here))
+    run.wait_for(lambda: settled(here) > 20)
+    (directory,) = here.data.glob("runs/*/")
+    run_id = directory.name
+
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    done = here.coord("resume", "--json", run_id)
+
+    (ran,) = done.result["workloads"]
+    assert done.code in (1, 3), done.err
+    assert ran["offered"]["cut_short"] == "runner_lost"
+    assert checked(ran)["ok"] > 20
     assert len([one for one in done.result["notes"] if AGAIN in one]) == 1
