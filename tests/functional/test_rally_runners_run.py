@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from helpers.runs import Site, checked, site
+from helpers.runs import Cluster, Site, checked, site
 from osbench.common.rally import importing
+from servers import redis_server
 
 pytestmark = [
     pytest.mark.functional,
@@ -129,6 +130,8 @@ def test_each_iteration_that_a_runner_starts_is_accounted_for_once(here: Site) -
     # one process of the two
     for one in ran:
         assert sorted(worker["iterations"] > 0 for worker in one["workers"]) == [False, True]
+    notes = [one for one in done.result["notes"] if "1 of 2 took no part" in one]
+    assert len(notes) == 4
     rows = here.rows(done.result["run_id"])
     assert len(rows) == 37 + 60 + 37 + 60
 
@@ -208,3 +211,23 @@ def test_a_run_that_is_resumed_does_not_begin_the_runner_again(here: Site) -> No
     assert ran["offered"]["cut_short"] == "runner_lost"
     assert checked(ran)["ok"] > 20
     assert len([one for one in done.result["notes"] if AGAIN in one]) == 1
+
+
+def test_a_worker_that_leaves_ends_the_load_of_its_runner(here: Site) -> None:
+    with redis_server(password="functional") as redis:
+        cluster = Cluster(here, redis)
+        path = plugin(here)
+        workers = [cluster.start_worker("--plugin-path", path) for _ in range(2)]
+        cluster.await_idle(2)
+        run = here.start(
+            "osbench-coord", "run", "--json", here.task(ENDLESS), "--plugin-path", path
+        )
+        run.wait_for(lambda: settled(here) > 20)
+
+        for one in workers:
+            one.process.send_signal(signal.SIGTERM)
+        done = run.finish()
+
+    (ran,) = done.result["workloads"]
+    assert (done.code, ran["offered"]["cut_short"]) == (1, "runner_lost")
+    assert checked(ran)["ok"] == checked(ran)["planned"] > 20

@@ -32,12 +32,15 @@ from osbench.worker.engine.engine import (
     User,
     closed_actions,
 )
-from osbench.worker.engine.failures import told
+from osbench.worker.engine.failures import MASKED_CHARS, told
 from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser, await_injection
 
 LOG = logging.getLogger(__name__)
 
+#: Calls after the end of a load that are answered at once; later ones only after a pause, seconds.
+MOST_REFUSED = 1000
+REFUSED_PAUSE_S = 0.1
 SCRIPT_ENDED = int(LifeEvent.SCRIPT_ENDED)
 
 
@@ -86,6 +89,8 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         #: Numbers of virtual users that have no iteration, and what their scenarios see of them.
         self._free: list[int] = []
         self._made = 0
+        #: Calls after the end of the load.
+        self._refused = 0
         self._states: dict[int, VirtualUser | None] = {}
         #: Arguments that the code has changed, by iteration: a mapping, and names that it left out.
         self._changed_args: dict[int, tuple[Mapping[str, Any], set[str]]] = {}
@@ -120,6 +125,12 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
 
     def iterate(self, args: Mapping[str, Any]) -> DoneIteration:
         self._forks.end_if_child(self._generation)
+        if self.over:
+            self._refused += 1
+            if self._refused > MOST_REFUSED:
+                # code that catches even LoadOver would take a core from the next load
+                time.sleep(REFUSED_PAUSE_S)
+            raise LoadOver("the load is over")
         asked = monotonic_ns()
         turn = self._take_user(asked)
         try:
@@ -152,7 +163,8 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         error: BaseException | None = None
         message = ""
         try:
-            self._drive(self)
+            if not self.over:
+                self._drive(self)
         except LoadOver:
             pass
         except BaseException as caught:
@@ -166,7 +178,8 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             self.life.append((kind, number, begun, monotonic_ns(), failure))
             self.stop(monotonic_ns())
         elif error is not None:
-            what = f"{type(error).__name__}: {message}".partition("\n")[0]
+            said = self.body.failures.masked(message[:MASKED_CHARS])
+            what = f"{type(error).__name__}: {said}".partition("\n")[0]
             self.tell_aside(f"the runner's own code failed after the load was stopped: {what}")
         error = None
         self.remove_user(user)
@@ -244,6 +257,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         failure = self.body.failures.number(*told(error))
         actions = pack_actions(closed_actions(recorder.actions, now))
         self.rows.append((iteration, FAILED, due, started, now, 0, failure, actions, None))
+        del self._rows.noted[iteration]
 
     def _await_number(self, turn: Turn, asked: int) -> Found:
         """Wait until an iteration may start. Raises LoadOver."""

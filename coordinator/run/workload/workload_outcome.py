@@ -45,6 +45,11 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     if offered.cut_short == "no_users":
         reason = statistics.lives.first_error
         remarks.append(f"the load was ended: no virtual user could begin: {reason}")
+    if plan.is_scripted and run.begun and len(served) > 1:
+        remarks.append(
+            f"{workload.runner.name} starts its iterations itself, in one process of one worker: "
+            f"{len(served) - 1} of {len(served)} took no part"
+        )
     if offered.cut_short == "runner_failed":
         error = results.script_end
         remarks.append(f"the load was ended: the runner's own code failed: {error}")

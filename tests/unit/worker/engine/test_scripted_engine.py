@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from time import monotonic_ns
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.plugin.scripted_runner import DoneIteration, LoadOver, ScriptedLoad
 from osbench.common.protocol.messages import Batch
+from osbench.worker.engine import scripted_engine
 from osbench.worker.engine.engine import EngineSetup
 from osbench.worker.engine.failures import KeptFailures
 from osbench.worker.engine.scripted_engine import ScriptedEngine
@@ -337,3 +339,38 @@ def test_without_virtual_users_the_code_is_not_begun(share):
 
         assert not begun
         assert not engine.users
+
+
+def test_what_fails_after_the_stop_is_told_beside_the_load():
+    def drive(load: ScriptedLoad) -> None:
+        try:
+            while True:
+                load.iterate(load.args)
+        finally:
+            raise ValueError("in the clean-up")
+
+    with scripted(drive, lambda scenario: time.sleep(0.002)) as engine:
+        until(lambda: engine.rows)
+        engine.stop(monotonic_ns())
+        until(lambda: not engine.users)
+
+        assert not engine.life
+        ((said, count),) = engine.body.asides.fresh()
+        assert (count, said.partition(": ")[2]) == (1, "ValueError: in the clean-up")
+
+
+def test_code_that_catches_every_exception_is_slowed_down_after_the_end(monkeypatch):
+    monkeypatch.setattr(scripted_engine, "MOST_REFUSED", 2)
+    pauses: list[float] = []
+
+    def drive(load: ScriptedLoad) -> None:
+        load.iterate(load.args)
+
+    with scripted(drive) as engine:
+        until(lambda: engine.life)
+        monkeypatch.setattr(scripted_engine, "time", SimpleNamespace(sleep=pauses.append))
+        for _ in range(5):
+            with pytest.raises(LoadOver):
+                engine.iterate({})
+
+    assert pauses == [scripted_engine.REFUSED_PAUSE_S] * 3
