@@ -231,3 +231,26 @@ def test_a_worker_that_leaves_ends_the_load_of_its_runner(here: Site) -> None:
     (ran,) = done.result["workloads"]
     assert (done.code, ran["offered"]["cut_short"]) == (1, "runner_lost")
     assert checked(ran)["ok"] == checked(ran)["planned"] > 20
+
+
+def test_a_runner_goes_on_where_it_was_when_only_its_coordinator_is_killed(here: Site) -> None:
+    with redis_server(password="functional") as redis:
+        cluster = Cluster(here, redis)
+        path = plugin(here)
+        for _ in range(2):
+            cluster.start_worker("--plugin-path", path)
+        cluster.await_idle(2)
+        times = {"sample_times": {"min_times": 150, "max_times": 151}}
+        task = here.task({"scenario": {"Dummy.dummy": {"sleep": 0.02}}, "runner": times})
+        run = here.start("osbench-coord", "run", "--json", task, "--plugin-path", path)
+        run.wait_for(lambda: settled(here) > 20)
+        (directory,) = here.data.glob("runs/*/")
+
+        os.kill(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+        done = here.coord("resume", "--json", directory.name)
+
+    (ran,) = done.result["workloads"]
+    assert checked(ran)["ok"] == checked(ran)["planned"] == 150
+    assert ran["offered"]["cut_short"] is None
+    assert done.code == 0, done.err

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from multiprocessing.process import BaseProcess
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from osbench.common.errors import PluginError
 from osbench.common.plugin.scripted_runner import LoadOver
@@ -46,7 +46,14 @@ class ThreadQueue(queue.Queue[Any]):
 
 
 class ThreadProcesses:
-    """The processes of one runner, as threads, while the context is entered."""
+    """The processes of one runner, as threads, while the context is entered.
+
+    Code that does not end with its load may still be there when the next one begins: the names are
+    those of the last that was entered.
+    """
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _entered: ClassVar[ThreadProcesses | None] = None
 
     def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
         """`replacement` returns what stands for a function, or the function itself."""
@@ -72,16 +79,29 @@ class ThreadProcesses:
                     )
 
     def __enter__(self) -> Self:
+        with self._lock:
+            if ThreadProcesses._entered is not None:
+                ThreadProcesses._entered._restore()
+            ThreadProcesses._entered = self
+            self._replace()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            if ThreadProcesses._entered is self:
+                ThreadProcesses._entered = None
+                self._restore()
+
+    def _replace(self) -> None:
         for names in [*_namespaces(self._runner), vars(sys.modules[_RUNNER])]:
             for name, value in list(names.items()):
                 ours = self._names.get(id(value)) or self._replacement(value)
                 if ours is not value:
                     self._before.append((names, name, value))
                     names[name] = ours
-        return self
 
-    def __exit__(self, *raised: object) -> None:
-        for names, name, value in reversed(self._before):
+    def _restore(self) -> None:
+        for names, name, value in self._before:
             names[name] = value
 
     def _replacements(self) -> dict[int, Any]:

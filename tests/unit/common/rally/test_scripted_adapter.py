@@ -305,3 +305,24 @@ def test_a_load_that_is_over_sets_the_event_of_the_runner(drive):
     load.call_when_over = lambda callback: callback()  # type: ignore[method-assign]
 
     drive("scripted_patient", load)
+
+
+def test_code_that_outlives_its_load_leaves_the_next_one_its_threads(drive):
+    entered, go = threading.Event(), threading.Event()
+    late = Load()
+    late.call_when_over = lambda _: (entered.set(), go.wait(60))  # type: ignore[assignment,return-value]
+    zombie = threading.Thread(target=drive, args=("scripted_inventor", late))
+    zombie.start()
+    assert entered.wait(60)
+
+    next_load = Load()
+
+    def end_of_the_other(_: Any) -> None:
+        go.set()
+        zombie.join()
+
+    next_load.call_when_over = end_of_the_other  # type: ignore[method-assign]
+    runner = drive("scripted_pool", next_load)
+
+    assert len(next_load.given) == 12
+    assert runner._run_scenario.__globals__["multiprocessing"] is multiprocessing
