@@ -35,7 +35,7 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 
 class LifeEvent(enum.IntEnum):
-    """Begin and end of a virtual user; a failure follows its success."""
+    """Begin and end of a virtual user, end of a runner's code; a failure follows its success."""
 
     BEGUN = 0
     NOT_BEGUN = 1
@@ -43,3 +43,6 @@ class LifeEvent(enum.IntEnum):
     NOT_ENDED = 3
     #: An iteration of the user timed out: another takes its place, and keeps nothing of it.
     REPLACED = 4
+    #: Code of a runner that starts iterations itself has returned, or raised an exception.
+    SCRIPT_ENDED = 5
+    SCRIPT_FAILED = 6

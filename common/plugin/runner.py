@@ -15,6 +15,8 @@ class Totals:
     allotted: int
     #: Iterations in a final state, returned unused, or in doubt since their worker was lost.
     settled: int
+    #: Code of the runner that starts iterations in a worker has returned.
+    ended: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -311,3 +311,6 @@ class Specification(Message):
     #: What is noted of the HTTP requests of iterations, beside `Block.log`: 0 is nothing, 1 the
     #: requests with the beginning of their bodies, 2 their header fields, too.
     shown: int = 0
+    #: The runner whose own code starts the iterations, in one worker process: its `runner` (name
+    #: with its source), `config` and `source_hash`; empty for all others.
+    script: dict[str, Any] = field(default_factory=dict)

@@ -11,11 +11,6 @@ from osbench.common.plugin.loading.class_guard import ClassFault
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.rally import plugin_registry
 
-#: How to write a runner for osbench.
-RUNNER_REMEDY = (
-    "use a runner of osbench, or write one: a class of osbench.plugin.runner.Runner with NAME and "
-    "step (docs/coming-from-rally.md, Runners of your own)"
-)
 #: Attribute by which early releases of Rally named a runner.
 _TYPE = "__execution_type__"
 
@@ -67,8 +62,11 @@ def _nameless(kind: str, cls: type) -> str:
     said = f"class {cls.__name__} is a {kind} for Rally without a name"
     if kind == "runner":
         old = getattr(cls, _TYPE, "")
-        was = f"; {_TYPE} = {old!r} is what early releases read" if old else ""
-        return f"{said}{was}, and it starts iterations itself: {RUNNER_REMEDY}"
+        if old:
+            return (
+                f"{said}; {_TYPE} = {old!r} is what early releases read: put "
+                f'@runner.configure(name="{old}") above it'
+            )
     return f"{said}: put @{kind}.configure(name=...) above it"
 
 

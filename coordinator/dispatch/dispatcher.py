@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from osbench.common.plugin.runner import Step
 from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.batches import Batches
 from osbench.coordinator.dispatch.closed_load import ClosedLoad
+from osbench.coordinator.dispatch.counted_load import CountedLoad
 from osbench.coordinator.dispatch.open_load import OpenLoad
 from osbench.coordinator.dispatch.port import DispatchPort
 from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle
@@ -17,6 +19,9 @@ from osbench.coordinator.results.ledger import Ledger
 
 class Dispatcher:
     """Which iterations of a workload go where, and when."""
+
+    #: Places the iterations of a closed load.
+    CLOSED: ClassVar[type[ClosedLoad]] = ClosedLoad
 
     def __init__(
         self,
@@ -48,7 +53,7 @@ class Dispatcher:
             )
         else:
             limit = data.batch_limit if data is not None else None
-            self._load = ClosedLoad(self._batches, ledger, limit)
+            self._load = self.CLOSED(self._batches, ledger, limit)
 
     @property
     def planned(self) -> int:
@@ -114,3 +119,9 @@ class Dispatcher:
         """Drop the arrivals that were due while there was no coordinator."""
         if isinstance(self._load, OpenLoad):
             self._load.skip(step, until_s)
+
+
+class ScriptedDispatcher(Dispatcher):
+    """The dispatcher of a workload whose iterations the runner's own code starts."""
+
+    CLOSED = CountedLoad

@@ -69,7 +69,7 @@ class Offered:
     rate_planned: float | None = None
     rate_offered: float | None = None
     #: Why the load was cut short, or None: "interrupted", "sla" (aborted on SLA failure),
-    #: or "abort" (by the workload's own rule).
+    #: "abort" (by the workload's own rule), "no_users", "runner_failed" or "runner_lost".
     cut_short: str | None = None
 
     @property

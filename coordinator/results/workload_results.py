@@ -107,13 +107,22 @@ class WorkloadResults:
         if trials is not None:
             found: tuple[Verdict, ...] = (trials.verdict(),)
         else:
-            found = (*sla.judge(self.statistics), *self._users_lacking())
+            found = (*sla.judge(self.statistics), *self._users_lacking(), *self._script_failed())
         return found if self.abort is None else (*found, self.abort.verdict())
+
+    @property
+    def script_end(self) -> str | None:
+        """How the runner's own code in a worker ended; see `UserLives.script_end`."""
+        return self.statistics.lives.script_end
 
     def _users_lacking(self) -> Iterator[Verdict]:
         lives = self.statistics.lives
         if lives.shortfall and 100 * lives.never_began > self.sla.most_failures() * lives.tried:
             yield Verdict(criterion="user_starts", success=False, detail=lives.shortfall)
+
+    def _script_failed(self) -> Iterator[Verdict]:
+        if error := self.script_end:
+            yield Verdict(criterion="runner", success=False, detail=error)
 
     def add(self, block: Block) -> tuple[int, float]:
         """Count a block; returns how many iterations ran, and their user-seconds.

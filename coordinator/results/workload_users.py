@@ -60,6 +60,11 @@ class UserRegister:
             self._free = Intervals(_without(self._free, low, high))
             self._last = max(self._last, high - 1)
 
+    @property
+    def given(self) -> bool:
+        """Some membership has had numbers."""
+        return self._last > 0
+
     def free(self, mid: str) -> None:
         """No user of a membership runs any more: others may have their numbers."""
         self._over.add(mid)
@@ -96,6 +101,9 @@ class UserLives:
         #: Numbers of users that began once, and of those whose start failed once.
         self._began = Intervals()
         self._failed = Intervals()
+        #: How the runner's own code in a worker ended: "" by itself, else its exception; None if
+        #: it has not.
+        self.script_end: str | None = None
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -127,6 +135,9 @@ class UserLives:
     def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
         """Count what a worker tells; `texts` describes its failures by their numbers."""
         for kind, number, lasted, failure in events:
+            if kind in (LifeEvent.SCRIPT_ENDED, LifeEvent.SCRIPT_FAILED):
+                self._end_script(texts.get(failure) if failure else None)
+                continue
             self.counts[kind] += 1
             if kind is LifeEvent.NOT_BEGUN:
                 self._failed.add(number, number + 1)
@@ -141,6 +152,11 @@ class UserLives:
                 key = (what, etype, message)
                 known = key in self.errors or len(self.errors) < ERRORS
                 self.errors[key if known else (what, "(other errors)", "")] += 1
+
+    def _end_script(self, failure: Texts | None) -> None:
+        if self.script_end is None:
+            etype, message, _ = failure or ("", "", "")
+            self.script_end = f"{etype}: {message}".partition("\n")[0] if etype else ""
 
     @property
     def none_began(self) -> bool:

@@ -12,6 +12,7 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.task import Subtask, Task, Workload
@@ -94,8 +95,18 @@ class WorkloadPlan:
             name=self.name,
             count=self.users,
             is_open=self.runner.OPEN,
-            coroutines=self.scenario.is_coroutine,
+            coroutines=self.coroutines,
         )
+
+    @property
+    def is_scripted(self) -> bool:
+        """The runner's own code starts iterations, in threads of one worker process."""
+        return isinstance(self.runner, ScriptedRunner)
+
+    @property
+    def coroutines(self) -> bool:
+        """Its virtual users are coroutines, not threads."""
+        return self.scenario.is_coroutine and not self.is_scripted
 
     @property
     def profiled(self) -> bool:

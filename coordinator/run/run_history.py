@@ -27,6 +27,11 @@ _STOPPED = {
     "sla": ("SLA failed", "The load was stopped because an SLA criterion failed."),
     "abort": ("aborted", "The load was stopped by the rule of the workload's key `abort`."),
     "no_users": ("no users", "The load was ended because no virtual user could begin."),
+    "runner_failed": ("runner failed", "The load was ended because the runner's own code failed."),
+    "runner_lost": (
+        "runner lost",
+        "The load was ended because the worker of the runner's own code was lost or left.",
+    ),
 }
 
 
@@ -217,7 +222,8 @@ class RunHistory:
         return (*load.marks, _mark(STOP, load.stop[1], *_STOPPED[cause]))
 
     def cut_short(self, number: int, started: int) -> str | None:
-        """Why a load was stopped before its end: "interrupted", "sla", "abort", "no_users".
+        """Why a load was stopped before its end: "interrupted", "sla", "abort", "no_users", or
+        "runner_failed", "runner_lost".
 
         None if it was not, or if the stop came after the last start: all of its plan is among the
         iterations that were `started`.

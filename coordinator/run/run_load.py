@@ -18,7 +18,7 @@ from osbench.common.errors import (
 )
 from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
-from osbench.coordinator.dispatch.dispatcher import Dispatcher
+from osbench.coordinator.dispatch.dispatcher import Dispatcher, ScriptedDispatcher
 from osbench.coordinator.fleet.assignment import divide
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.report.builder import ReportBuilder, RunEnd
@@ -409,7 +409,7 @@ class RunLoad:
             status=self._status,
             failover=self._failover,
             results=results,
-            dispatcher=Dispatcher(
+            dispatcher=(ScriptedDispatcher if one.is_scripted else Dispatcher)(
                 services.port,
                 results.ledger,
                 one.number,
@@ -425,7 +425,7 @@ class RunLoad:
                 one.number,
                 one.name,
                 self._earlier.size(one.number),
-                coroutines=one.scenario.is_coroutine,
+                coroutines=one.coroutines,
             ),
             rules=StopRules(
                 self._status,

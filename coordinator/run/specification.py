@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.protocol.messages import Specification
 from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 
@@ -48,6 +49,7 @@ def specify(
         columns=data.header if data is not None else [],
         rows_key=data.key if data is not None else b"",
         shown=plan.options.shown,
+        script=_script(plan, one),
         ship_interval_s=_ship_interval_s(workers, plan.options.abort_on_sla),
     )
 
@@ -66,6 +68,17 @@ def _users(one: WorkloadPlan) -> dict[str, Any]:
         "rows": list(one.user_data.rows()),
         "order": wish.get("order", "sequential"),
         "unique": wish.get("unique", False),
+    }
+
+
+def _script(plan: RunPlan, one: WorkloadPlan) -> dict[str, Any]:
+    if not isinstance(one.runner, ScriptedRunner):
+        return {}
+    wish = one.workload.runner
+    return {
+        "runner": plan.plugins.find("runner", wish.name).address,
+        "config": dict(wish.config),
+        "source_hash": one.runner.SOURCE_HASH,
     }
 
 

@@ -12,11 +12,12 @@ from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
-from osbench.coordinator.taskfile import data
+from osbench.coordinator.taskfile import data, scripted_load
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import (
     Use,
@@ -81,6 +82,8 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
     if not faults:
         runner = _runner_class(workload, plugins)(workload.runner.config)
         yield from virtual_users.faults(task, workload, runner)
+        if plugin is not None and isinstance(runner, ScriptedRunner):
+            yield from scripted_load.faults(workload, plugin)
         if file is not None:
             yield from data.too_few(file, workload, runner)
     for use in uses(workload, task.version):

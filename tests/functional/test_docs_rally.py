@@ -46,6 +46,17 @@ def test_what_rally_is_called_here_runs_as_the_page_says(machine: Machine) -> No
     assert (machine.folder / "report.html").exists()
 
 
+def test_rallys_sample_of_a_runner_runs_as_the_page_says(machine: Machine) -> None:
+    pytest.importorskip("rally", reason="the extra osbench[rally] is not installed")
+    page = "docs/coming-from-rally.md"
+    for name, text in files(page).items():
+        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+
+    (said,) = (" ".join(machine.run(step).split()) for step in blocks("rally-runner", page))
+
+    assert re.search(r"(1\d) = \1 \+ 0", said)
+
+
 def test_rallys_tasks_and_plugins_run_as_the_page_says(machine: Machine) -> None:
     pytest.importorskip("rally_openstack", reason="the extra osbench[rally] is not installed")
     for name, text in files(PAGE).items():

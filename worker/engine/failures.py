@@ -45,6 +45,7 @@ _OURS = frozenset(
         "engine",
         "loop.loop_thread",
         "open_coroutines",
+        "scripted_engine",
         "thread_engine",
     )
 )
@@ -238,15 +239,38 @@ class Failures:
                 message, text = message[:MESSAGE_LIMIT], _shortened(text, TRACEBACK_LIMIT)
             number = len(self._numbers) + 1
             self._numbers[key] = number
-            texts = map(printable, (etype, message, text))
+            texts = tuple(map(printable, (etype, message, text)))
+            self._keep(number, texts)
             self._fresh.append([number, *texts, *([resource] if resource else ())])
             return number
+
+    def _keep(self, number: int, texts: tuple[str, ...]) -> None:
+        """Keep the texts of a failure; called with the lock held."""
+
+    def texts(self, number: int) -> tuple[str, ...]:
+        """Type, message and traceback of a failure, if this object keeps them; else nothing."""
+        return ()
 
     def fresh(self) -> list[list[Any]]:
         """Failures added since the last call."""
         with self._lock:
             found, self._fresh = self._fresh, []
             return found
+
+
+class KeptFailures(Failures):
+    """Failures whose texts can be read again, for a runner that reads results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: dict[int, tuple[str, ...]] = {}
+
+    def texts(self, number: int) -> tuple[str, ...]:
+        """Type, message and traceback of a failure."""
+        return self._texts.get(number, ())
+
+    def _keep(self, number: int, texts: tuple[str, ...]) -> None:
+        self._texts[number] = texts
 
 
 def _formatted(error: BaseException) -> str:

@@ -113,7 +113,7 @@ class ThreadEngine(Engine):
                 self.serve(user)
                 self._end_life(user)
         except IterationTimeout:
-            _await_injection(user)
+            await_injection(user)
         finally:
             self.remove_user(user)
 
@@ -163,7 +163,7 @@ class ThreadEngine(Engine):
         if self.inflight.pop(key, None) is None:
             # breaks the reference cycle between exception and frame
             error = None
-            _await_injection(user)
+            await_injection(user)
             return GIVEN_UP
         failure = self.body.failures.number(error, message) if error is not None else 0
         error = None
@@ -218,7 +218,7 @@ class ThreadEngine(Engine):
         if self.inflight.pop(iteration, None) is None:
             # breaks the reference cycle between exception and frame
             error = None
-            _await_injection(user)
+            await_injection(user)
             return GIVEN_UP
         outcome = OK
         failure = idle = 0
@@ -257,7 +257,7 @@ class ThreadEngine(Engine):
         found = super()._withdraw(iteration, user, started)
         if found == GIVEN_UP:
             assert isinstance(user, ThreadUser)
-            _await_injection(user)
+            await_injection(user)
         return found
 
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
@@ -277,7 +277,7 @@ class ThreadEngine(Engine):
         self.start_user(user.number, now)
 
 
-def _await_injection(user: ThreadUser) -> None:
+def await_injection(user: ThreadUser) -> None:
     """Wait for the exception sent to this thread, so that it is not raised during clean-up."""
     while not user.injected:
         time.sleep(0.001)

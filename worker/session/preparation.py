@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,10 @@ from osbench.common.network.answer_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.body import Body, without_loop
+from osbench.worker.engine.failures import Failures, KeptFailures
 from osbench.worker.engine.iteration_arguments import expander
 from osbench.worker.engine.users.forked_children import process_forks
 from osbench.worker.engine.users.possible_users import refuse_too_many
@@ -45,6 +48,8 @@ class Prepared:
     body: Body
     #: Its scenario is `async def`. A few users of one may be threads nevertheless: see `body`.
     coroutines: bool
+    #: The runner whose own code starts the iterations; None for all others.
+    script: ScriptedRunner | None = None
 
 
 class Preparation:
@@ -82,7 +87,9 @@ class Preparation:
         feed = None
         if specification.columns:
             feed = RowFeed(specification.columns, specification.rows_key)
-        if is_coroutine and 0 < specification.users_each <= plugin.cls.THREADS_UP_TO:
+        script = self._script(specification.script) if specification.script else None
+        few = bool(script) or 0 < specification.users_each <= plugin.cls.THREADS_UP_TO
+        if is_coroutine and few:
             function, is_coroutine = without_loop(function), False
         users = users_of(specification, plugin.cls, context, is_coroutine=is_coroutine)
         body = Body(
@@ -95,8 +102,14 @@ class Preparation:
             timeout_ns=int(specification.timeout_s * 1e9),
             users=users,
             tracer=self._tracer(specification, is_coroutine=is_coroutine),
+            failures=KeptFailures() if script else Failures(),
         )
-        return Prepared(specification=specification, body=body, coroutines=plugin.is_coroutine)
+        return Prepared(
+            specification=specification,
+            body=body,
+            coroutines=plugin.is_coroutine and not script,
+            script=script,
+        )
 
     def span_counts(self) -> list[int]:
         """Spans written, dropped and waiting so far in this process."""
@@ -121,6 +134,17 @@ class Preparation:
                 "osbench-worker"
             )
         return plugin
+
+    def _script(self, wanted: Mapping[str, Any]) -> ScriptedRunner:
+        """The runner as the coordinator has it. Raises PluginError."""
+        name, config = str(wanted["runner"]), wanted["config"]
+        kind = self._plugins.get("runner", name)
+        if not issubclass(kind, ScriptedRunner) or wanted["source_hash"] != kind.SOURCE_HASH:
+            raise PluginError(
+                f"runner {name} differs from the coordinator's: bring the same file here, then "
+                "restart osbench-worker"
+            )
+        return kind(config)
 
     def _context(self, specification: Specification) -> dict[str, Any]:
         context = {

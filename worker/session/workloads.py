@@ -6,8 +6,9 @@ import gc
 import hashlib
 from collections.abc import Callable
 
-from osbench.common.errors import OsbenchError, Untrusted
+from osbench.common.errors import OsbenchError, PluginError, Untrusted
 from osbench.common.outcomes import Outcome
+from osbench.common.plugin.scripted_runner import ScriptedLoad, ScriptedRunner
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
@@ -23,6 +24,7 @@ from osbench.worker.engine.failures import message_of
 from osbench.worker.engine.granted_arrivals import ArrivalSetup
 from osbench.worker.engine.open_coroutines import OpenCoroutines
 from osbench.worker.engine.open_engine import OpenEngine
+from osbench.worker.engine.scripted_engine import ScriptedEngine
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.preparation import Prepared
 from osbench.worker.session.refusals import OTHER_SPECIFICATION
@@ -66,6 +68,8 @@ class Workloads:
         self._past: list[Engine] = []
         #: Batches of the workload that is not under load yet.
         self._stock: list[Batch] = []
+        #: Workloads of which a runner's own code was begun.
+        self._scripts: set[int] = set()
         self.preparing = -1
         self.prepared = -1
         self.problem = ""
@@ -328,11 +332,14 @@ class Workloads:
                 )
             )
         else:
-            engine = (ClosedCoroutines if ready.body.is_coroutine else ClosedEngine)(
-                EngineSetup(
-                    body=ready.body, t0_ns=t0_ns, request_work=self._shipper.wake, page=page
-                )
+            setup = EngineSetup(
+                body=ready.body, t0_ns=t0_ns, request_work=self._shipper.wake, page=page
             )
+            if ready.script is not None:
+                drive = self._once(control.workload, ready.script)
+                engine = ScriptedEngine(setup, drive, specification.args)
+            else:
+                engine = (ClosedCoroutines if ready.body.is_coroutine else ClosedEngine)(setup)
         tell_forgotten_awaits(engine.forget)
         engine.set_lease(self._lease_ns)
         self.generation = -1
@@ -341,6 +348,17 @@ class Workloads:
         stock, self._stock = self._stock, []
         for batch in stock:
             self.add(batch)
+
+    def _once(self, workload: int, script: ScriptedRunner) -> Callable[[ScriptedLoad], None]:
+        """The code of a runner. A load that was stopped and is resumed does not begin it again."""
+        if workload not in self._scripts:
+            self._scripts.add(workload)
+            return script.drive
+
+        def refuse(load: ScriptedLoad) -> None:
+            raise PluginError("it ended when the load was stopped, and is not begun again")
+
+        return refuse
 
     def _leave(self) -> None:
         """End the current workload; what runs of it goes on, and is shipped when it has ended."""

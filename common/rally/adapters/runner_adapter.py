@@ -1,4 +1,4 @@
-"""Runners of Rally's plug-ins that make the load of one of its own four, as osbench's."""
+"""Runners of Rally's plug-ins: those that make the load of one of its own four, and others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
-from osbench.common.errors import PluginError
 from osbench.common.plugin import entry_points
 from osbench.common.plugin.runner import Runner
 from osbench.common.rally import importing, plugin_registry
 from osbench.common.rally.adapters.hook_adapter import RallyTask
+from osbench.common.rally.adapters.scripted_adapter import scripted_class
 from osbench.common.rally.adapters.shared import problems
-from osbench.common.rally.own_classes import RUNNER_REMEDY
 
 #: Rally's own runners, which osbench has under the same names: module and class.
 OWN: Mapping[str, tuple[str, str]] = {
@@ -32,7 +31,7 @@ OWN: Mapping[str, tuple[str, str]] = {
 def runner_class(name: str) -> type[Runner] | None:
     """The runner `name`, or `name@platform`, of Rally; None where there is none.
 
-    Raises PluginError where it makes a load that is none of `OWN`.
+    Raises PluginError for one that osbench cannot run.
     """
     found = plugin_registry.plugin("runner", name) if importing.load() else None
     return None if found is None else _class(found)
@@ -40,7 +39,12 @@ def runner_class(name: str) -> type[Runner] | None:
 
 @functools.cache
 def _class(found: Any) -> type[Runner]:
-    ours, theirs = _model(found)
+    model = _model(found)
+    if model is None:
+        scripted = scripted_class(found)
+        scripted.CONFIG_SCHEMA = _schema(found)
+        return scripted
+    ours, theirs = model
     if found is theirs:
         return ours
 
@@ -63,34 +67,28 @@ def _class(found: Any) -> type[Runner]:
     return Derived
 
 
-def _model(found: Any) -> tuple[type[Runner], Any]:
-    """osbench's runner that makes the load of a runner, and Rally's that this derives from."""
+def _model(found: Any) -> tuple[type[Runner], Any] | None:
+    """osbench's runner that makes the load of a runner, and Rally's that this derives from.
+
+    None for one that starts iterations by its own code.
+    """
     for name, (module, attribute) in OWN.items():
         theirs = getattr(importlib.import_module(module), attribute)
         if issubclass(found, theirs):
-            changed = _changed(found, theirs)
-            if changed:
-                raise PluginError(_refusal(found, f"has a {changed} of its own"))
+            if _changes(found, theirs):
+                return None
             return cast(type[Runner], entry_points.loaded("runner", name)), theirs
-    raise PluginError(_refusal(found, f"derives from none of Rally's {', '.join(OWN)}"))
+    return None
 
 
-def _changed(found: Any, theirs: Any) -> str:
-    """A method of `theirs` that a runner replaces, but its constructor; "" if there is none."""
+def _changes(found: Any, theirs: Any) -> bool:
+    """Whether a runner replaces a method of `theirs`, but its constructor."""
     for cls in found.__mro__[: found.__mro__.index(theirs)]:
         for name, value in vars(cls).items():
             method = inspect.isroutine(value) or isinstance(value, classmethod | staticmethod)
             if method and name != "__init__" and hasattr(theirs, name):
-                return f"method {name}"
-    return ""
-
-
-def _refusal(found: Any, why: str) -> str:
-    return (
-        f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__} "
-        f"cannot be run: it {why}, so that it starts iterations itself, in one process; osbench "
-        f"has workers start them: {RUNNER_REMEDY}"
-    )
+                return True
+    return False
 
 
 def _schema(found: Any) -> Mapping[str, Any]:

@@ -51,6 +51,11 @@ class Shared:
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
 
+    @property
+    def whole(self) -> dict[str, Any]:
+        """The context object itself."""
+        return self._shared
+
     def narrowed(self, iteration: int) -> dict[str, Any]:
         """The context object for an iteration, counted from 1."""
         copies: dict[int, Any] = {}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from osbench.common.plugin.runner import Runner, SearchingRunner, Step, Totals, split
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.runners.rates import Curve, Ramp, Stages, exact
 from osbench.coordinator.runners.runner_schema import HORIZON_S
@@ -36,6 +37,8 @@ class SteeredRunner(Runner):
         self.is_open = planned.OPEN
         #: Trials are its changes: it ends with the last of them.
         self.is_search = isinstance(planned, SearchingRunner)
+        #: Its own code starts iterations, in threads of one worker process.
+        self.is_scripted = isinstance(planned, ScriptedRunner)
 
     @property
     def timeout_s(self) -> float:

@@ -90,6 +90,8 @@ def _change(
 def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
     """What is asked for; None is what the plan says. Raises UsageError."""
     name = run.name
+    if run.runner.is_scripted:
+        raise UsageError(f"the runner of {name} starts iterations itself: only `abort` ends them")
     if run.runner.is_search:
         raise UsageError(f"{name} is a search, which decides on its rate itself")
     if asked.get(RESUME):

@@ -33,7 +33,7 @@ class StopRules:
         """`name` is the workload's; `abort_on_sla` stops all load of the run for a failed SLA.
 
         `note` gets why the load is stopped before its time, and when, seconds after t0:
-        "interrupted", "sla", "abort" or "no_users".
+        "interrupted", "sla", "abort", "no_users", "runner_failed" or "runner_lost".
         """
         self._status = status
         self._note = note
@@ -47,13 +47,16 @@ class StopRules:
         #: No iteration starts at or after this instant, seconds after t0; None without end.
         self.stop_s: float | None = None
         self._no_users = False
+        #: How the runner's own code ended the load before its time; "" if it did not.
+        self._script_cause = ""
 
     def apply(self, step: Step, elapsed_s: float) -> None:
         """Take over the runner's stop instant, or stop now for the run; it never moves back."""
         stop_s, cause = step.stop_s, self._cause
         if cause:
             stop_s = min(elapsed_s, stop_s) if stop_s is not None else elapsed_s
-            if not step.done and not self.reached(elapsed_s):
+            told = cause == self._script_cause
+            if not (told or step.done or self.reached(elapsed_s)):
                 self._note(cause, stop_s)
         if stop_s is not None and (self.stop_s is None or stop_s < self.stop_s):
             self.stop_s = stop_s
@@ -70,7 +73,7 @@ class StopRules:
     def _cause(self) -> str | None:
         """Why no more load is to be started, or None."""
         own = "abort" if self._aborts else "no_users" if self._no_users else None
-        return self._status.stopped_for or own
+        return self._status.stopped_for or own or self._script_cause or None
 
     def watch_users(self, elapsed_s: float) -> None:
         """Where no virtual user could begin for long: end a load that nobody can run."""
@@ -85,6 +88,23 @@ class StopRules:
                 elapsed_s,
                 lives.first_error,
             )
+
+    def watch_script(self, elapsed_s: float, *, lost: bool) -> None:
+        """End the load if the runner's own code has failed, or its worker is `lost`."""
+        if self._script_cause or self._status.stopped_for:
+            return
+        error = self._results.script_end
+        if error:
+            self._script_cause = "runner_failed"
+            LOG.error("%s: the runner's own code failed: %s; the load is ended", self._name, error)
+        elif error is None and lost and not self.reached(elapsed_s):
+            self._script_cause = "runner_lost"
+            LOG.error(
+                "%s: the worker that ran the runner's own code was lost or left; the load is ended",
+                self._name,
+            )
+        if self._script_cause:
+            self._note(self._script_cause, self.within(elapsed_s))
 
     def watch_abort(self, elapsed_s: float) -> None:
         """Where the workload says when to abort: see whether that is so."""

@@ -32,7 +32,11 @@ class UserShares:
         load = self._load
         workers, ledger, data = load.workers, load.results.ledger, load.plan.data
         active, elapsed_s = workers.active, load.elapsed()
-        totals = Totals(allotted=load.dispatcher.planned, settled=ledger.decided)
+        totals = Totals(
+            allotted=load.dispatcher.planned,
+            settled=ledger.decided,
+            ended=load.results.script_end is not None,
+        )
         capacity = [worker.capacity for worker in active]
         step = load.runner.step(elapsed_s, totals, capacity)
         self.step = step if data is None else data.within(step, totals)
@@ -105,6 +109,11 @@ class UserShares:
     def linger_s(self) -> float:
         """How long users may take to report that they waited for work until the stop instant."""
         return 0.0
+
+    @property
+    def script_lost(self) -> bool:
+        """The worker that ran the runner's own code was lost or left before that returned."""
+        return False
 
     @property
     def hungry(self) -> bool:

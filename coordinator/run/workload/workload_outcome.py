@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.fleet.worker import WorkerHandle, WorkerState
 from osbench.coordinator.formatting import duration
 from osbench.coordinator.results.outcome import WorkloadOutcome
@@ -11,6 +12,10 @@ from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.run.workload.targets import targets_of
 from osbench.coordinator.run.workload.workload_marks import marks_of
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
+
+_RUNNER_LOST = (
+    "the worker that ran the runner's own code was lost or left; it is not begun again on another"
+)
 
 
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
@@ -21,6 +26,8 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     refused = services.channel.refused + services.pool.refused + results.refused
     offered = run.view.offered()
     verdicts = () if run.not_begun else results.judge()
+    if offered.cut_short == "runner_lost":
+        verdicts += (Verdict(criterion="runner", success=False, detail=_RUNNER_LOST),)
     # a search has no verdicts of the task's criteria
     sources = plan.sla_sources if results.trials is None and verdicts else ()
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
@@ -38,6 +45,16 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     if offered.cut_short == "no_users":
         reason = statistics.lives.first_error
         remarks.append(f"the load was ended: no virtual user could begin: {reason}")
+    if plan.is_scripted and run.begun and len(served) > 1:
+        remarks.append(
+            f"{workload.runner.name} starts its iterations itself, in one process of one worker: "
+            f"{len(served) - 1} of {len(served)} took no part"
+        )
+    if offered.cut_short == "runner_failed":
+        error = results.script_end
+        remarks.append(f"the load was ended: the runner's own code failed: {error}")
+    if offered.cut_short == "runner_lost":
+        remarks.append(f"the load was ended: {_RUNNER_LOST}")
     if run.view.data_used_up:
         remarks.append(f"the load ended with the last row of {workload.args_from}")
     return WorkloadOutcome(
@@ -72,7 +89,7 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
         workers=tuple(_worker(worker, run) for worker in served),
         cpu=run.cpu,
         asked=tuple(run.shares.asked),
-        coroutines=plan.scenario.is_coroutine,
+        coroutines=plan.coroutines,
         marks=marks_of(run),
         t0_at=results.t0_at,
         elapsed_s=elapsed_s,

@@ -15,6 +15,7 @@ from osbench.coordinator.run.workload.ending import Ending
 from osbench.coordinator.run.workload.load_hooks import LoadHooks
 from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
 from osbench.coordinator.run.workload.load_view import LoadView
+from osbench.coordinator.run.workload.scripted_shares import ScriptedShares
 from osbench.coordinator.run.workload.user_shares import ClosedShares, OpenShares, UserShares
 from osbench.coordinator.storage.progress import Snapshot
 
@@ -42,7 +43,7 @@ class WorkloadRun(LoadParts):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.shares = (OpenShares if self.is_open else ClosedShares)(self)
+        self.shares = _shares(self)
         self.ending = Ending(self, self.shares)
         self.view = LoadView(self, self.shares, self.progress)
 
@@ -115,6 +116,7 @@ class WorkloadRun(LoadParts):
         """Do what is to be done now; `poll`: there are new heartbeats. Raises StoreAway."""
         self.rules.watch_abort(self.elapsed())
         self.rules.watch_users(self.elapsed())
+        self.rules.watch_script(self.elapsed(), lost=self.shares.script_lost)
         self.rules.watch_sla(self.shares.planned)
         self._fire_hooks()
         if poll:
@@ -236,3 +238,9 @@ class WorkloadRun(LoadParts):
                 self.shares.ask()
             self.ending.close(journalled=not resumable)
         self.hooks.stop()
+
+
+def _shares(load: LoadParts) -> UserShares:
+    if load.is_open:
+        return OpenShares(load)
+    return ScriptedShares(load) if load.runner.is_scripted else ClosedShares(load)

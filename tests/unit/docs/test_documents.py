@@ -57,6 +57,7 @@ RUN = {
     "comparing": "test_docs_comparing.py",
     "rally": "test_docs_rally.py",
     "coming-from-rally": "test_docs_rally.py",
+    "rally-runner": "test_docs_rally.py",
     "coming-from-locust": "test_docs_shop_flow.py",
     "coming-from-k6": "test_docs_shop_flow.py",
     "openstack-guide": "test_docs_openstack.py",

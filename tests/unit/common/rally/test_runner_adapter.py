@@ -5,6 +5,7 @@ import pytest
 from osbench.common.errors import PluginError
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Totals
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.rally import importing
 from osbench.coordinator.runners.constant import Constant
 
@@ -30,6 +31,17 @@ class Steady(rps.RPSScenarioRunner):
 @runner.configure(name="adapters_own")
 class Own(runner.ScenarioRunner):
     def _run_scenario(self, cls, method_name, context, args):
+        pass
+
+
+@runner.configure(name="adapters_lacking")
+class Lacking(runner.ScenarioRunner):
+    pass
+
+
+@runner.configure(name="adapters_whole")
+class Whole(Own):
+    def run(self, name, context, args):
         pass
 
 
@@ -85,15 +97,52 @@ def test_a_runner_that_derives_from_rallys_rps_is_run_as_an_open_load(plugins):
     assert list(runner.step(0.0, Totals(allotted=0, settled=0), [8]).arrivals) == [0, 0.5, 1, 1.5]
 
 
+@pytest.mark.parametrize("name", ["adapters_own", "adapters_changed", "adapters_own@rally"])
+def test_a_runner_that_starts_iterations_itself_has_one_process_of_one_worker(plugins, name):
+    kind = plugins.get("runner", name)
+
+    runner = kind({})
+    begun = runner.step(0.0, Totals(allotted=0, settled=0), [8, 8])
+    over = runner.step(3.0, Totals(allotted=9, settled=9, ended=True), [8, 8])
+
+    assert issubclass(kind, ScriptedRunner)
+    assert (kind.check({}), runner.planned, runner.concurrency) == ([], None, 1)
+    assert (begun.shares, begun.budget, begun.done) == ((1, 0), None, False)
+    assert (over.shares, over.stop_s, over.done) == ((0, 0), 3.0, True)
+    assert "in one process of one worker" in kind.notes({})[0]
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("adapters_own", "derives from none of Rally's constant, constant_for_duration, rps, seri"),
-        ("adapters_changed", "has a method _run_scenario of its own"),
+        ("adapters_lacking", "it has no method _run_scenario"),
+        ("adapters_whole", "it has a method run of its own"),
     ],
 )
-def test_a_runner_that_starts_iterations_itself_is_refused_with_the_reason(plugins, name, why):
-    with pytest.raises(PluginError, match=why) as caught:
+def test_a_runner_that_cannot_be_run_is_refused_with_the_reason(plugins, name, why):
+    with pytest.raises(PluginError, match=why):
         plugins.get("runner", name)
 
-    assert "--plugin-path" not in str(caught.value)
+
+def test_a_runner_with_processes_of_its_own_kind_is_refused(tmp_path):
+    if not importing.installed():
+        pytest.skip("the extra osbench[rally] is not installed")
+    (tmp_path / "forks.py").write_text(
+        "import multiprocessing\n"
+        "from rally.task import runner\n"
+        "class Child(multiprocessing.Process):\n"
+        "    def run(self): pass\n"
+        "@runner.configure(name='adapters_forks')\n"
+        "class Forks(runner.ScenarioRunner):\n"
+        "    def _run_scenario(self, cls, method_name, context, args): Child().start()\n"
+    )
+
+    with pytest.raises(PluginError, match="its class Child derives from a process"):
+        Plugins([str(tmp_path / "forks.py")]).get("runner", "adapters_forks")
+
+
+@pytest.mark.parametrize(
+    ("config", "timeout_s"), [({}, 0), ({"timeout": 2.5}, 2.5), ({"timeout": "long"}, 0)]
+)
+def test_the_timeout_of_a_runner_bounds_an_iteration(plugins, config, timeout_s):
+    assert plugins.get("runner", "adapters_own")(config).timeout_s == timeout_s

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from helpers.preparing import specified
 from osbench.common.config.config import load
+from osbench.common.errors import PluginError
 from osbench.common.network.answer_bound import BOUND_KEY, AnswerBound
 from osbench.common.plugin.atomic import Names, Recorder
 from osbench.common.plugin.plugins import Plugins
+from osbench.common.protocol.messages import Specification
 from osbench.worker.engine.body import without_loop
 from osbench.worker.session.preparation import Preparation
+from osbench.worker.session.workloads import Workloads
 
 HTTP = "HttpRequests.check_request"
 
@@ -79,3 +85,60 @@ def test_a_method_that_waits_for_a_loop_fails_and_is_closed():
     with pytest.raises(RuntimeError, match=r"work waits for an event loop"):
         without_loop(work)()
     assert ended == [True]
+
+
+SCRIPTED = """
+from osbench.common.plugin.scripted_runner import ScriptedRunner
+
+
+class Own(ScriptedRunner):
+    NAME = "prepared_own"
+    SOURCE_HASH = "here"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Plugins:
+    (tmp_path / "own.py").write_text(SCRIPTED)
+    return Plugins([str(tmp_path / "own.py")])
+
+
+def scripted(plugins: Plugins, name: str, source_hash: str) -> Specification:
+    script = {"runner": name, "config": {"a": 1}, "source_hash": source_hash}
+    hashed = plugins.scenario(HTTP).source_hash
+    return specified(0, HTTP, users_each=1000, source_hash=hashed, script=script)
+
+
+def test_a_runner_whose_own_code_starts_iterations_has_threads(own: Plugins) -> None:
+    wanted = scripted(own, "prepared_own", "here")
+
+    ready = Preparation(load(()), own).prepare(wanted)
+
+    assert ready.script is not None
+    assert ready.script.config == {"a": 1}
+    assert (ready.body.is_coroutine, ready.coroutines) == (False, False)
+
+
+@pytest.mark.parametrize(("name", "source_hash"), [("prepared_own", "there"), ("constant", "")])
+def test_a_runner_of_another_file_is_refused(own: Plugins, name: str, source_hash: str) -> None:
+    wanted = scripted(own, name, source_hash)
+
+    with pytest.raises(PluginError, match=f"runner {name} differs from the coordinator's: bring"):
+        Preparation(load(()), own).prepare(wanted)
+
+
+def test_the_code_of_a_runner_is_begun_once_for_a_workload() -> None:
+    anything: Any = SimpleNamespace(log=None)
+    workloads = Workloads(
+        run="r", equipment=anything, store=anything, shipper=anything, news=lambda: None
+    )
+    begun: list[Any] = []
+    script: Any = SimpleNamespace(drive=begun.append)
+
+    workloads._once(0, script)(anything)
+    again = workloads._once(0, script)
+    workloads._once(1, script)(anything)
+
+    assert len(begun) == 2
+    with pytest.raises(PluginError, match="is not begun again"):
+        again(anything)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run.steering.steered_runner import SteeredRunner
 from osbench.coordinator.run.steering.steering import Steering
@@ -129,3 +130,11 @@ def test_a_pause_ends_with_the_plan(desk: Desk) -> None:
 
     assert [record["level"] for record in desk.journal] == [0, None]
     assert desk.journal[1]["asked"] == [[20.0, 4.0]]
+
+
+@pytest.mark.parametrize("asked", [{"users": 4}, {"pause": True}, {"resume_load": True}])
+def test_the_code_of_a_runner_decides_on_its_load_itself(desk, asked):
+    desk.runs = [desk._run(3, "C.own", ScriptedRunner({}))]
+
+    assert "starts iterations itself: only `abort` ends them" in desk.ask(**asked)
+    assert not desk.journal

@@ -1,0 +1,297 @@
+"""Runners of Rally's plug-ins that start iterations by their own code, in a worker process.
+
+The code is called as Rally calls it. What it gets from Rally to start an iteration with runs one of
+osbench, and its processes are threads: each iteration is accounted for, whatever starts it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import importlib
+import inspect
+import threading
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from osbench.common.errors import PluginError
+from osbench.common.plugin.scripted_runner import (
+    DoneIteration,
+    ScriptedLoad,
+    ScriptedRunner,
+)
+from osbench.common.protocol.iteration_outputs import outputs
+from osbench.common.rally.adapters.hook_adapter import RallyTask
+from osbench.common.rally.adapters.shared import problems
+from osbench.common.rally.adapters.thread_processes import ThreadProcesses
+from osbench.common.rally.context_object import codec
+from osbench.common.rally.context_object.environment import KEY
+from osbench.common.rally.context_object.iteration_user import Shared
+
+#: Attribute of Rally's functions that marks them as replaced.
+_MARK = "_osbench_asks"
+#: Parameters of `_run_scenario_once`; early releases took them as one tuple, with a number first.
+_PARAMETERS = ("cls", "method_name", "context_obj", "scenario_kwargs", "event_queue")
+_LOCK = threading.Lock()
+
+
+class RallyScripted(ScriptedRunner):
+    """Runs `_run_scenario` of a runner of Rally's plug-ins."""
+
+    #: The class of the plug-in.
+    RALLY: ClassVar[Any]
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """What Rally's validators refuse."""
+        found = problems("runner", cls.RALLY, config)
+        if not found:
+            cls.RALLY(RallyTask(""), dict(config))
+        return found
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """Note where iterations start."""
+        return [
+            f"{cls.RALLY.__name__} starts its iterations itself, in one process of one worker: "
+            "others take no part"
+        ]
+
+    @property
+    def timeout_s(self) -> float:
+        """Bound of one iteration in seconds; 0 is none."""
+        limit = self.config.get("timeout", 0)
+        known = isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0
+        return float(limit) if known else 0.0
+
+    def drive(self, load: ScriptedLoad) -> None:
+        """Call the plug-in's `_run_scenario` once."""
+        _replace_functions()
+        context = LoadContext(_rally_context(load.context), load)
+        handle = ScenarioHandle(load, context)
+        with ThreadProcesses(self.RALLY, _replacement) as processes:
+            runner = self.RALLY(LoadTask(load), dict(self.config))
+            # nobody reads them
+            runner.result_queue = deque(maxlen=0)
+            runner.event_queue = deque(maxlen=0)
+            runner.aborted = processes.event()
+            load.call_when_over(runner.abort)
+            runner._run_scenario(handle, "run", context, handle.args)
+        failed = handle.failed or processes.failed
+        if failed is not None and not load.over:
+            raise failed
+
+
+class LoadTask(RallyTask):
+    """Rally's task object, which is asked about each result."""
+
+    def __init__(self, load: ScriptedLoad) -> None:
+        super().__init__(str(load.context["run"]))
+        self._load = load
+
+    def result_has_valid_schema(self, result: Any) -> bool:
+        """True; osbench counts iterations where they run, and no other results."""
+        if not isinstance(result, IterationResult):
+            self._load.tell_aside("results that the runner made itself, of no iteration")
+        return True
+
+
+class IterationResult(dict[str, Any]):
+    """The result of an iteration, as Rally's runners have it."""
+
+
+class LoadContext(dict[str, Any]):
+    """The context object of a load; copies of it share what is in it."""
+
+    def __init__(self, given: Mapping[str, Any], load: ScriptedLoad) -> None:
+        super().__init__(given)
+        self.load = load
+
+    def of_iteration(self, number: int) -> LoadContext:
+        """A copy for an iteration."""
+        made = LoadContext(self, self.load)
+        made["iteration"] = number
+        return made
+
+    def __deepcopy__(self, memo: Any) -> LoadContext:
+        return LoadContext(self, self.load)
+
+    def copy(self) -> LoadContext:
+        """A copy."""
+        return LoadContext(self, self.load)
+
+    def changed(self, given: Mapping[str, Any]) -> list[str]:
+        """Keys in which a context differs from this one, beside the iteration's number."""
+        keys = (self.keys() | given.keys()) - {"iteration"}
+        return sorted(key for key in keys if not _same(self, given, key))
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
+    if (key in one) != (key in other):
+        return False
+    return one[key] is other[key] or bool(one[key] == other[key])
+
+
+class ScenarioHandle:
+    """What the plug-in gets in place of a scenario's class."""
+
+    def __init__(self, load: ScriptedLoad, context: LoadContext) -> None:
+        self.load = load
+        self.context = context
+        self.args = dict(load.args)
+        #: Why an iteration could not be started as the plug-in asked for it.
+        self.failed: PluginError | None = None
+        self.__name__ = str(load.context["scenario"])
+
+    def get_name(self) -> str:
+        """The scenario's name in task files."""
+        return self.__name__
+
+    def __deepcopy__(self, memo: Any) -> ScenarioHandle:
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse to make a scenario."""
+        raise self._refused(
+            "the runner makes the scenario itself, so that its iterations could not be accounted "
+            "for: call rally.task.runner._run_scenario_once"
+        )
+
+    def _refused(self, why: str) -> PluginError:
+        self.failed = self.failed or PluginError(why)
+        return self.failed
+
+    def iterate(self, context: Mapping[str, Any], args: Mapping[str, Any]) -> IterationResult:
+        """Run the next iteration. Raises LoadOver, and PluginError for another context."""
+        changed = self.context.changed(context)
+        if changed:
+            raise self._refused(
+                f"the runner changes {', '.join(changed)} of the context of an iteration, which "
+                "osbench prepares itself: use a context plug-in"
+            )
+        return _result(self.load.iterate(args))
+
+
+def scripted_class(found: Any) -> type[RallyScripted]:
+    """The adapter class of a plug-in. Raises PluginError for one that osbench cannot run."""
+    base = importlib.import_module("rally.task.runner").ScenarioRunner
+    named = f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__}"
+    if inspect.isabstract(found):
+        lacking = ", ".join(sorted(found.__abstractmethods__))
+        raise PluginError(f"{named} cannot be run: it has no method {lacking}")
+    if found.run is not base.run:
+        raise PluginError(
+            f"{named} cannot be run: it has a method run of its own; start iterations in "
+            "_run_scenario"
+        )
+    ThreadProcesses.refuse_own(found, named)
+    return type(
+        f"Rally{found.__name__}",
+        (RallyScripted,),
+        {
+            "__doc__": found.__doc__,
+            "__module__": found.__module__,
+            "NAME": found.get_name(),
+            "RALLY": found,
+            "SOURCE_HASH": hashlib.sha256(_file(found).read_bytes()).hexdigest(),
+        },
+    )
+
+
+def _file(found: Any) -> Path:
+    """The file of the code that starts iterations."""
+    return Path(inspect.unwrap(found._run_scenario).__code__.co_filename)
+
+
+def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Rally's context object of a load; of a native scenario there may be little of it."""
+    given = context.get(KEY)
+    if isinstance(given, bytes):
+        given = codec.unpack(given)["object"]
+    if isinstance(given, Shared):
+        given = given.whole
+    return {"task": {"uuid": str(context["run"])}, **(given or {})}
+
+
+def _replace_functions() -> None:
+    """Have Rally's functions that make and run an iteration ask for one of osbench."""
+    runner: Any = importlib.import_module("rally.task.runner")
+    with _LOCK:
+        if hasattr(runner._run_scenario_once, _MARK):
+            return
+        for name, ours in (("_run_scenario_once", _run_once), ("_get_scenario_context", _context)):
+            setattr(runner, name, _asking(getattr(runner, name), ours))
+
+
+def _asking(theirs: Any, ours: Any) -> Any:
+    @functools.wraps(theirs)
+    def asks(*args: Any, **kwargs: Any) -> Any:
+        found = ours(*args, **kwargs)
+        return theirs(*args, **kwargs) if found is None else found
+
+    setattr(asks, _MARK, theirs)
+    return asks
+
+
+def _replacement(function: Any) -> Any:
+    """What stands for a function of Rally's that a plug-in has imported by name; or itself."""
+    runner: Any = importlib.import_module("rally.task.runner")
+    for name in ("_run_scenario_once", "_get_scenario_context"):
+        asks = getattr(runner, name)
+        if getattr(asks, _MARK, None) is function:
+            return asks
+    return function
+
+
+def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
+    """`_run_scenario_once` of an iteration of osbench; None for others."""
+    if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
+        # early releases: (i, cls, method_name, context, args)
+        args = args[0][1:] if len(args[0]) >= len(_PARAMETERS) else args[0]
+    given = {**dict(zip(_PARAMETERS, args, strict=False)), **kwargs}
+    handle = given.get("cls")
+    if not isinstance(handle, ScenarioHandle):
+        return None
+    return handle.iterate(given["context_obj"], given.get("scenario_kwargs") or {})
+
+
+def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
+    """`_get_scenario_context` of a load of osbench; None for others.
+
+    Early releases took no number, or both in one tuple.
+    """
+    given = [*args, *kwargs.values()]
+    if len(given) == 1 and isinstance(given[0], tuple):
+        given = list(given[0])
+    found = next((one for one in given if isinstance(one, LoadContext)), None)
+    number = next((one for one in given if isinstance(one, int)), 0)
+    return None if found is None else found.of_iteration(number + 1)
+
+
+def _result(done: DoneIteration) -> IterationResult:
+    charts = outputs(done.outputs)
+    actions: list[dict[str, Any]] = []
+    outermost: list[dict[str, Any]] = []
+    for one in done.actions:
+        action: dict[str, Any] = {
+            "name": one.name,
+            "children": [],
+            "started_at": one.started_at,
+            "finished_at": one.ended_at,
+        }
+        if one.failed:
+            action["failed"] = True
+        known = 0 <= one.parent < len(actions)
+        (actions[one.parent]["children"] if known else outermost).append(action)
+        actions.append(action)
+    return IterationResult(
+        timestamp=done.started_at,
+        duration=done.duration_s,
+        idle_duration=done.idle_s,
+        error=list(done.error),
+        output={kind: copy.deepcopy(charts[kind]) for kind in ("additive", "complete")},
+        atomic_actions=outermost,
+    )

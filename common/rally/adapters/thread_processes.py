@@ -1,0 +1,185 @@
+"""Threads in place of the processes that a runner of Rally's plug-ins starts.
+
+A process of its own could not tell the worker of its iterations, and would have copies of its locks
+and connections. While the runner's code runs, its modules see threads under the names of
+multiprocessing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import multiprocessing.dummy
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from multiprocessing.process import BaseProcess
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+from osbench.common.errors import PluginError
+from osbench.common.plugin.scripted_runner import LoadOver
+
+#: Module of the base class.
+_RUNNER = "rally.task.runner"
+#: Names that multiprocessing.dummy has for threads.
+_ALIKE = (
+    *("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "Lock", "Manager", "Pipe"),
+    *("Pool", "RLock", "Semaphore", "Value", "active_children", "current_process"),
+    "freeze_support",
+)
+
+
+class ThreadQueue(queue.Queue[Any]):
+    """A queue of multiprocessing for threads."""
+
+    def close(self) -> None:
+        """Do nothing: what is in the queue can be read."""
+
+    def join_thread(self) -> None:
+        """Do nothing: no thread feeds the queue."""
+
+    cancel_join_thread = join_thread
+
+
+class ThreadProcesses:
+    """The processes of one runner, as threads, while the context is entered.
+
+    Code that does not end with its load may still be there when the next one begins: the names are
+    those of the last that was entered.
+    """
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _entered: ClassVar[ThreadProcesses | None] = None
+
+    def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
+        """`replacement` returns what stands for a function, or the function itself."""
+        self._runner = runner
+        self._replacement = replacement
+        #: Module, name and earlier value of what was replaced.
+        self._before: list[tuple[dict[str, Any], str, Any]] = []
+        #: The first exception of a thread that nobody caught.
+        self.failed: BaseException | None = None
+        self.event = threading.Event
+        self._names = self._replacements()
+
+    @classmethod
+    def refuse_own(cls, runner: type, named: str) -> None:
+        """Raise PluginError for a runner whose module derives a class from a process."""
+        for names in _namespaces(runner):
+            for name, value in names.items():
+                own = isinstance(value, type) and value.__module__ == names.get("__name__")
+                if own and issubclass(value, BaseProcess):
+                    raise PluginError(
+                        f"{named} cannot be run: its class {name} derives from a process, whose "
+                        "iterations could not be accounted for; use Process(target=...)"
+                    )
+
+    def __enter__(self) -> Self:
+        with self._lock:
+            if ThreadProcesses._entered is not None:
+                ThreadProcesses._entered._restore()
+            ThreadProcesses._entered = self
+            self._replace()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            if ThreadProcesses._entered is self:
+                ThreadProcesses._entered = None
+                self._restore()
+
+    def _replace(self) -> None:
+        for names in [*_namespaces(self._runner), vars(sys.modules[_RUNNER])]:
+            for name, value in list(names.items()):
+                ours = self._names.get(id(value)) or self._replacement(value)
+                if ours is not value:
+                    self._before.append((names, name, value))
+                    names[name] = ours
+
+    def _restore(self) -> None:
+        for names, name, value in self._before:
+            names[name] = value
+
+    def _replacements(self) -> dict[int, Any]:
+        """What stands for a module or a class, by its id."""
+        threads = self._threads()
+        pools = SimpleNamespace(
+            **{
+                name: getattr(futures, name)
+                for name in dir(futures)
+                if not name.startswith("_") and name != "ProcessPoolExecutor"
+            },
+            ProcessPoolExecutor=futures.ThreadPoolExecutor,
+        )
+        found: dict[int, Any] = {
+            id(multiprocessing): threads,
+            id(futures): pools,
+            id(futures.ProcessPoolExecutor): futures.ThreadPoolExecutor,
+        }
+        for name in dir(threads):
+            theirs = getattr(multiprocessing, name, None)
+            # of bound methods there is a new object each time: modules hold the one of `vars`
+            theirs = vars(multiprocessing).get(name, theirs)
+            if not name.startswith("_") and theirs is not None:
+                found[id(theirs)] = getattr(threads, name)
+        return found
+
+    def _threads(self) -> SimpleNamespace:
+        """Names of multiprocessing for threads."""
+        outer, dummy = self, multiprocessing.dummy
+
+        class ThreadProcess(dummy.DummyProcess):
+            """A process that is a thread of this one."""
+
+            pid = property(lambda self: os.getpid())
+
+            def run(self) -> None:
+                try:
+                    super().run()
+                except LoadOver:
+                    pass
+                except BaseException as error:
+                    outer.failed = outer.failed or error
+                    raise
+
+            def terminate(self) -> None:
+                """Do nothing: a thread ends by itself, at the latest with the load."""
+
+            def close(self) -> None:
+                """Do nothing."""
+
+            kill = terminate
+
+        names = {name: getattr(dummy, name) for name in _ALIKE}
+        made = SimpleNamespace(
+            **names,
+            Process=ThreadProcess,
+            Queue=ThreadQueue,
+            JoinableQueue=ThreadQueue,
+            SimpleQueue=ThreadQueue,
+            cpu_count=multiprocessing.cpu_count,
+            TimeoutError=multiprocessing.TimeoutError,
+        )
+        made.get_context = lambda method=None: made
+        made.set_start_method = lambda method, force=False: None
+        return made
+
+
+def _namespaces(runner: type) -> Iterator[dict[str, Any]]:
+    """Names of the modules of a runner and of what it derives from, but for Rally's base.
+
+    Of a plug-in path there is no module: its functions know their names.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for cls in runner.__mro__:
+        if cls.__module__ in ("abc", "builtins", _RUNNER) or cls.__module__.startswith("rally.co"):
+            continue
+        for value in vars(cls).values():
+            function = inspect.unwrap(getattr(value, "__func__", value))
+            if inspect.isfunction(function) and function.__module__ == cls.__module__:
+                found[id(function.__globals__)] = function.__globals__
+    yield from found.values()

@@ -1,0 +1,54 @@
+"""Placing the iterations of a load that the runner's own code starts, however fast it does so."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from osbench.common.plugin.runner import Step
+from osbench.common.protocol import timers
+from osbench.coordinator.dispatch.batches import Batches, Grant
+from osbench.coordinator.dispatch.closed_load import ClosedLoad
+from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.results.ledger import Ledger
+
+
+class CountedLoad(ClosedLoad):
+    """Grants ahead what every virtual user can start at once, and twice what ended lately.
+
+    How long iterations take says nothing of how many the code starts.
+    """
+
+    def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
+        super().__init__(batches, ledger, limit)
+        #: Instants, seconds after t0, and how many iterations were settled then.
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def place(
+        self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
+    ) -> None:
+        """Send workers what they lack. Raises StoreAway."""
+        recent = self._settled_lately(elapsed_s)
+        grants: list[Grant] = []
+        for worker in workers:
+            ahead = timers.STOCK_PER_USER * worker.share + 2 * recent
+            lack = ahead - self._ledger.outstanding(worker.name)
+            # small batches cost a message each
+            if lack < ahead // 4:
+                continue
+            while lack > 0:
+                size = lack if self._limit is None else min(lack, self._limit)
+                numbers = self._ledger.allot(size, step.budget, worker.name)
+                if not numbers:
+                    break
+                lack -= len(numbers)
+                grants.append(Grant(worker=worker, numbers=numbers))
+        self._batches.grant(grants)
+
+    def _settled_lately(self, elapsed_s: float) -> int:
+        """Iterations settled in the last seconds."""
+        seen, settled = self._seen, self._ledger.settled
+        seen.append((elapsed_s, settled))
+        while len(seen) > 1 and seen[1][0] <= elapsed_s - timers.STOCK_S:
+            seen.popleft()
+        return settled - seen[0][1]

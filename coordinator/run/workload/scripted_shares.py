@@ -1,0 +1,79 @@
+"""Virtual users of a load whose iterations the runner's own code starts, in one worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osbench.coordinator.fleet.worker import WorkerHandle
+from osbench.coordinator.results.totals import Offered
+from osbench.coordinator.run.workload.user_shares import ClosedShares
+
+#: Turns are short for so long: it is not known how fast the code starts iterations, seconds.
+EAGER_S = 2.0
+
+
+class ScriptedShares(ClosedShares):
+    """Grants all virtual users of one worker, which is the same until the load is over.
+
+    They are there for as many iterations as the code has running at once.
+    """
+
+    def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
+        home = self._home()
+        asked = any(self.step.shares or ())
+        active = self._load.workers.active
+        return [
+            many if asked and worker is home else 0
+            for worker, many in zip(active, capacity, strict=True)
+        ]
+
+    def _home(self) -> WorkerHandle | None:
+        """The worker that runs the code; before that begins, the one with most users."""
+        active, register = self._load.workers.active, self._load.results.users
+        if register.given:
+            return next((one for one in active if register.count(one.mid)), None)
+        return max(active, key=lambda one: one.capacity, default=None)
+
+    def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
+        return [worker.target for worker in workers]
+
+    @property
+    def script_lost(self) -> bool:
+        """The worker that ran the runner's own code was lost or left before that returned."""
+        load = self._load
+        register = load.results.users
+        if not register.given or self._home() is not None:
+            return False
+        return not any(register.count(worker.mid) for worker in load.workers.unheard)
+
+    def note_held(self) -> None:
+        """Nothing: the code decides how many users there are."""
+
+    def offered(self, duration_s: float, cut_short: str | None) -> Offered:
+        """How the load was offered: the users are the most that the code had at once."""
+        results = self._load.results
+        wanting_s = results.want_ns / 1e9
+        asked_s = results.busy_s + wanting_s
+        users = max(1, round(results.statistics.profile.peak()))
+        return Offered(
+            duration_s=duration_s,
+            concurrency=users,
+            concurrency_held=results.busy_s / asked_s if asked_s > 0 else None,
+            waited_s=wanting_s / users,
+            cut_short=cut_short,
+        )
+
+    @property
+    def linger_s(self) -> float:
+        """No user waits for a stop instant."""
+        return 0.0
+
+    @property
+    def hungry(self) -> bool:
+        """The code has just begun."""
+        return self._is_loaded and self._load.elapsed() < EAGER_S
+
+    @property
+    def scant(self) -> int:
+        """Nothing: what the worker has in hand follows from what it has ended."""
+        return 0
