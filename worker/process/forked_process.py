@@ -146,7 +146,9 @@ def _become(
 
 
 def _close_others(kept: Collection[int]) -> None:
-    first = _FIRST
-    for one in sorted({*kept, int(os.sysconf("SC_OPEN_MAX"))}):
-        os.closerange(first, one)
-        first = one + 1
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers, no paths
+        number = int(name)
+        if number >= _FIRST and number not in kept:
+            # that of the list itself is closed by now
+            with contextlib.suppress(OSError):
+                os.close(number)
