@@ -76,6 +76,7 @@ SIGTERM or Ctrl-C drains: running iterations end, the rest is returned.
     "not respond. With `alive`: 0 unless a process hangs or none runs; asks no Redis.",
 )
 @click.option("--private", is_flag=True, hidden=True, help="The server is there for these workers.")
+@click.option("--prepared", is_flag=True, hidden=True, help="Arguments come on standard input.")
 @click.option("--lifeline", type=int, hidden=True, help="Pipe that closes with the supervisor.")
 @click.option("--complaints", type=int, hidden=True, help="Pipe for the error of a failed start.")
 @click.option("--page", type=int, hidden=True, help="Memory to note on what users take.")
@@ -89,6 +90,7 @@ def main(  # noqa: PLR0913 - one per option of the command
     metrics: str | None,
     check: str | None,
     private: bool,
+    prepared: bool,
     lifeline: int | None,
     complaints: int | None,
     page: int | None,
@@ -99,6 +101,9 @@ def main(  # noqa: PLR0913 - one per option of the command
     and accept only messages signed with its key file ([security] key_file).
     """
     secure_standard_streams()
+    if prepared:
+        _begin_prepared()
+        return
     try:
         given = {"processes": processes, "virtual_users": virtual_users, "label": label}
         conf = _configuration(config_file, **given, metrics_address=metrics)
@@ -112,11 +117,32 @@ def main(  # noqa: PLR0913 - one per option of the command
             _serve(conf, list(plugin_path), lifeline, complaints, page, private)
         click.echo(escaped(_startup_line(conf, plugin_path)), err=True)
         if private:
-            sys.exit(Supervisor(conf, config_file, plugin_path, private=True).run())
+            serve = click.get_current_context().obj
+            supervisor = Supervisor(conf, config_file, plugin_path, private=True, serve=serve)
+            sys.exit(supervisor.run())
         sys.exit(_supervise(conf, config_file, plugin_path))
     except OsbenchError as error:
         click.echo(escaped(f"osbench-worker: {error}", breaks=True), err=True)
         sys.exit(error.exit_code)
+
+
+def _begin_prepared() -> None:
+    """Import what worker processes need, and begin with the arguments that come."""
+    # other starts need none of these modules so early
+    from osbench.worker.process import prepared_start, process  # noqa: PLC0415 - see above
+
+    arguments = prepared_start.await_arguments()
+    if arguments is None:
+        return
+    try:
+        main.main(arguments, prog_name="osbench-worker", obj=_serve_forked)
+    except SystemExit as ended:
+        # Python would take its time to tidy all modules up
+        process.end(ended.code if isinstance(ended.code, int) else 1)
+
+
+def _serve_forked(arguments: Sequence[str]) -> None:
+    main.main(list(arguments), prog_name="osbench-worker")
 
 
 def _supervise(conf: Any, config_files: Sequence[str], plugin_paths: Sequence[str]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import itertools
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -62,9 +63,15 @@ def loaded(kind: str, name: str) -> Any:
 @lru_cache(maxsize=1)
 def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
     """Our entry points by group. Reads the metadata of all packages, once for a `sys.path`."""
-    points = importlib.metadata.entry_points()
-    ours = [group for group in points.groups if group.startswith("osbench.")]
-    return {group: list(points.select(group=group)) for group in ours}
+    points: Any = importlib.metadata.entry_points()
+    if isinstance(points, dict):
+        # Python 3.11: by group; a `select` for each of ours looks at all that are installed
+        points = itertools.chain.from_iterable(dict.values(points))
+    found: dict[str, list[importlib.metadata.EntryPoint]] = {}
+    for point in points:
+        if point.group.startswith("osbench."):
+            found.setdefault(point.group, []).append(point)
+    return found
 
 
 def definitions(

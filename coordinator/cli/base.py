@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import click
 from oslo_config import cfg
@@ -18,14 +18,16 @@ from rich.console import Console
 
 from osbench.common.config import config
 from osbench.common.config.durations import seconds
-from osbench.common.deployment.record import Deployment
 from osbench.common.errors import UsageError
 from osbench.common.escaping import escaped
-from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.cli.group import FILES, config_option, let_go
-from osbench.coordinator.deployments.registry import Deployments
-from osbench.coordinator.text_table import TextTable
+
+if TYPE_CHECKING:
+    from osbench.common.deployment.record import Deployment
+    from osbench.common.plugin.plugins import Plugins
+    from osbench.common.protocol.keyring import Keyring
+    from osbench.coordinator.deployments.registry import Deployments
+    from osbench.coordinator.text_table import TextTable
 
 #: Width of a table, and of text, that is written to a file or a pipe.
 _WIDE = 1000
@@ -93,6 +95,9 @@ class CommandSettings:
     @property
     def deployments(self) -> Deployments:
         """The deployment records."""
+        # workers of local mode start before these are imported
+        from osbench.coordinator.deployments.registry import Deployments  # noqa: PLC0415 - above
+
         return Deployments(self.data_dir)
 
     def deployment(self, name: str | None) -> Deployment | None:
@@ -103,6 +108,8 @@ class CommandSettings:
 
     def keyring(self) -> Keyring:
         """The keys of the key file. Raises ConfigError where it is missing or not private."""
+        from osbench.common.protocol.keyring import Keyring  # noqa: PLC0415 - as `deployments`
+
         return Keyring.load(self.key_file)
 
 

@@ -6,18 +6,21 @@ import sys
 import time
 
 from osbench.common.errors import OsbenchError
+from osbench.coordinator.run.plan import new_run_id
 from osbench.coordinator.storage.detached_run import DetachedRun
 
 #: Longest wait for the run to begin, seconds.
 BEGIN_S = 20.0
 
 
-def start_detached(data_dir: str, run_id: str) -> str:
+def start_detached(data_dir: str, given_id: str) -> str:
     """Start this command again in the background; returns the run's id once it has begun.
 
+    The id is new unless it is given.
     Its output goes to `<data_dir>/detached/RUN.log`. Raises OsbenchError, with the end of that
     file, where the run does not begin, and ConfigError where the data directory cannot be written.
     """
+    run_id = given_id or new_run_id()
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]
     child = DetachedRun(data_dir, run_id, [*given, "--run-id", run_id])
     deadline = time.monotonic() + BEGIN_S

@@ -26,6 +26,7 @@ from osbench.coordinator.cli.options.adhoc import Adhoc
 from osbench.coordinator.cli.options.task_options import TaskOptions, read_plugins, read_task
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.deployments.single_logins import single_logins
+from osbench.coordinator.local.local_start import EarlyStart
 from osbench.coordinator.run.connection import connected
 from osbench.coordinator.run.plan import RunInterface, RunOptions, RunPlan, plan_run
 from osbench.coordinator.storage import resumable
@@ -61,6 +62,8 @@ class Wanted:
     #: Shows the run in a browser.
     view: LiveView = field(default_factory=lambda: LiveView(None))
     run_options: RunOptions = RunOptions()
+    #: What the first run in local mode may have begun.
+    early: EarlyStart | None = None
 
 
 class Interrupts:
@@ -233,7 +236,7 @@ def run_once(
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
     _, plan = checked_plan(settings, wanted)
-    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view)
+    return execute_plan(plan, progress, interrupts or Interrupts(), wanted.view, wanted.early)
 
 
 def rerun_once(
@@ -262,7 +265,11 @@ def rerun_once(
 
 
 def execute_plan(
-    plan: RunPlan, progress: Progress, interrupts: Interrupts, view: LiveView | None = None
+    plan: RunPlan,
+    progress: Progress,
+    interrupts: Interrupts,
+    view: LiveView | None = None,
+    early: EarlyStart | None = None,
 ) -> dict[str, Any]:
     """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
     if view is not None:
@@ -283,6 +290,7 @@ def execute_plan(
             plugin_paths=plan.plugins.paths,
             wait_s=plan.wait_s,
             interrupts=lambda: relay.count,
+            early=early,
         ) as connection,
         progress,
     ):

@@ -40,12 +40,14 @@ class Child:
         log: Path,
         lifeline: Lifeline,
         cwd: Path | None = None,
+        waits: bool = False,
     ) -> None:
+        """Start it; with `waits` it reads what `tell` writes, else nothing."""
         self.log = log
         with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as output:
             self._process = subprocess.Popen(  # noqa: S603 - the server found, or our own worker
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE if waits else subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
@@ -58,6 +60,13 @@ class Child:
         #: Its entry in the process table; it leads its session.
         self.leader = leader
         lifeline.register_process(role, leader)
+
+    def tell(self, data: bytes) -> None:
+        """Write to a process that waits for it; `exit_reason` says if it has ended before."""
+        stdin = self._process.stdin
+        assert stdin is not None, "it waits"
+        with contextlib.suppress(BrokenPipeError), stdin:
+            stdin.write(data)
 
     def exit_reason(self) -> str | None:
         """How the process ended and the last lines of its log; None while it runs."""
@@ -85,6 +94,18 @@ class Child:
         comes at once if `hurried` says so.
         """
         watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared, hurried)
+        self.reap()
+
+    def kill(self) -> None:
+        """End the process at once, and nothing else of its session."""
+        self._process.kill()
+        self.reap()
+
+    def reap(self) -> None:
+        """Collect the process, which has ended or is about to."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
         # after its main thread has ended, a process looks dead before it can be waited for
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_REAP_S)

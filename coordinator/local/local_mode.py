@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,16 +17,13 @@ from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import kept_server, watchdog
 from osbench.coordinator.local.child import Child
-from osbench.coordinator.local.folder import make_folder
 from osbench.coordinator.local.lifeline import Lifeline
+from osbench.coordinator.local.local_start import LocalStart
 from osbench.coordinator.local.server import PrivateServer
-from osbench.coordinator.local.settings import worker_environment, write_config
+from osbench.coordinator.local.settings import write_config
 
 LOG = logging.getLogger(__name__)
 
-#: -P keeps the user's working directory, which could hide modules, out of the import path. Workers
-#: need not look for the server that is made for them, nor tidy it up.
-WORKER_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--private")
 #: Seconds in addition to the workers' own drain time before they are killed.
 _DRAIN_MARGIN_S = 8.0
 #: In a log: something that its writer wants to be read.
@@ -60,7 +56,7 @@ class LocalMode:
     #: Counts Ctrl-C: one more kills workers that are waited for at the end.
     interrupts: Callable[[], int]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run, its resumption and tests need
         self,
         conf: cfg.ConfigOpts,
         workers: int,
@@ -68,14 +64,16 @@ class LocalMode:
         *,
         plugin_paths: Sequence[str] = (),
         log_level: str = "WARNING",
-        worker_command: Sequence[str] = WORKER_COMMAND,
+        start: LocalStart | None = None,
+        worker_command: Sequence[str] = (),
         keyring: Keyring | None = None,
         earlier: Path | None = None,
     ) -> None:
         """Prepare `workers` worker processes of `virtual_users` virtual users each.
 
-        `keyring` has the keys; new ones are made where it is None. `earlier` is the directory of a
-        run that is resumed.
+        `start` has workers that wait for their arguments, else `worker_command` is started with
+        them. `keyring` has the keys; new ones are made where it is None. `earlier` is the directory
+        of a run that is resumed.
         """
         self.interrupts = lambda: 0
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
@@ -84,11 +82,11 @@ class LocalMode:
         self._earlier = earlier
         self._keeping: watchdog.Keeping | None = None
         self._log_level = log_level
-        self._command = [*worker_command, "--processes", str(workers)]
-        self._command += ["--virtual-users", str(virtual_users)]
+        self._command = worker_command
+        self._arguments = ["--processes", str(workers), "--virtual-users", str(virtual_users)]
         for path in plugin_paths:
-            self._command += ["--plugin-path", path]
-        self._lifeline: Lifeline | None = None
+            self._arguments += ["--plugin-path", path]
+        self._start = start
         self._server: PrivateServer | None = None
         self._workers: Child | None = None
 
@@ -114,29 +112,27 @@ class LocalMode:
 
         Call `check` while waiting for them.
         """
-        assert self._lifeline is not None, "workers are started inside the with block"
+        assert self._start is not None, "workers are started inside the with block"
         assert self._workers is None, "workers are started once"
-        self._workers = Child(
-            role="workers",
-            command=[*self._command, "--config-file", str(self.config_file)],
-            environment=worker_environment() | {watchdog.MARK: str(self.folder)},
-            log=self.worker_log,
-            lifeline=self._lifeline,
-        )
+        arguments = [*self._arguments, "--config-file", str(self.config_file)]
+        if self._start.workers is not None:
+            # they need not look for the server that is made for them, nor tidy it up
+            arguments.insert(0, "--private")
+        self._workers = self._start.begin_workers(arguments, self._command)
 
     def keep_in(self, directory: Path) -> None:
         """Keep what workers have delivered, and nobody has read at the end, for `resume`.
 
         That is done while the run in `directory` can be resumed.
         """
-        assert self._lifeline is not None, "there is something to keep inside the with block"
+        assert self._start is not None, "there is something to keep inside the with block"
         self._keeping = kept_server.keeping_in(directory)
-        self._lifeline.register_keeping(self._keeping)
+        self._start.lifeline.register_keeping(self._keeping)
 
     def check(self) -> None:
         """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one exited."""
-        if self._lifeline:
-            self._lifeline.check()
+        if self._start:
+            self._start.lifeline.check()
         if self._server:
             self._server.check()
         exit_reason = self._workers.exit_reason() if self._workers else None
@@ -190,10 +186,10 @@ class LocalMode:
         return self.drain_s if self._server.answers() else min(self.drain_s, watchdog.GRACE_S)
 
     def _open(self) -> None:
-        self._lifeline = Lifeline()
-        self.folder = make_folder(self._lifeline)
-        self.worker_log = self.folder / "workers.log"
-        self._begin_server(self._lifeline)
+        if self._start is None:
+            self._start = LocalStart(workers=False)
+        self.folder, self.worker_log = self._start.folder, self._start.worker_log
+        self._begin_server(self._start.lifeline)
         assert self._server is not None, "it answers"
         self.redis_url = self._server.url
         self.broker_url = f"redis+socket://{self._server.socket}"
@@ -237,5 +233,5 @@ class LocalMode:
                 self._server.end()
                 shutil.rmtree(self.folder, ignore_errors=True)
         finally:
-            if self._lifeline:
-                self._lifeline.close()
+            if self._start:
+                self._start.close()

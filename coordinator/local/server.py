@@ -26,7 +26,6 @@ _POLL_S = 0.01
 _ASKED_S = 1.0
 #: From the end of its connections to its own, at most.
 _ENDING_S = 0.5
-_GRACE_S = 2.0
 
 #: Relative paths, because older servers split arguments at blanks; no persistence, no eviction.
 _SETTINGS = {
@@ -173,8 +172,8 @@ class PrivateServer:
         return type(error)(f"{error}; {self._child.log_end()}")
 
     def end(self) -> None:
-        """Stop the server."""
-        self._child.end(_GRACE_S)
+        """Stop the server, which has no child processes; in order it would take 0.1 s."""
+        self._child.kill()
 
     def _verify(self, client: redis_client.Client) -> None:
         """Raise StoreError unless the server that responds is the one started here."""

@@ -236,10 +236,17 @@ class _Registered:
 
     def clear(self) -> None:
         """End workers, then servers, so that workers can drain; then remove the folder."""
+        if not any(belonging([*self.workers, *self.servers], self.folder)):
+            # the coordinator has ended all itself
+            self._remove_folder()
+            return
         end(self.workers, GRACE_S, self.folder, self.servers)
         if self.folder and self.keeping:
             self.keeping.keep(Path(self.folder))
         end(self.servers, GRACE_S, self.folder)
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -275,3 +282,5 @@ def _unread() -> bytes:
 
 if __name__ == "__main__":
     main(int(sys.argv[1]))
+    # somebody waits for it
+    os._exit(0)

@@ -15,6 +15,7 @@ from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.common.protocol.waiting import wait_until_there
 from osbench.coordinator.local.local_mode import LocalMode
+from osbench.coordinator.local.local_start import EarlyStart, LocalStart
 
 LOG = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def _none(interrupts: Callable[[], int]) -> bool:
 
 
 @contextlib.contextmanager
-def connected(
+def connected(  # noqa: PLR0913 - what a run and its resumption need of it
     conf: cfg.ConfigOpts,
     *,
     processes: int,
@@ -59,12 +60,13 @@ def connected(
     earlier: Path | None = None,
     wait_s: float = 0.0,
     interrupts: Callable[[], int] = lambda: 0,
+    early: EarlyStart | None = None,
 ) -> Iterator[Connection]:
     """The shared Redis of the configuration, else local mode with workers of its own.
 
     `keyring` has the keys of a local run that is resumed, `earlier` is its directory. A shared
     Redis, or broker, that is not there is waited for, `wait_s` seconds at most, until there are
-    `interrupts`.
+    `interrupts`. `early` may have the first step of local mode.
 
     Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit,
     StoreMissing where it is not there, KeyboardInterrupt after an interrupt.
@@ -72,12 +74,14 @@ def connected(
     if conf.messaging.redis_url:
         yield _shared(conf, wait_s, partial(_none, interrupts))
         return
+    start = (early.take() if early is not None else None) or LocalStart()
     with LocalMode(
         conf,
         processes,
         virtual_users,
         plugin_paths=plugin_paths,
         log_level=conf.log_level,
+        start=start,
         keyring=keyring,
         earlier=earlier,
     ) as local:

@@ -87,7 +87,7 @@ def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
         controls.change(workers, over=True)
         pool.poll()
         # of those that nobody saw join, too
-        for arrival in services.receiver.receive(POLL_S):
+        for arrival in services.receiver.receive(min(POLL_S, services.limits.block_s)):
             if arrival.mid not in pool.workers:
                 pool.restore(services.accounts.memberships[arrival.mid])
         if all(not one.present or one.gone for one in pool.workers.values()):

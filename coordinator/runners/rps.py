@@ -9,16 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from osbench.coordinator.runners.possible_rates import FASTEST, SLOWEST
 from osbench.coordinator.runners.rates import Ramp, exact, points
 from osbench.coordinator.runners.runner_schema import (
     ARRIVALS,
     DRAFT,
-    FASTEST,
     HORIZON_S,
     MAX_CONCURRENCY,
     MAX_CPU_COUNT,
     SEED,
-    SLOWEST,
     TIMEOUT,
     TIMES,
     seed_without_effect,

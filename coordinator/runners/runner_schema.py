@@ -28,9 +28,6 @@ TIMEOUT: Mapping[str, Any] = {
     "description": "seconds that an iteration may take; 0, the default, is no limit",
 }
 
-#: Limits on rates, arrivals per second: beyond them instants coincide or overflow.
-SLOWEST, FASTEST = 1e-9, 1e9
-
 #: Seconds that arrivals are planned ahead.
 HORIZON_S = 15.0
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from osbench.coordinator.runners import runner_schema
+from osbench.coordinator.runners.possible_rates import FASTEST, SLOWEST
 from osbench.coordinator.runners.threshold import ThresholdFit
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
@@ -25,8 +26,8 @@ NEXT = (0.1, 0.5, 0.9)
 
 _RATE: Mapping[str, Any] = {
     "type": "number",
-    "minimum": runner_schema.SLOWEST,
-    "maximum": runner_schema.FASTEST,
+    "minimum": SLOWEST,
+    "maximum": FASTEST,
 }
 
 

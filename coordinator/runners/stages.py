@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from osbench.coordinator.runners import runner_schema
+from osbench.coordinator.runners.possible_rates import FASTEST, SLOWEST
 from osbench.coordinator.runners.rates import Stages, points
 from osbench.coordinator.runners.schedule import Schedule, schedule
 from osbench.plugin import runner
@@ -14,7 +15,7 @@ from osbench.plugin import runner
 #: Limit on the arrivals of one workload.
 MOST_PLANNED = 10**10
 
-_RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": runner_schema.FASTEST}
+_RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": FASTEST}
 
 #: Shortest stage, seconds; for a jump a stage has the duration 0.
 SHORTEST_S = 1e-3
@@ -29,7 +30,7 @@ def _too_small(config: Mapping[str, Any]) -> list[str]:
     return [
         f"{name} must be 0 or at least {least:g} {unit}, got {value}"
         for values, least, unit in (
-            (rates, runner_schema.SLOWEST, "arrivals per second"),
+            (rates, SLOWEST, "arrivals per second"),
             (lengths, SHORTEST_S, "seconds"),
         )
         for name, value in values.items()

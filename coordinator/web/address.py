@@ -6,8 +6,6 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
-import psutil
-
 from osbench.common.errors import UsageError
 from osbench.common.network.listen_address import LOOPBACK, parse_listen_address
 
@@ -67,6 +65,9 @@ class Address:
         found = {"localhost", "127.0.0.1", "[::1]", self.host.lower()}
         if self.host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
             found |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+            # seldom needed, and every command that can show a page would import it
+            import psutil  # noqa: PLC0415 - see above
+
             for addresses in psutil.net_if_addrs().values():
                 found |= {
                     _bracketed(one.address.partition("%")[0])

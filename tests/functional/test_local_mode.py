@@ -22,7 +22,9 @@ from osbench.common.config import config
 from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
 from osbench.common.protocol import broker, redis_client
 from osbench.common.protocol.keyring import Keyring
-from osbench.coordinator.local import LocalMode, watchdog
+from osbench.coordinator.local import local_start, watchdog
+from osbench.coordinator.local.local_mode import LocalMode
+from osbench.coordinator.local.local_start import EarlyStart
 from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
@@ -205,6 +207,79 @@ def test_workers_of_osbench_do_not_outlive_a_coordinator_that_is_killed(
 
     assert wait_until(lambda: not run.left() and not list(runtime.iterdir()))
     assert len(run.started) == 4
+
+
+def test_worker_processes_are_forked_from_the_process_that_has_their_imports(
+    coordinator: Callable[..., Coordinator],
+) -> None:
+    run = coordinator("wait", "--real")
+    run.await_start()
+
+    supervisor, worker = (one for one in run.started if "osbench.worker" in command_of(one))
+
+    assert command_of(supervisor) == command_of(worker)
+    assert worker.ppid() == supervisor.pid
+    assert os.getpgid(worker.pid) == worker.pid
+    assert os.getsid(worker.pid) == supervisor.pid
+
+
+def test_workers_do_not_outlive_their_supervisor(
+    coordinator: Callable[..., Coordinator], runtime: Path
+) -> None:
+    run = coordinator("wait", "--real")
+    run.await_start()
+    supervisor, worker = (one for one in run.started if "osbench.worker" in command_of(one))
+
+    supervisor.kill()
+
+    assert wait_until(lambda: not is_living(worker))
+    assert wait_until(lambda: not run.left() and not list(runtime.iterdir()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_coordinator_that_ends_before_it_knows_its_task_leaves_nothing(
+    coordinator: Callable[..., Coordinator], runtime: Path, number: signal.Signals
+) -> None:
+    run = coordinator("early", "--real")
+    run.await_start()
+
+    os.killpg(run.process.pid, number)
+
+    run.process.wait()
+    assert len(run.started) == 2
+    assert wait_until(lambda: not run.left() and not list(runtime.iterdir()))
+
+
+def test_a_start_that_no_run_takes_leaves_nothing(runtime: Path) -> None:
+    with EarlyStart(wanted=True):
+        assert len(marked(runtime)) == 1
+
+    assert list(runtime.iterdir()) == []
+    assert marked(runtime) == []
+
+
+def test_a_start_is_for_one_run(runtime: Path) -> None:
+    with EarlyStart(wanted=True) as early:
+        start = early.take()
+        assert start is not None
+        assert early.take() is None
+    assert len(marked(runtime)) == 1
+
+    start.close()
+
+    assert list(runtime.iterdir()) == []
+
+
+def test_without_a_place_for_it_nothing_starts_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(lifeline: object) -> Path:
+        raise StoreError("no place")
+
+    monkeypatch.setattr(local_start, "make_folder", refuse)
+
+    with EarlyStart(wanted=True) as early:
+        assert early.take() is None
+    with EarlyStart(wanted=False) as early:
+        assert early.take() is None
 
 
 def test_a_process_forked_off_the_coordinator_does_not_hold_the_watchdog_up(

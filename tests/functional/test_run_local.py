@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -329,6 +331,28 @@ def test_a_killed_coordinator_leaves_nothing(here: Site, phase: str) -> None:
     assert run.finish().code == -signal.SIGKILL
     here.await_nothing_left()
     assert not here.private()
+
+
+def test_a_coordinator_killed_at_any_moment_of_its_start_leaves_nothing(here: Site) -> None:
+    instants = random.Random(11)
+    for _ in range(6):
+        run = here.start("osbench-coord", "run", "--json", here.task(LONG))
+        run.wait_for(lambda: list(here.runtime.iterdir()))
+        time.sleep(instants.uniform(0.0, 1.0))
+
+        os.kill(run.process.pid, signal.SIGKILL)
+
+        run.finish()
+        here.await_nothing_left()
+        assert not here.private()
+
+
+def test_a_task_that_is_refused_leaves_nothing_of_what_had_started(here: Site) -> None:
+    refused = here.coord("run", "missing.yaml")
+
+    assert refused.code == 2
+    assert "missing.yaml" in refused.err
+    here.await_nothing_left()
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from osbench.common.config import config
 from osbench.common.protocol import redis_client, redis_keys
-from osbench.coordinator.local import LocalMode
-from osbench.coordinator.local.local_mode import WORKER_COMMAND
+from osbench.coordinator.local.local_mode import LocalMode
+from osbench.coordinator.local.local_start import LocalStart
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 
@@ -46,9 +46,11 @@ def coordinate(ending: str, worker_arguments: list[str]) -> None:
     with tempfile.NamedTemporaryFile() as empty:
         conf = config.load([empty.name])
     command: Sequence[str] = [sys.executable, __file__, "--worker", *worker_arguments]
-    if "--real" in worker_arguments:
-        command = WORKER_COMMAND
-    with LocalMode(conf, 1, 8, worker_command=command) as local:
+    start = LocalStart() if "--real" in worker_arguments else None
+    if ending == "early" and start is not None:
+        print(start.folder, flush=True)
+        time.sleep(600)
+    with LocalMode(conf, 1, 8, start=start, worker_command=command) as local:
         local.drain_s = 0.5
         local.start_workers()
         while not is_there(local):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from osbench.common.cpu_quota import usable_cores
 from osbench.common.errors import UsageError
 from osbench.common.escaping import decoded, escaped
 from osbench.worker.engine.will_page import WillPage
+from osbench.worker.process.forked_process import ForkedProcess, can_fork
 from osbench.worker.process.leave_request import LeaveRequest
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def process_count(conf: cfg.ConfigOpts) -> int:
 class _Child:
     """A worker process."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | ForkedProcess
     #: When it was started, monotonic.
     started: float
     #: Pipe for the error of a failed start; the process closes its end when it has started.
@@ -85,13 +86,19 @@ class Supervisor:
         plugin_paths: Sequence[str],
         private: bool = False,
         life: SupervisorLife | None = None,
+        serve: Callable[[Sequence[str]], object] | None = None,
     ) -> None:
-        """`private`: the server ends with these workers. `life` tells health checks."""
+        """`private`: the server ends with these workers. `life` tells health checks.
+
+        `serve` is the command with its arguments, if this process has imported what worker
+        processes need: they are forked.
+        """
         self._conf = conf
         self._config_files = config_files
         self._plugin_paths = plugin_paths
         self._private = private
         self._life = life
+        self._serve = serve
         self._leave = LeaveRequest()
         self._children: list[_Child] = []
         #: Errors of failed starts, with their count, until all starts have succeeded or failed.
@@ -155,7 +162,7 @@ class Supervisor:
             self._children.remove(child)
             child.close()
             self._bequeath(child)
-            code, lived_s = child.process.returncode, time.monotonic() - child.started
+            code, lived_s = child.process.returncode or 0, time.monotonic() - child.started
             why = decoded(child.message)
             how = f"worker process {child.process.pid} ended ({code}) after {lived_s:.1f} s"
             # a usage error would occur again, however late it was detected
@@ -202,22 +209,35 @@ class Supervisor:
         complaints, pipe = os.pipe()
         os.set_blocking(complaints, False)
         page = WillPage.create()
-        command = [*CHILD_COMMAND, "--lifeline", str(lifeline), "--complaints", str(pipe)]
-        command += ["--page", str(page.fd)]
+        arguments = ["--lifeline", str(lifeline), "--complaints", str(pipe)]
+        arguments += ["--page", str(page.fd)]
         for path in self._config_files:
-            command += ["--config-file", path]
+            arguments += ["--config-file", path]
         for path in self._plugin_paths:
-            command += ["--plugin-path", path]
-        command += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
+            arguments += ["--plugin-path", path]
+        arguments += ["--virtual-users", str(worker.virtual_users), "--label", worker.label]
         if self._private:
-            command.append("--private")
-        # own process groups: Ctrl-C only reaches the supervisor, which then drains them
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            command, stdin=subprocess.DEVNULL, pass_fds=(lifeline, pipe, page.fd), process_group=0
-        )
+            arguments.append("--private")
+        process = self._begin(arguments, (lifeline, pipe, page.fd))
         os.close(pipe)
         self._children.append(
             _Child(process=process, started=time.monotonic(), complaints=complaints, page=page)
+        )
+
+    def _begin(
+        self, arguments: Sequence[str], pass_fds: Sequence[int]
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        """A worker process that runs. Its own process group: Ctrl-C only reaches the supervisor,
+        which then drains it.
+        """
+        # a thread may hold a lock that the new process would wait for
+        if self._serve is not None and can_fork():
+            return ForkedProcess(self._serve, arguments, pass_fds)
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [*CHILD_COMMAND, *arguments],
+            stdin=subprocess.DEVNULL,
+            pass_fds=pass_fds,
+            process_group=0,
         )
 
     def _stop(self) -> int:
@@ -229,7 +249,7 @@ class Supervisor:
             self._bequeath(child)
         return 0
 
-    def _await_end(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+    def _await_end(self, process: subprocess.Popen[bytes] | ForkedProcess, deadline: float) -> None:
         while time.monotonic() < deadline:
             self._tell("draining")
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-
-import requests
+from typing import TYPE_CHECKING, Any
 
 from osbench.common.escaping import decoded
 from osbench.common.ports.clock import monotonic
@@ -16,6 +14,9 @@ from osbench.common.secrets.masking import mask, mask_field, mask_text
 from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.wire_request import WireRequest
 from osbench.worker.session.log_book import LogBook
+
+if TYPE_CHECKING:
+    import requests
 
 #: The source of these entries.
 SOURCE = "request"
@@ -48,6 +49,9 @@ class ShownRequests:
         self.end()
         if not level:
             return
+        # few runs show requests, and workers start sooner without it
+        import requests  # noqa: PLC0415 - see above
+
         self._level = level
         original = requests.Session.send
         # scenarios call requests themselves: there is no other place to see it

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
-from osbench.coordinator.cli.base import CommandSettings, console, echo, with_settings
-from osbench.coordinator.cli.detach import start_detached
-from osbench.coordinator.cli.live_view import LiveView
-from osbench.coordinator.cli.one_run import Wanted, rerun_once, resume_once, run_once
+from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.options.adhoc import ADHOC_RULES, LOAD, Adhoc
 from osbench.coordinator.cli.options.export_options import RUN_EXPORT_RULES, RunExportOptions
 from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
@@ -31,11 +26,7 @@ from osbench.coordinator.cli.options.shared_options import (
 )
 from osbench.coordinator.cli.options.task_options import TaskOptions
 from osbench.coordinator.cli.options.web_options import LiveOutputOptions, WithWeb
-from osbench.coordinator.cli.progress_display import Progress
-from osbench.coordinator.cli.run_exports import RunExports, exports_of
-from osbench.coordinator.cli.written_task import write_task
-from osbench.coordinator.run.plan import RunOptions, new_run_id
-from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.local.local_start import EarlyStart
 
 EPILOG = """
 \b
@@ -112,18 +103,6 @@ class CourseOptions(FleetOptions):
         " on with the next workload.",
     )
 
-    def for_run(self, run_id: str, mode: ModeOptions) -> RunOptions:
-        """The options of a run in a mode."""
-        return RunOptions(
-            workers=self.workers or (1 if mode.once else None),
-            wait_s=self.wait_for_workers,
-            run_id=run_id,
-            tags=self.tag,
-            abort_on_sla=self.abort_on_sla_failure,
-            stop_on_error=self.stop_on_error,
-            shown=mode.once + mode.verbose,
-        )
-
 
 RULES = (
     Rule(
@@ -180,56 +159,21 @@ def run(
     started for the run, and removed with it.
     """
     if mode.write is not None:
+        from osbench.coordinator.cli.written_task import write_task  # noqa: PLC0415 - seldom
+
         write_task(mode.write, adhoc.document())
         return
-    run_id = mode.run_id or new_run_id()
     if mode.detach:
-        click.echo(start_detached(settings.conf.data_dir, run_id))
+        from osbench.coordinator.cli.detach import start_detached  # noqa: PLC0415 - seldom
+
+        click.echo(start_detached(settings.conf.data_dir, mode.run_id))
         return
-    progress = Progress(quiet=output.quiet)
-    directory = RunDirectory.of(settings.conf.data_dir, run_id)
-    run_exports = exports_of(exports, settings, task_options.plugin_path, directory, progress.say)
-    wanted = Wanted(
-        source=task,
-        adhoc=adhoc,
-        options=task_options,
-        deployment=course.deployment,
-        view=LiveView(output.web, linger=output.web_linger),
-        run_options=course.for_run(run_id, mode),
-    )
-    try:
-        if mode.once or mode.repeat:
-            code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
-        else:
-            with run_exports.around():
-                summary = run_once(settings, wanted, progress)
-            code = told(summary, run_exports, as_json=output.as_json)
-        wanted.view.linger()
-    finally:
-        wanted.view.end()
-    sys.exit(code)
+    with EarlyStart(wanted=not settings.conf.messaging.redis_url) as early:
+        # workers import meanwhile
+        from osbench.coordinator.cli.commanded_runs import run_as_asked  # noqa: PLC0415 - as above
 
-
-def _in_mode(
-    mode: ModeOptions,
-    settings: CommandSettings,
-    wanted: Wanted,
-    exports: RunExports,
-    progress: Progress,
-    *,
-    as_json: bool,
-) -> int:
-    """Run with `--once` or `--repeat`; returns the exit code. Raises OsbenchError."""
-    # most runs need neither, and these take a while to import
-    if mode.once:
-        from osbench.coordinator.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
-            run_single,
-        )
-
-        return run_single(settings, wanted, exports, as_json=as_json)
-    from osbench.coordinator.cli.repeated_runs import run_repeatedly  # noqa: PLC0415 - see above
-
-    return run_repeatedly(settings, wanted, progress, times=mode.repeat or 1, as_json=as_json)
+        asked = (mode, course, task_options, adhoc, exports, output)
+        sys.exit(run_as_asked(settings, task, *asked, early=early))
 
 
 @click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
@@ -257,26 +201,9 @@ def resume(
       osbench-coord resume last
       osbench-coord resume 20260401 --wait-for-workers 60 --report report.html
     """
-    directory = RunDirectory.find(settings.conf.data_dir, run)
-    progress = Progress(quiet=output.quiet)
-    run_exports = exports_of(exports, settings, (), directory, progress.say)
-    with run_exports.around():
-        summary = resume_once(settings, directory, progress, wait_s)
-    sys.exit(told(summary, run_exports, as_json=output.as_json))
+    from osbench.coordinator.cli.commanded_runs import resume_as_asked  # noqa: PLC0415 - for `run`
 
-
-def told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
-    """Export and print a run that has ended; returns its exit code."""
-    summary = exports.write(summary)
-    if as_json:
-        echo(json.dumps(summary))
-    else:
-        # not needed until here, and local mode starts sooner without it
-        from osbench.coordinator.report.model.model import Report  # noqa: PLC0415 - see above
-        from osbench.coordinator.report.text import render  # noqa: PLC0415 - see above
-
-        render(Report.from_json(summary), console())
-    return int(summary["exit_code"])
+    sys.exit(resume_as_asked(settings, run, wait_s, exports, output))
 
 
 @click.command(cls=RuledCommand, rules=RUN_EXPORT_RULES)
@@ -304,11 +231,6 @@ def rerun(
       osbench-coord rerun
       osbench-coord rerun 20260401 --report report.html
     """
-    before = RunDirectory.find(settings.conf.data_dir, run)
-    progress = Progress(quiet=output.quiet)
-    run_id = new_id or new_run_id()
-    directory = RunDirectory.of(settings.conf.data_dir, run_id)
-    run_exports = exports_of(exports, settings, (), directory, progress.say)
-    with run_exports.around():
-        summary = rerun_once(settings, before, progress, run_id)
-    sys.exit(told(summary, run_exports, as_json=output.as_json))
+    from osbench.coordinator.cli.commanded_runs import rerun_as_asked  # noqa: PLC0415 - for `run`
+
+    sys.exit(rerun_as_asked(settings, run, new_id, exports, output))

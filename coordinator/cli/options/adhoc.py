@@ -18,7 +18,7 @@ from osbench.coordinator.cli.options.limits import sla_of
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
 from osbench.coordinator.cli.options.option_table import option, repeated
 from osbench.coordinator.cli.options.url_options import SCENARIO, URL_RULES, UrlOptions
-from osbench.coordinator.runners.runner_schema import FASTEST
+from osbench.coordinator.runners.possible_rates import FASTEST
 
 #: How long, and by how many users, a scenario is run.
 LOAD = ("--rps", "--duration", "--times", "--users")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from osbench.common.errors import UsageError
-from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.cli.base import warn_of_plugins
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
 from osbench.coordinator.cli.options.option_table import OptionSet, option, repeated
 
 if TYPE_CHECKING:
+    from osbench.common.plugin.plugins import Plugins
     from osbench.coordinator.report.exporting import Export
 
 #: Exporters with an option of their own in `report`.
@@ -75,6 +75,8 @@ class ExportOptions:
         """
         if not self.given:
             return []
+        from osbench.common.plugin.plugins import Plugins  # noqa: PLC0415 - takes a while
+
         return self._of(warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *plugin_path))))
 
     def own(self) -> list[Export]:
@@ -82,6 +84,8 @@ class ExportOptions:
 
         Raises OsbenchError where another one is wanted.
         """
+        from osbench.common.plugin.plugins import Plugins  # noqa: PLC0415 - as above
+
         return self._of(Plugins(()))
 
     def _of(self, plugins: Plugins) -> list[Export]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from osbench.common.escaping import escaped
-from osbench.common.plugin.plugins import Plugins
-from osbench.common.task import Task
 from osbench.coordinator.cli.base import echo, warn_of_plugins
 from osbench.coordinator.cli.options.option_table import OptionSet, repeated
 from osbench.coordinator.cli.options.shared_options import plugin_paths, preferred_plugins
-from osbench.coordinator.taskfile import checked, read_args
-from osbench.coordinator.taskfile.args import TaskArguments
-from osbench.coordinator.taskfile.loading import TaskTemplate
-from osbench.coordinator.taskfile.selection import Selection
+
+if TYPE_CHECKING:
+    from osbench.common.plugin.plugins import Plugins
+    from osbench.common.task import Task
+    from osbench.coordinator.taskfile.args import TaskArguments
+    from osbench.coordinator.taskfile.loading import TaskTemplate
+    from osbench.coordinator.taskfile.selection import Selection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +59,16 @@ class TaskOptions(OptionSet):
     @property
     def selection(self) -> Selection:
         """The part of the task that is wanted."""
+        # workers of local mode start before task files are read
+        from osbench.coordinator.taskfile.selection import Selection  # noqa: PLC0415 - see above
+
         return Selection(subtasks=self.subtask, workloads=self.workload)
 
 
 def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
     """Plug-ins of the configured paths and of the command line. Raises PluginError."""
+    from osbench.common.plugin.plugins import Plugins  # noqa: PLC0415 - as `selection`
+
     paths = (*conf.coordinator.plugin_path, *options.plugin_path)
     return warn_of_plugins(Plugins(paths, options.prefer), faults=False)
 
@@ -71,6 +78,9 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
 
     Raises UsageError for bad arguments, PluginError for bad plug-ins, TaskError for the rest.
     """
+    from osbench.coordinator.taskfile import read_args  # noqa: PLC0415 - as `selection`
+    from osbench.coordinator.taskfile.loading import TaskTemplate  # noqa: PLC0415 - as `selection`
+
     plugins = read_plugins(conf, options)
     args = read_args(options.task_args, options.task_args_file)
     template = TaskTemplate(source)
@@ -91,5 +101,7 @@ def read_with(
 
     Raises UsageError if the options select what the task does not have, and TaskError.
     """
+    from osbench.coordinator.taskfile import checked  # noqa: PLC0415 - as `selection`
+
     value = template.filled(args.values)
     return checked(value, template.source, plugins, options.overrides, options.selection)

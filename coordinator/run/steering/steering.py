@@ -12,7 +12,7 @@ from osbench.coordinator.results.load_change import LoadChange
 from osbench.coordinator.run.services import RunServices
 from osbench.coordinator.run.steering.steered_runner import MOST_ARRIVALS, level_at
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
-from osbench.coordinator.runners.runner_schema import FASTEST, SLOWEST
+from osbench.coordinator.runners.possible_rates import FASTEST, SLOWEST
 from osbench.coordinator.storage.control_requests import ControlRequests
 
 LOG = logging.getLogger(__name__)

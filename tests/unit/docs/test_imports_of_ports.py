@@ -51,6 +51,8 @@ EXCEPTIONS = {
     "common/plugin/loading/slow_import.py": {"threading"},
     # may be asked by a signal handler, which a simulation does not have
     "worker/process/leave_request.py": {"queue"},
+    # forks real processes, and waits for them
+    "worker/process/forked_process.py": {"threading", "time"},
     # starts real processes, waits for them and ends them
     "worker/process/supervisor.py": {"time"},
     # feeds the watchdog of systemd for the supervisor

@@ -49,7 +49,11 @@ def test_a_list_of_commands_imports_nothing_that_commands_need(arguments: tuple[
         # before the workers of local mode start
         (
             "osbench.coordinator.cli.commands.run",
-            ("celery", "jinja2", "osbench.coordinator.report", "osbench.coordinator.comparison"),
+            (
+                *("celery", "jinja2", "jsonschema", "numpy", "redis"),
+                *("osbench.coordinator.comparison", "osbench.coordinator.report"),
+                *("osbench.coordinator.run", "osbench.coordinator.taskfile"),
+            ),
         ),
         # before they start their processes
         ("osbench.worker.main", ("celery", "numpy", "redis", "cryptography")),

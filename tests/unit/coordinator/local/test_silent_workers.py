@@ -9,7 +9,7 @@ import pytest
 
 from osbench.common.config.config import load
 from osbench.common.errors import FleetError, StoreError
-from osbench.coordinator.local import LocalMode
+from osbench.coordinator.local.local_mode import LocalMode
 
 WARNED = "the last lines of its log:\n  2026 7 WARNING plug-in file a.py:2: its import takes longer"
 

@@ -44,6 +44,7 @@ class EndingRun:
                 dismiss=lambda _: None, restate=lambda _: None, change=self.change
             ),
             receiver=SimpleNamespace(receive=lambda _: []),
+            limits=SimpleNamespace(block_s=0.1),
             accounts=Accounts(),
             check=self.check,
         )

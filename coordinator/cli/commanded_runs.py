@@ -1,0 +1,147 @@
+"""The commands `run`, `resume` and `rerun` when their options are read.
+
+They import all that a run needs: the workers of local mode are started before.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from osbench.coordinator.cli.base import CommandSettings, console, echo
+from osbench.coordinator.cli.live_view import LiveView
+from osbench.coordinator.cli.one_run import Wanted, rerun_once, resume_once, run_once
+from osbench.coordinator.cli.options.adhoc import Adhoc
+from osbench.coordinator.cli.options.export_options import RunExportOptions
+from osbench.coordinator.cli.options.shared_options import OutputOptions
+from osbench.coordinator.cli.options.task_options import TaskOptions
+from osbench.coordinator.cli.options.web_options import LiveOutputOptions
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.run_exports import RunExports, exports_of
+from osbench.coordinator.local.local_start import EarlyStart
+from osbench.coordinator.run.plan import RunOptions, new_run_id
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from osbench.coordinator.cli.commands.run import CourseOptions, ModeOptions
+
+
+def run_as_asked(  # noqa: PLR0913 - one per set of options
+    settings: CommandSettings,
+    task: str | None,
+    mode: ModeOptions,
+    course: CourseOptions,
+    task_options: TaskOptions,
+    adhoc: Adhoc,
+    exports: RunExportOptions,
+    output: LiveOutputOptions,
+    *,
+    early: EarlyStart,
+) -> int:
+    """Run a task in the foreground; returns the exit code. Raises OsbenchError."""
+    run_id = mode.run_id or new_run_id()
+    progress = Progress(quiet=output.quiet)
+    directory = RunDirectory.of(settings.conf.data_dir, run_id)
+    run_exports = exports_of(exports, settings, task_options.plugin_path, directory, progress.say)
+    wanted = Wanted(
+        source=task,
+        adhoc=adhoc,
+        options=task_options,
+        deployment=course.deployment,
+        view=LiveView(output.web, linger=output.web_linger),
+        run_options=_run_options(course, mode, run_id),
+        early=early,
+    )
+    try:
+        if mode.once or mode.repeat:
+            code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
+        else:
+            with run_exports.around():
+                summary = run_once(settings, wanted, progress)
+            code = _told(summary, run_exports, as_json=output.as_json)
+        wanted.view.linger()
+    finally:
+        wanted.view.end()
+    return code
+
+
+def _run_options(course: CourseOptions, mode: ModeOptions, run_id: str) -> RunOptions:
+    return RunOptions(
+        workers=course.workers or (1 if mode.once else None),
+        wait_s=course.wait_for_workers,
+        run_id=run_id,
+        tags=course.tag,
+        abort_on_sla=course.abort_on_sla_failure,
+        stop_on_error=course.stop_on_error,
+        shown=mode.once + mode.verbose,
+    )
+
+
+def _in_mode(
+    mode: ModeOptions,
+    settings: CommandSettings,
+    wanted: Wanted,
+    exports: RunExports,
+    progress: Progress,
+    *,
+    as_json: bool,
+) -> int:
+    """Run with `--once` or `--repeat`; returns the exit code. Raises OsbenchError."""
+    # most runs need neither, and these take a while to import
+    if mode.once:
+        from osbench.coordinator.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
+            run_single,
+        )
+
+        return run_single(settings, wanted, exports, as_json=as_json)
+    from osbench.coordinator.cli.repeated_runs import run_repeatedly  # noqa: PLC0415 - see above
+
+    return run_repeatedly(settings, wanted, progress, times=mode.repeat or 1, as_json=as_json)
+
+
+def resume_as_asked(
+    settings: CommandSettings,
+    run: str,
+    wait_s: float | None,
+    exports: RunExportOptions,
+    output: OutputOptions,
+) -> int:
+    """Go on with a run; returns the exit code. Raises OsbenchError."""
+    directory = RunDirectory.find(settings.conf.data_dir, run)
+    progress = Progress(quiet=output.quiet)
+    run_exports = exports_of(exports, settings, (), directory, progress.say)
+    with run_exports.around():
+        summary = resume_once(settings, directory, progress, wait_s)
+    return _told(summary, run_exports, as_json=output.as_json)
+
+
+def rerun_as_asked(
+    settings: CommandSettings,
+    run: str,
+    new_id: str,
+    exports: RunExportOptions,
+    output: OutputOptions,
+) -> int:
+    """Run the task of a run again; returns the exit code. Raises OsbenchError."""
+    before = RunDirectory.find(settings.conf.data_dir, run)
+    progress = Progress(quiet=output.quiet)
+    run_id = new_id or new_run_id()
+    directory = RunDirectory.of(settings.conf.data_dir, run_id)
+    run_exports = exports_of(exports, settings, (), directory, progress.say)
+    with run_exports.around():
+        summary = rerun_once(settings, before, progress, run_id)
+    return _told(summary, run_exports, as_json=output.as_json)
+
+
+def _told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
+    """Export and print a run that has ended; returns its exit code."""
+    summary = exports.write(summary)
+    if as_json:
+        echo(json.dumps(summary))
+    else:
+        # not needed until here, and local mode starts sooner without it
+        from osbench.coordinator.report.model.model import Report  # noqa: PLC0415 - see above
+        from osbench.coordinator.report.text import render  # noqa: PLC0415 - see above
+
+        render(Report.from_json(summary), console())
+    return int(summary["exit_code"])

@@ -1,0 +1,94 @@
+"""The first step of local mode, which needs no task: watchdog, folder, workers that import.
+
+It is taken while the coordinator still imports what it needs itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from typing import Self
+
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.local import watchdog
+from osbench.coordinator.local.child import Child
+from osbench.coordinator.local.folder import make_folder
+from osbench.coordinator.local.lifeline import Lifeline
+from osbench.coordinator.local.settings import worker_environment
+
+#: -P keeps the user's working directory, which could hide modules, out of the import path.
+_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--prepared")
+
+
+class LocalStart:
+    """A started watchdog, and workers that wait for their arguments."""
+
+    def __init__(self, *, workers: bool = True) -> None:
+        """Start at once; without `workers` only the watchdog. Raises StoreError, OSError."""
+        self.lifeline = Lifeline()
+        #: The process that will supervise the workers.
+        self.workers: Child | None = None
+        try:
+            #: Private folder, mode 0700.
+            self.folder = make_folder(self.lifeline)
+            #: Log file of the workers' stdout and stderr.
+            self.worker_log = self.folder / "workers.log"
+            if workers:
+                self.workers = self._begun(_COMMAND, waits=True)
+        except BaseException:
+            # the watchdog ends what there is
+            self.lifeline.close()
+            raise
+
+    def begin_workers(self, arguments: Sequence[str], command: Sequence[str] = ()) -> Child:
+        """Send workers that wait their arguments, or start `command` with them."""
+        if self.workers is None:
+            self.workers = self._begun([*command, *arguments])
+        else:
+            order = {"arguments": list(arguments), "environment": self._environment()}
+            self.workers.tell(json.dumps(order).encode() + b"\n")
+        return self.workers
+
+    def close(self) -> None:
+        """Have the watchdog end what there is, remove the folder, and exit."""
+        self.lifeline.close()
+        if self.workers is not None:
+            self.workers.reap()
+
+    def _begun(self, command: Sequence[str], *, waits: bool = False) -> Child:
+        return Child(
+            role="workers",
+            command=command,
+            environment=self._environment(),
+            log=self.worker_log,
+            lifeline=self.lifeline,
+            waits=waits,
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return worker_environment() | {watchdog.MARK: str(self.folder)}
+
+
+class EarlyStart:
+    """A `LocalStart` for the first run of a command, ended if no run takes it."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        """Start at once if it is `wanted`, and possible: a run says why it is not."""
+        self._start: LocalStart | None = None
+        if wanted:
+            with contextlib.suppress(OsbenchError, OSError):
+                self._start = LocalStart()
+
+    def take(self) -> LocalStart | None:
+        """The start, for one run; None if there is none, or no more."""
+        start, self._start = self._start, None
+        return start
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if (start := self.take()) is not None:
+            start.close()

@@ -1,0 +1,53 @@
+"""A start in two steps: first the imports, then the arguments, which come on standard input.
+
+Local mode starts its workers so, before it knows how many a task needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+
+from osbench.common.plugin import entry_points
+
+#: The module that worker processes run, and what Celery imports when it starts.
+_MODULES = (
+    "osbench.worker.process.process",
+    "celery.app.amqp",
+    "celery.app.control",
+    "celery.app.events",
+    "celery.backends.base",
+    "celery.concurrency.solo",
+    "celery.loaders.app",
+    "celery.worker.autoscale",
+    "celery.worker.components",
+    "celery.worker.consumer.delayed_delivery",
+    "celery.worker.strategy",
+    "kombu.transport.redis",
+    "osbench.worker.scenarios.dummy",
+)
+
+
+def await_arguments() -> list[str] | None:
+    """Import what worker processes need, then read the arguments; None if nobody sends any.
+
+    They come with the environment, as a line of JSON. Standard input is empty afterwards.
+    """
+    for name in _MODULES:
+        importlib.import_module(name)
+    # reads the metadata of all packages, and keeps what it finds
+    entry_points.names("scenario")
+    line = sys.stdin.buffer.readline()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    if not line.endswith(b"\n"):
+        return None
+    order = json.loads(line)
+    environment = order["environment"]
+    if environment != dict(os.environ):
+        os.environ.clear()
+        os.environ.update(environment)
+    return [str(one) for one in order["arguments"]]
