@@ -411,7 +411,12 @@ _DEFINED: Mapping[str, Mapping[str, Any]] = {
     "CinderVolumeTypes.create_volume_type_add_and_list_type_access": {},
     "CinderQos.create_and_get_qos": _LIMITS,
     "CinderQos.create_and_list_qos": _LIMITS,
-    "CinderQos.create_and_set_qos": {**_LIMITS, **{f"set_{name}": "9" for name in _LIMITS}},
+    "CinderQos.create_and_set_qos": {
+        **_LIMITS,
+        "set_consumer": "back-end",
+        "set_write_iops_sec": "20",
+        "set_read_iops_sec": "2000",
+    },
 }
 
 
