@@ -112,7 +112,7 @@ class WorkloadResults:
 
     @property
     def script_end(self) -> str | None:
-        """How the runner's own code in a worker ended; see `UserLives.script_end`."""
+        """The end of the runner's own code in a worker; see `UserLives.script_end`."""
         return self.statistics.lives.script_end
 
     def _users_lacking(self) -> Iterator[Verdict]:

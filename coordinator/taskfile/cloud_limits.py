@@ -72,7 +72,7 @@ def _needs(workload: Workload, plugins: Plugins) -> Any:
 
 
 class _Look:
-    """What one workload needs, compared with the cloud."""
+    """The needs of one workload, compared with the cloud."""
 
     def __init__(
         self, workload: Workload, version: int, plugins: Plugins, deployment: Deployment
@@ -144,7 +144,7 @@ class _Look:
                     yield Problem(inside(place, argument), str(error))
 
     def _declared(self, name: str) -> dict[str, Any]:
-        """What the class of the scenario and its bases declare."""
+        """Declarations of the scenario's class and its bases."""
         found: dict[str, Any] = {}
         for cls in reversed(self._scenario.cls.__mro__):
             found |= vars(cls).get(name, {})

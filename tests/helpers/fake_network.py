@@ -233,7 +233,7 @@ class NetworkRoutes(QuietHandler):
 
 
 def _uses(port: dict[str, Any]) -> set[str]:
-    """What a port uses: its network, its subnets, itself and the device."""
+    """The network, the subnets and the device of a port, and its own id."""
     subnets = {address["subnet_id"] for address in port["fixed_ips"]}
     return {port["network_id"], port["id"], port["device_id"], *subnets}
 

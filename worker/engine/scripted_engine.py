@@ -314,7 +314,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # results
 
     def _done(self, row: Row) -> DoneIteration:
-        """What the code sees of a row."""
+        """A row as the code sees it."""
         iteration, outcome, _, started, ended, idle, failure, *_ = row
         began_at = time.time() - monotonic_ns() / 1e9
         error = self.body.failures.texts(failure) if failure else ()

@@ -46,7 +46,7 @@ class RallyScripted(ScriptedRunner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """What Rally's validators refuse."""
+        """Problems that Rally's validators find."""
         found = problems("runner", cls.RALLY, config)
         if not found:
             cls.RALLY(RallyTask(""), dict(config))
@@ -136,7 +136,7 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
 
 
 class ScenarioHandle:
-    """What the plug-in gets in place of a scenario's class."""
+    """The stand-in that the plug-in gets for a scenario's class."""
 
     def __init__(self, load: ScriptedLoad, context: LoadContext) -> None:
         self.load = load
@@ -237,7 +237,7 @@ def _asking(theirs: Any, ours: Any) -> Any:
 
 
 def _replacement(function: Any) -> Any:
-    """What stands for a function of Rally's that a plug-in has imported by name; or itself."""
+    """The stand-in for a function of Rally's that a plug-in imported by name, or itself."""
     runner: Any = importlib.import_module("rally.task.runner")
     for name in ("_run_scenario_once", "_get_scenario_context"):
         asks = getattr(runner, name)

@@ -105,7 +105,7 @@ class ThreadProcesses:
             names[name] = value
 
     def _replacements(self) -> dict[int, Any]:
-        """What stands for a module or a class, by its id."""
+        """The stand-ins for modules and classes, by their ids."""
         threads = self._threads()
         pools = SimpleNamespace(
             **{

@@ -50,7 +50,7 @@ class ScriptedShares(ClosedShares):
         """Nothing: the code decides how many users there are."""
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """How the load was offered: the users are the most that the code had at once."""
+        """The offered load: its users are the most that the code had at once."""
         results = self._load.results
         wanting_s = results.want_ns / 1e9
         asked_s = results.busy_s + wanting_s

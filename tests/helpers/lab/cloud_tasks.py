@@ -308,7 +308,7 @@ _OF_CONTEXT: Mapping[str, Mapping[str, Any]] = {
 
 
 def _server_changes(given: Mapping[str, Any]) -> list[Load]:
-    """What Nova does with servers, on the one host of the lab, whose driver uploads no images."""
+    """Servers of Nova on the one host of the lab, whose driver uploads no images."""
     image, flavor = given["image"], given["flavor"]
     bounces = [{name: 1} for name in ("hard_reboot", "soft_reboot", "stop_start", "lock_unlock")]
     several: dict[str, Mapping[str, Any]] = {

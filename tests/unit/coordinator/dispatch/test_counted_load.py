@@ -1,4 +1,4 @@
-"""How many iterations a runner's own code is granted ahead."""
+"""Iterations granted ahead to a runner's own code."""
 
 from __future__ import annotations
 

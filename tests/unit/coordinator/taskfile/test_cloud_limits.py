@@ -1,4 +1,4 @@
-"""What a cloud lacks for a native scenario is a problem of the task, before it runs."""
+"""A lack of the cloud for a native scenario is a problem of the task, before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a runner that starts iterations by its own code cannot do."""
+"""Settings that a runner with its own code refuses."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def cloud(virtual_time):
 
 
 def volumes_of(cloud: FakeCloud) -> dict[str, Any]:
-    """What the context `volumes` makes, with one volume."""
+    """The result of the context `volumes`, with one volume."""
     project = cloud.find("projects", ADMIN)["id"]
     volume = cloud.make(
         "volumes", {"name": "given", "size": 3, "status": "available", "project": project}
