@@ -1,11 +1,18 @@
 """Rally's sample tasks, where they are next to the repository."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 #: Folder of the samples: rally/, rally-openstack/ and deployments/.
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+
+#: The problem of a task whose file for a scenario of Mistral or Heat is not beside the samples.
+ABSENT = re.compile(
+    r"^argument (definition|params|wf_input|files|template_path|updated_template_path): "
+    r"(rally-jobs/extra|samples/tasks)/\S+: No such file"
+)
 
 
 def corpus() -> Path:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from helpers.corpus import task_files
+from helpers.corpus import ABSENT, task_files
 from osbench.common.errors import TaskError
 from osbench.common.plugin.plugins import Plugins
 from osbench.coordinator.taskfile import load, parse
@@ -20,12 +20,6 @@ RALLYS = re.compile(
 
 #: Scenarios that Rally keeps next to its own job, in a folder of plug-ins.
 OF_A_JOB = re.compile(r"there is no scenario '(FakePlugin|RallyProfile)\.\w+'")
-
-#: Files of scenarios of Mistral and Heat that are not beside the samples.
-ABSENT = re.compile(
-    r"^argument (definition|params|wf_input|files|template_path|updated_template_path): "
-    r"(rally-jobs/extra|samples/tasks)/\S+: No such file"
-)
 
 
 @pytest.fixture(scope="module", autouse=True)
