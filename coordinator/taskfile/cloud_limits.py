@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError, Problem
 from osbench.common.openstack.cloud_users import chosen_users, makes_users
-from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
@@ -30,12 +32,8 @@ _REQUEST_S = 30.0
 _MAKERS = {"flavor": "flavors", "image": "images", "volume type": "volume_types"}
 #: Arguments with the number of objects that an iteration makes at once.
 _NUMBERS = ("count", "number_instances")
-#: Path of a project's quotas, end of the path of those of new projects, and key of the document.
-_QUOTAS = {
-    "nova": ("os-quota-sets/", "/defaults", "quota_set"),
-    "cinder": ("os-quota-sets/", "/defaults", "quota_set"),
-    "neutron": ("quotas/", "/default", "quota"),
-}
+#: Path of a project's quotas in Nova and Cinder, and what follows it for those of new projects.
+_QUOTAS, _OF_NEW = "os-quota-sets", "/defaults"
 
 
 def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
@@ -83,7 +81,11 @@ class _Look:
         self._deployment = deployment
         self._scenario = plugins.scenario(workload.scenario)
         self._needs = _needs(workload, plugins)
-        self._contexts = {**self._scenario.context, **{n.name: n.config for n in workload.contexts}}
+        #: Configurations by the names of contexts, without their platforms.
+        self._contexts = {
+            **self._scenario.context,
+            **{asked(one.name).bare: one.config for one in workload.contexts},
+        }
         self._cloud = self._client()
 
     def problems(self) -> list[Problem]:
@@ -101,9 +103,10 @@ class _Look:
         from osbench.common.openstack.thread_sessions import ThreadSessions  # noqa: PLC0415
 
         deployment = self._deployment
-        credential = deployment.admin or deployment.users[0]
-        if not self._makes_projects() and deployment.users:
-            credential = chosen_users(self._contexts.get("users") or {}, deployment)[0]
+        users = [] if self._makes_projects() else self._users()
+        credential = users[0] if users else deployment.admin
+        if credential is None:
+            raise DeploymentError("it has no admin, who makes users")
         wished = self._contexts.get("api_versions") or {}
         versions = {**deployment.api_versions, **wished}
         return Cloud(
@@ -158,8 +161,7 @@ class _Look:
         at_once = self._at_once() if held else None
         if at_once is None:
             return
-        numbers = (args[name] for name in _NUMBERS if isinstance(args.get(name), int))
-        each = max(1, *numbers, 1)
+        each = max([1, *(args[name] for name in _NUMBERS if isinstance(args.get(name), int))])
         # whichever users they choose, one project has at least so many
         least = each * math.ceil(at_once / self._projects())
         place = runner_place(self._workload, self._version)
@@ -190,11 +192,14 @@ class _Look:
         config = self._contexts.get("users")
         return config is not None and makes_users(config, self._deployment)
 
+    def _users(self) -> list[Credential]:
+        """Users of the record that iterations act as."""
+        return chosen_users(self._contexts.get("users") or {}, self._deployment)
+
     def _projects(self) -> int:
-        config = self._contexts.get("users") or {}
         if self._makes_projects():
-            return int(config.get("tenants", 1))
-        return len({one.project_key for one in chosen_users(config, self._deployment)}) or 1
+            return int(self._contexts["users"].get("tenants", 1))
+        return len({one.project_key for one in self._users()}) or 1
 
     def _sizes(self, service: str) -> dict[str, int]:
         """Cores, memory and space of the objects of one iteration, as far as the task has them."""
@@ -211,7 +216,8 @@ class _Look:
         return {"gigabytes": least} if isinstance(least, int) else {}
 
     def _limits(self, service: str) -> Mapping[str, Any]:
-        path, defaults, key = _QUOTAS[service]
-        end = defaults if self._makes_projects() else ""
-        found = self._cloud.document("GET", service, f"{path}{self._cloud.project_id}{end}")
-        return {**found[key], **(self._contexts.get("quotas") or {}).get(service, {})}
+        """Quotas of a project by name; those that the account may not read are not known."""
+        path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
+        answer = self._cloud.request("GET", service, path, expected=(200, 403, 404))
+        found = answer.json()["quota_set"] if answer.status_code == HTTPStatus.OK else {}
+        return {**found, **(self._contexts.get("quotas") or {}).get(service, {})}

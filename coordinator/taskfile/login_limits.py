@@ -9,7 +9,7 @@ from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError, Problem
 from osbench.common.openstack.cloud_users import CHOSEN, chosen_users, makes_users
-from osbench.common.plugin.plugin_names import NATIVE
+from osbench.common.plugin.plugin_names import NATIVE, asked
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
 from osbench.coordinator.taskfile.places import scenario_place, uses
@@ -101,14 +101,13 @@ def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
-            if use.kind != "context" or use.named.name not in _CONTEXTS:
+            name = asked(use.named.name).bare
+            if use.kind != "context" or name not in _CONTEXTS:
                 continue
             if plugins.find(use.kind, use.named.name, beside=scenario).source != NATIVE:
                 continue
             config: Any = use.named.config or {}
-            if use.named.name == "users" and (
-                CHOSEN in config or not makes_users(config, deployment)
-            ):
+            if name == "users" and (CHOSEN in config or not makes_users(config, deployment)):
                 continue
             yield use.place, f"context {use.named.name}"
         needs = getattr(getattr(scenario.cls, scenario.method, None), "needs", None)
@@ -121,9 +120,9 @@ def _unknown_users(task: Task, plugins: Plugins, deployment: Deployment) -> Iter
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
-            if (use.kind, use.named.name) != ("context", "users"):
+            if (use.kind, asked(use.named.name).bare) != ("context", "users"):
                 continue
-            if plugins.find("context", "users", beside=scenario).source == NATIVE:
+            if plugins.find("context", use.named.name, beside=scenario).source == NATIVE:
                 try:
                     chosen_users(use.named.config or {}, deployment)
                 except DeploymentError as error:

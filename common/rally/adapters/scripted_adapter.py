@@ -184,8 +184,7 @@ def scripted_class(found: Any) -> type[RallyScripted]:
         raise PluginError(f"{named} cannot be run: it has no method {lacking}")
     if found.run is not base.run:
         raise PluginError(
-            f"{named} cannot be run: it has a method run of its own; start iterations in "
-            "_run_scenario"
+            f"{named} cannot be run: it overrides the method run; start iterations in _run_scenario"
         )
     ThreadProcesses.refuse_own(found, named)
     return type(

@@ -116,7 +116,7 @@ def test_a_runner_that_starts_iterations_itself_has_one_process_of_one_worker(pl
     ("name", "why"),
     [
         ("adapters_lacking", "it has no method _run_scenario"),
-        ("adapters_whole", "it has a method run of its own"),
+        ("adapters_whole", "it overrides the method run"),
     ],
 )
 def test_a_runner_that_cannot_be_run_is_refused_with_the_reason(plugins, name, why):

@@ -134,3 +134,32 @@ def test_a_cloud_that_does_not_answer_is_one_problem(cloud):
 
     assert found.startswith(": deployment cloud: GET ")
     assert "500" in found
+
+
+def test_contexts_count_whatever_platform_their_names_have(cloud):
+    runner = {"times": 100, "concurrency": 30}
+    tenants = {"users@openstack": {"tenants": 6}}
+    raised = {"quotas@openstack": {"nova": {"instances": -1, "cores": -1, "ram": -1}}}
+
+    assert told(cloud, BOOT, SERVER, tenants, runner) == []
+    assert told(cloud, BOOT, SERVER, raised, runner) == []
+    assert len(told(cloud, BOOT, SERVER, {}, runner)) == 3
+
+
+def test_quotas_that_nobody_may_read_are_no_problem(cloud):
+    cloud.faults.append(["os-quota-sets", 403, 9])
+
+    assert told(cloud, BOOT, SERVER, {}, {"times": 100, "concurrency": 30}) == []
+
+
+def test_new_users_without_an_admin_are_one_problem():
+    user = {"username": "ann", "password": "p", "project_name": "p"}
+    workload = {"scenario": {BOOT: SERVER}, "contexts": {"users": {"tenants": 2}}}
+    document = {"version": 2, "title": "t", "subtasks": [{"title": "s", **workload}]}
+    spec = {"openstack": {"auth_url": "http://c/v3", "users": [user]}}
+
+    (found,) = cloud_limits(
+        parse(document, "task.yaml"), PLUGINS, Deployment.from_spec("cloud", spec)
+    )
+
+    assert found.message == "deployment cloud: it has no admin, who makes users"

@@ -52,6 +52,8 @@ def test_new_users_need_an_admin() -> None:
         "has none"
     ]
     assert told(login_limits(made, PLUGINS, record(admin=USER))) == []
+    by_platform = task("Authenticate.keystone", contexts={"users@openstack": {"tenants": 2}})
+    assert len(login_limits(by_platform, PLUGINS, record(users=[USER]))) == 1
     taken = task("Authenticate.keystone", contexts={"users": {}})
     assert told(login_limits(taken, PLUGINS, record(users=[USER]))) == []
 
