@@ -1,4 +1,4 @@
-"""Runners of Rally's plug-ins: those that make the load of one of its own four, and others."""
+"""Runners of Rally's plug-ins: derived from one of Rally's own four, or with code of their own."""
 
 from __future__ import annotations
 

@@ -398,7 +398,7 @@ def _beside_servers(given: Mapping[str, Any]) -> list[Load]:
 
 
 _LIMITS = {"consumer": "both", "write_iops_sec": "10", "read_iops_sec": "1000"}
-#: What administrators of Cinder define, and lists.
+#: Scenarios of types of volumes and QoS, and lists of types and transfers.
 _DEFINED: Mapping[str, Mapping[str, Any]] = {
     "CinderVolumes.list_types": {},
     "CinderVolumes.list_transfers": {},
