@@ -144,7 +144,11 @@ class Recorder:
             self.asked = asked.before
         else:
             asked.over = True
-        self.note_exchange(asked.packed(asked.action))
+        packed = asked.packed(asked.action)
+        if self.exchanges:
+            self.note_exchange(packed)
+        else:
+            self.exchanges = packed
 
     def exchanges_so_far(self) -> bytes:
         """The HTTP requests that ended, and those under way; by another thread than asks."""

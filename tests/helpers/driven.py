@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from osbench.common.plugin.atomic import Recorder
+from osbench.common.plugin.atomic import Names, Recorder
 from osbench.worker.engine.loop.loop_thread import LoopThread
 from osbench.worker.http.observer import Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
@@ -59,9 +59,15 @@ class LoopDriven:
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
-        """The status code alone."""
-        answer = self.request(method, url, own, options, keep_body=False)
-        return answer.status if answer is not None else None
+        """The status code alone, by the client's own way to it."""
+
+        async def work() -> int | None:
+            ready = self.client.ready(method, url, options)
+            if ready is None:
+                return None
+            return await self.client.status(ready, own, Recorder(Names()))
+
+        return asyncio.run_coroutine_threadsafe(work(), self.loop).result(120)
 
 
 @contextmanager

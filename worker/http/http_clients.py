@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
@@ -50,14 +50,14 @@ class HttpClients:
         of_run = [f"X-Osbench-Run: {run}"]
         return cls(of_run, context.get(BOUND_KEY, USUAL), observer=context.get(OBSERVER_KEY))
 
-    async def status(
+    def status(
         self,
         method: str,
         url: str,
         own: Sequence[str],
         options: Mapping[str, Any],
         recorder: Recorder,
-    ) -> int:
+    ) -> Coroutine[Any, Any, int]:
         """Make a request, read the whole response and return the status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
@@ -67,11 +67,19 @@ class HttpClients:
         Raises TimeoutError, ConnectionError or ValueError, and what requests raises for wrong
         arguments.
         """
-        answer = await self._of_loop.request(
-            method, url, own, options, keep_body=False, recorder=recorder
-        )
-        if answer is not None:
-            return answer.status
+        ready = self._of_loop.ready(method, url, options)
+        if ready is not None:
+            return self._of_loop.status(ready, own, recorder)
+        return self._status_elsewhere(method, url, own, options, recorder)
+
+    async def _status_elsewhere(
+        self,
+        method: str,
+        url: str,
+        own: Sequence[str],
+        options: Mapping[str, Any],
+        recorder: Recorder,
+    ) -> int:
         client = "requests" if unable(method, url, options) else "libcurl"
         with self._noted(client, beyond(method, url, options), recorder) as exchange:
             call = partial(self._status_by_others, method, url, own, options, exchange)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from osbench.common.plugin.atomic import Names, Recorder
+from osbench.common.plugin.atomic import Names, Recorder, UnderWay
 from osbench.worker.engine.loop.blocking_calls import BlockingCalls
 
 #: Position of the innermost open action. Each task has its own, and begins with that of the task
@@ -33,6 +33,11 @@ class LoopRecorder(Recorder):
     @open.setter
     def open(self, position: int) -> None:
         _OPEN.set(position)
+
+    def ask(self, asked: UnderWay) -> None:
+        # as of a `Recorder`, without the property
+        asked.action, asked.before, asked.over = _OPEN.get(), self.asked, False
+        self.asked = asked
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
         """Run a call that blocks in a thread of the engine's; returns what it returns."""

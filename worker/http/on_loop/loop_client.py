@@ -9,13 +9,15 @@ from typing import Any
 
 from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.plugin.atomic import Recorder
+from osbench.common.ports.threads import get_ident
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.exchange_rules import ExchangeRules
 from osbench.worker.http.observer import Observer
+from osbench.worker.http.on_loop.loop_connection import LoopConnection
 from osbench.worker.http.on_loop.loop_driver import drive_on_loop, look_at
 from osbench.worker.http.on_loop.loop_pool import LoopPool
 from osbench.worker.http.opening import Opener
-from osbench.worker.http.ready_requests import ReadyRequests
+from osbench.worker.http.ready_requests import ReadyRequest, ReadyRequests
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.http_answer import HttpAnswer
@@ -33,6 +35,7 @@ class LoopClient:
         """
         self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}
+        self._of_thread: dict[int, LoopPool] = {}
         self._rules = ExchangeRules(Opener(), observer=observer)
         self._observed = observer is not None
 
@@ -63,17 +66,13 @@ class LoopClient:
         request = ready.request
         if cookies is not None:
             own = cookies.added_to(own, request)
-        loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop) or self._open_pool(loop)
+        pool = self._pool()
         phases = ExchangePhases(monotonic_ns())
         if recorder is not None:
             recorder.ask(phases)
-        connection = None
         first: HttpAnswer | BaseException | None = None
         # the kept connection, at the least CPU; the rules for all else are in `ExchangeRules`
-        if not (request.rest or request.last or self._observed):
-            certainly = not request.repeatable
-            connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
+        connection = self._kept(pool, ready, phases)
         if connection is not None:
             try:
                 await connection.begin(request, own, ready.limits, phases, keep_body=keep_body)
@@ -107,8 +106,65 @@ class LoopClient:
             # an error that is kept here would keep itself
             del first
 
+    def ready(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
+        """A request for `status`; None and errors as of `request`."""
+        return self._ready.get(method, url, options)
+
+    async def status(self, ready: ReadyRequest, own: Sequence[str], recorder: Recorder) -> int:
+        """Make a request and return the status of its answer, as `request` without body.
+
+        The same steps with fewer calls, as most requests of a load are of this kind.
+        """
+        pool = self._pool()
+        phases = ExchangePhases(monotonic_ns())
+        recorder.ask(phases)
+        first: HttpAnswer | BaseException | None = None
+        connection = self._kept(pool, ready, phases)
+        if connection is not None:
+            request = ready.request
+            try:
+                await connection.begin(request, own, ready.limits, phases, keep_body=False)
+                status = connection.plain_status(phases)
+                if not status or (status in REDIRECTS and ready.follows):
+                    first = connection.answer(request, phases)
+            except BaseException as error:  # noqa: BLE001 - as in `request`
+                first = error
+            if first is None:
+                pool.put(request.origin, connection)
+                recorder.end_exchange(phases)
+                return status
+        steps = self._rules.request(
+            pool, ready, own, phases, keep_body=False, recorder=recorder, kept=connection
+        )
+        try:
+            return (await drive_on_loop(steps, first)).status
+        finally:
+            del first
+
+    def _kept(
+        self, pool: LoopPool, ready: ReadyRequest, phases: ExchangePhases
+    ) -> LoopConnection | None:
+        """A kept connection for an ordinary request, out of the pool."""
+        request = ready.request
+        if request.rest or request.last or self._observed:
+            return None
+        return pool.take(request.origin, phases.begun_ns, certainly=not request.repeatable)
+
+    def _pool(self) -> LoopPool:
+        """The pool of the loop that runs in this thread."""
+        # to ask asyncio for the loop is a system call in Python 3.11
+        pool = self._of_thread.get(get_ident())
+        if pool is None or not pool.is_running():
+            loop = asyncio.get_running_loop()
+            pool = self._pools.get(loop) or self._open_pool(loop)
+            self._of_thread[get_ident()] = pool
+        return pool
+
     def _open_pool(self, loop: asyncio.AbstractEventLoop) -> LoopPool:
         for ended in [one for one in list(self._pools) if one.is_closed()]:
             self._pools.pop(ended, None)
+        for ident, pool in list(self._of_thread.items()):
+            if not pool.is_running():
+                self._of_thread.pop(ident, None)
         pool = self._pools[loop] = LoopPool(loop)
         return pool

@@ -154,7 +154,9 @@ class LoopConnection(asyncio.Protocol):
         self._parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)
         waiter = self._waiter = self._loop.create_future()
         self._fault = None
-        self._limit(limits, phases)
+        self._due_ns = self._whole_due_ns = self._wait_ns = 0
+        if limits.whole_s or limits.wait_s:
+            self._limit(limits, phases)
         self._used += 1
         data = request.data(own)
         phases.sent_bytes = len(data) + len(request.rest)
@@ -199,6 +201,15 @@ class LoopConnection(asyncio.Protocol):
             self._parser.reusable = False
         return self._parser.answer(request, phases)
 
+    def plain_status(self, phases: ExchangePhases) -> int:
+        """The status of the answer, when the future is done; 0 if it takes `answer` to know it.
+
+        That is so of a fault, and of content codings.
+        """
+        if self._fault is not None or self._unsent:
+            return 0
+        return self._parser.plain_status(phases)
+
     # called by the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -214,22 +225,23 @@ class LoopConnection(asyncio.Protocol):
         try:
             if tls is not None:
                 data = self._unwrapped(tls, data)
-            if data and not phases.first_byte_ns:
-                phases.first_byte_ns = monotonic_ns()
             if data:
-                self._parse(data, phases)
+                if not phases.first_byte_ns:
+                    phases.first_byte_ns = monotonic_ns()
+                if self._parser.take(data):
+                    phases.ended_ns = self._rested_ns = monotonic_ns()
+                    self._finish()
+                else:
+                    self._await_more(phases)
             elif tls is not None and tls.ended:
                 self._end(phases)
         except ConnectionError as error:
             self._finish(error)
 
-    def _parse(self, data: bytes, phases: ExchangePhases) -> None:
-        """Take bytes of the answer. Raises BadAnswer and EarlyEnd."""
-        parser, tls = self._parser, self._tls
-        if parser.take(data):
-            phases.ended_ns = self._rested_ns = monotonic_ns()
-            self._finish()
-        elif parser.behind:
+    def _await_more(self, phases: ExchangePhases) -> None:
+        """Wait for more of an answer that is not whole. Raises EarlyEnd."""
+        tls = self._tls
+        if self._parser.behind:
             self._pause()
         elif tls is not None and tls.ended:
             self._end(phases)
@@ -258,7 +270,11 @@ class LoopConnection(asyncio.Protocol):
         if phases is None:
             return
         try:
-            self._parse(b"", phases)
+            if self._parser.take(b""):
+                phases.ended_ns = self._rested_ns = monotonic_ns()
+                self._finish()
+            else:
+                self._await_more(phases)
         except ConnectionError as error:
             self._finish(error)
         if self._parser.behind and self._phases is not None:
@@ -340,12 +356,12 @@ class LoopConnection(asyncio.Protocol):
         waiter = self._waiter
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-        self._wake_sender()
+        if self._drained is not None:
+            self._wake_sender()
 
     # limits: the timer of a connection is rarely set anew, as most requests take less time
 
     def _limit(self, limits: RequestLimits, phases: ExchangePhases) -> None:
-        self._due_ns = self._whole_due_ns = self._wait_ns = 0
         if limits.whole_s:
             self._whole_due_ns = phases.begun_ns + int(limits.whole_s * 1e9)
             self._bound(self._whole_due_ns)

@@ -22,6 +22,9 @@ class LoopPool:
         """All connections are closed when the loop cancels its tasks, at its end."""
         #: The connection used last comes last.
         self._resting: dict[object, list[LoopConnection]] = {}
+        #: Whether the loop runs now.
+        self.is_running = loop.is_running
+        self._over = False
         # of no iteration: it must not keep what the first one has in its context
         self._keeper = loop.create_task(self._keep(), name="http-connections", context=Context())
 
@@ -39,7 +42,7 @@ class LoopPool:
 
     def put(self, origin: object, connection: LoopConnection) -> None:
         """Keep a connection after an answer, if it can carry another request."""
-        if not connection.reusable or self._keeper.done():
+        if self._over or not connection.reusable:
             connection.close()
             return
         resting = self._resting.get(origin)
@@ -54,6 +57,7 @@ class LoopPool:
         try:
             await asyncio.get_running_loop().create_future()
         finally:
+            self._over = True
             for resting in self._resting.values():
                 self._close(resting)
             self._resting.clear()

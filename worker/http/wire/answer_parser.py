@@ -145,6 +145,15 @@ class AnswerParser:
                 else "the connection ended without an answer"
             )
 
+    def plain_status(self, phases: ExchangePhases) -> int:
+        """The status of the answer, when it is whole; 0 if it has content codings."""
+        head = self._head
+        if head.coded:
+            return 0
+        phases.received_bytes = self.received
+        phases.status = status = head.status
+        return status
+
     def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
         """The answer, when it is whole."""
         phases.received_bytes = self.received

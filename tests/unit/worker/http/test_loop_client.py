@@ -262,3 +262,24 @@ def test_one_client_serves_several_loops(server):
     clients = [one.client for one in server.taken()]
     assert clients[0] == clients[1] != clients[2] == clients[3] != clients[4]
     assert len(client._pools) == 1
+
+
+def test_loops_that_take_turns_in_one_thread_have_connections_of_their_own(server):
+    client = LoopClient([])
+    loops = [asyncio.new_event_loop() for _ in range(2)]
+
+    async def once() -> None:
+        answer = await client.request("GET", server.url + "/a", [], {})
+        assert answer is not None
+
+    for loop in (*loops, *loops):
+        loop.run_until_complete(once())
+
+    clients = [one.client for one in server.taken()]
+    assert clients[:2] == clients[2:]
+    assert clients[0] != clients[1]
+    for loop in loops:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
