@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.stage import MARGIN_S, PEERS, WORKERS, BenchError, Stage
 from servers import free_port
@@ -28,6 +29,29 @@ def run_locust(
     env: Mapping[str, str] | None = None,
 ) -> LocustRun:
     """Run a locustfile of `peers` with `users` users. Raises BenchError where requests failed."""
+    folder = finish_locust(stage, locustfile, users, seconds, env)
+    workers = [json.loads(path.read_text()) for path in folder.glob("worker-*.json")]
+    iterations = sum(worker["count"] for worker in workers)
+    if len(workers) != WORKERS or not iterations:
+        raise BenchError(f"Locust did not run as it must: {workers}")
+    wall_s = max(worker["wall_s"] for worker in workers)
+    cpu_s = sum(worker["cpu_s"] for worker in workers)
+    return LocustRun(rate=iterations / wall_s, cpu_us=cpu_s / iterations * 1e6)
+
+
+def finish_locust(
+    stage: Stage,
+    locustfile: str,
+    users: int,
+    seconds: float,
+    env: Mapping[str, str] | None = None,
+    *,
+    spawn_rate: int | None = None,
+) -> Path:
+    """Run a locustfile; returns the folder with what the master wrote, and workers in time.
+
+    Raises BenchError where requests failed.
+    """
     folder = stage.subfolder("locust")
     port = str(free_port())
     stage.finish(
@@ -35,7 +59,7 @@ def run_locust(
             stage.peers.parent / "locust",
             *("--locustfile", PEERS / locustfile),
             *("--headless", "--processes", str(WORKERS)),
-            *("--users", str(users), "--spawn-rate", str(users)),
+            *("--users", str(users), "--spawn-rate", str(spawn_rate or users)),
             *("--run-time", f"{max(1, round(seconds))}s", "--stop-timeout", "2"),
             *("--master-bind-host", "127.0.0.1", "--master-bind-port", port),
             *("--master-port", port, "--only-summary", "--loglevel", "WARNING"),
@@ -44,11 +68,7 @@ def run_locust(
         cwd=PEERS,
         env={**(env or {}), "BENCH_FOLDER": str(folder)},
     )
-    workers = [json.loads(path.read_text()) for path in folder.glob("worker-*.json")]
     master = json.loads((folder / "master.json").read_text())
-    iterations = sum(worker["count"] for worker in workers)
-    if len(workers) != WORKERS or not iterations or master["failures"]:
-        raise BenchError(f"Locust did not run as it must: {master}, {workers}")
-    wall_s = max(worker["wall_s"] for worker in workers)
-    cpu_s = sum(worker["cpu_s"] for worker in workers)
-    return LocustRun(rate=iterations / wall_s, cpu_us=cpu_s / iterations * 1e6)
+    if not master["count"] or master["failures"]:
+        raise BenchError(f"Locust did not run as it must: {master}")
+    return folder

