@@ -74,6 +74,21 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
     assert "osbench.iteration" in exported
 
 
+def test_the_guide_to_slow_iterations_of_a_service_without_spans(machine: Machine) -> None:
+    shop, explaining = blocks("untraced", GUIDE)
+    text = files(GUIDE)["untraced.yaml"]
+    (machine.folder / "untraced.yaml").write_text(machine.text(text), encoding="utf-8")
+
+    with machine.running(shop) as terminal:
+        machine.wait_for_port("8080", terminal)
+        said = " ".join(machine.run(explaining).split())
+
+    assert "why slow p99+ iterations take " in said or "why slow p98+ iterations take " in said
+    # in the summary, and by the command
+    assert said.count(" of that is first byte of report, ") == 2
+    assert "Ordinary iteration: iteration " in said
+
+
 def test_the_rate_is_worked_out_and_nothing_a_user_sent_is_kept(machine: Machine) -> None:
     redis, shop, create, *_ = blocks("traces", GUIDE)
     for name, text in files(GUIDE).items():

@@ -30,7 +30,13 @@ from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
 from osbench.coordinator.traces.collection.lookup import find_trace
-from osbench.coordinator.traces.collection.trace_set import TraceSet, of_file, of_run
+from osbench.coordinator.traces.collection.trace_set import (
+    TraceSet,
+    has_traces,
+    of_file,
+    of_iterations,
+    of_run,
+)
 from osbench.coordinator.traces.model.critical_path import paused_on
 from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
 from osbench.coordinator.traces.output import trace_formats, trace_text
@@ -219,7 +225,8 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
     The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
     p60): the differences in what they spent their time on sum to the difference in time. Clear
     causes are marked with a star, and only these are named as a cause. With fewer than 30 slow
-    traces there is no explanation.
+    traces there is no explanation. A run without traces is explained by what osbench measured of
+    each iteration: the phases of its HTTP requests, its actions, and its late start.
 
     \b
     Examples:
@@ -227,7 +234,7 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
       osbench-coord trace explain 20260401 --json | jq -r .sentence
       osbench-coord trace explain spans.json
     """
-    trace_set = _trace_set(settings, source, damaged=damaged)
+    trace_set = _trace_set(settings, source, damaged=damaged, or_iterations=True)
     found = explain(trace_set.features, trace_set.clocks)
     if as_json:
         _print_json(
@@ -334,13 +341,17 @@ def export(settings: CommandSettings, source: str, wanted: TraceExportOptions) -
         write_file(wanted.to, written)
 
 
-def _trace_set(settings: CommandSettings, source: str, *, damaged: bool) -> TraceSet:
+def _trace_set(
+    settings: CommandSettings, source: str, *, damaged: bool, or_iterations: bool = False
+) -> TraceSet:
     if Path(source).is_file():
         return of_file(Path(source), everything=settings.conf.traces.keep_arguments)
     try:
         directory = found_run(settings, source, damaged=damaged)
     except UsageError as error:
         raise UsageError(f"{error}; there is no file of that name either") from None
+    if or_iterations and not has_traces(directory):
+        return of_iterations(directory)
     return of_run(directory)
 
 

@@ -69,6 +69,8 @@ class Answer:
     """The explanation of one group of comparable traces. Times are seconds."""
 
     name: str
+    #: What is compared, in the singular: `features.TRACE` or `ITERATION`.
+    unit: str
     #: Traces that succeeded, that failed, and that were left out as incomplete.
     traces: int
     failed: int
@@ -153,6 +155,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
     )
     answer = Answer(
         name=name,
+        unit=features.unit,
         traces=len(ok),
         failed=len(failed),
         incomplete=rows - len(ok) - len(failed),
@@ -170,7 +173,11 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
         ordinary=exemplars(features, middle.base),
     )
     band = answer.described_band
-    sentence = why_slow(band) if band else too_few(len(near), len(cut(near, LEAST, 100)))
+    sentence = (
+        why_slow(band, features.unit)
+        if band
+        else too_few(len(near), len(cut(near, LEAST, 100)), features.unit)
+    )
     sentence += gaps(answer.gaps, rows)
     if _is_unanswered(features, np.concatenate((ok, failed))):
         sentence += UNANSWERED

@@ -26,6 +26,9 @@ Ints = NDArray[np.int64]
 #: Group of traces that are shown, but not compared.
 NO_GROUP = -1
 
+#: What a row of the table is: a trace, or an iteration of which only the client knows.
+TRACE, ITERATION = "trace", "iteration"
+
 #: Limit on distinct shapes; others are -1.
 SHAPES = 1000
 
@@ -41,6 +44,7 @@ class Features:
     groups: tuple[str, ...]
     #: Keys in the order of their first occurrence on a critical path.
     shapes: tuple[tuple[int, ...], ...]
+    #: "" for iterations without one.
     traces: tuple[str, ...]
     group: Ints
     #: -1 if the trace is not of an iteration.
@@ -61,6 +65,7 @@ class Features:
     place: Ints
     time: Ints
     calls: Ints
+    unit: str = TRACE
 
     def __len__(self) -> int:
         return len(self.traces)
@@ -120,13 +125,14 @@ class Features:
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Features:
         """The table that `to_dict` described."""
+        arrays: dict[str, Any] = {name: np.frombuffer(form[name], "<i8") for name in _ARRAYS}
         return cls(
             keys=tuple(SpanKey(*key) for key in form["keys"]),
             places=tuple((int(key), str(host)) for key, host in form["places"]),
             groups=tuple(form["groups"]),
             shapes=tuple(tuple(shape) for shape in form["shapes"]),
             traces=tuple(form["traces"]),
-            **{name: np.frombuffer(form[name], "<i8") for name in _ARRAYS},
+            **arrays,
             whole=np.frombuffer(form["whole"], np.bool_),
             kept=np.frombuffer(form["kept"], np.bool_),
         )
@@ -187,7 +193,7 @@ class FeatureTable:
 
     def close(self) -> Features:
         """The finished table."""
-        arrays = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
+        arrays: dict[str, Any] = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
         return Features(
             keys=tuple(self._vocabulary.keys),
             places=tuple(self._places),

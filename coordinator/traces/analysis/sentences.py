@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from osbench.coordinator.formatting import count, plain, spaced
+from osbench.coordinator.traces.analysis.features import ITERATION
 from osbench.coordinator.traces.analysis.quantiles import ENOUGH, LEAST
 from osbench.coordinator.traces.model.span_keys import WAIT_QUEUE, WAIT_SERVICE, SpanKey
 
@@ -23,10 +24,10 @@ _ALL = 0.995
 _SEVERAL = 1.5
 
 
-def why_slow(band: Band) -> str:
-    """Why the traces of a band are slow, with confidence intervals."""
+def why_slow(band: Band, unit: str) -> str:
+    """Why the traces of a band are slow, with confidence intervals; `unit` is what they are."""
     slower = (
-        f"{_named(band.name)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
+        f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
         " more than those around the median"
     )
     if band.named:
@@ -45,14 +46,17 @@ def _part(cause: Cause) -> str:
     return f"{_share(cause)} of that is {words(cause.key)}{host}, {_how(cause)}"
 
 
-def too_few(traces: int, slow: int) -> str:
-    """The sentence for too few slow traces."""
+def too_few(traces: int, slow: int, unit: str) -> str:
+    """The sentence for too few slow traces; `unit` is what they are."""
     least = ENOUGH * 100 // (100 - LEAST)
-    more = count(max(least - traces, ENOUGH - slow, 1), "more trace")
+    more = count(max(least - traces, ENOUGH - slow, 1), f"more {unit}")
+    if unit == ITERATION:
+        more += " that succeeds" if more.startswith("1 ") else " that succeed"
+    else:
+        more += " of successful iterations"
     return (
-        f"Too few slow traces for an explanation: {count(slow)} of {count(traces)} are at p{LEAST}"
-        f" or above, {ENOUGH} are needed; it takes {more} of"
-        " successful iterations."
+        f"Too few slow {unit}s for an explanation: {count(slow)} of {count(traces)} are at p{LEAST}"
+        f" or above, {ENOUGH} are needed; it takes {more}."
     )
 
 
@@ -91,8 +95,8 @@ def words(key: SpanKey) -> str:
     return plain(str(key))
 
 
-def _named(name: str) -> str:
-    return {"failed": "Failed traces"}.get(name, f"{name} traces")
+def _named(name: str, unit: str) -> str:
+    return f"Failed {unit}s" if name == "failed" else f"{name} {unit}s"
 
 
 def _share(cause: Cause) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from oslo_config import cfg
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.secrets.masking import error_text
+from osbench.coordinator.formatting import distinct
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.explanation import explain
+from osbench.coordinator.traces.collection.client_times import client_features
 from osbench.coordinator.traces.collection.collector import (
     Collected,
     Collection,
@@ -30,7 +34,54 @@ def collect_traces(
     wanted: Callable[[], bool],
 ) -> Collected:
     """Collect the traces of all workloads; `wanted` is false once there is no time left."""
-    if not any(one.tracing.traced for one in outcomes) or not wanted():
+    if not wanted():
+        return Collected()
+    collected = _traces(directory, outcomes, deployment, conf, wanted)
+    return _with_client_times(directory, outcomes, collected, wanted)
+
+
+def _with_client_times(
+    directory: RunDirectory,
+    outcomes: Sequence[WorkloadOutcome],
+    collected: Collected,
+    wanted: Callable[[], bool],
+) -> Collected:
+    """Explain workloads without traces by their HTTP requests, which osbench has measured."""
+    requests = [one.statistics.requests for one in outcomes]
+    only = [
+        number
+        for number, one in enumerate(outcomes)
+        if requests[number].actions and not one.tracing.traced and one.search is None
+    ]
+    if not only:
+        return collected
+    names = distinct([one.name for one in outcomes])
+    warmup_ns = {at: int(one.warmup.seconds * 1e9) for at, one in enumerate(outcomes)}
+    try:
+        features = client_features(directory, names, warmup_ns, only, wanted)
+        found = {
+            answer.name: answer.sentence
+            for answer in explain(features).answers
+            # what can be said without traces is nothing to wait for
+            if answer.described_band is not None
+        }
+    except Exception as error:
+        LOG.exception("iterations could not be explained")
+        note = f"iterations could not be explained: {error_text(error)}"
+        return replace(collected, notes=(*collected.notes, note))
+    before = collected.sentences or ("",) * len(names)
+    sentences = [one or found.get(name, "") for one, name in zip(before, names, strict=True)]
+    return replace(collected, sentences=tuple(sentences))
+
+
+def _traces(
+    directory: RunDirectory,
+    outcomes: Sequence[WorkloadOutcome],
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    wanted: Callable[[], bool],
+) -> Collected:
+    if not any(one.tracing.traced for one in outcomes):
         return Collected()
     conn_str = None
     if conf.traces.collect and deployment is not None:

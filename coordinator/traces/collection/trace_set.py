@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.formatting import count
+from osbench.coordinator.formatting import count, distinct
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.digest import GRACE_S, digest_of
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.ranking import Ranked, ranked_from
 from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.collection.client_times import client_features
 from osbench.coordinator.traces.model.clock_skew import Clocks, clocks_from
 from osbench.coordinator.traces.model.critical_path import Path as CriticalPath
 from osbench.coordinator.traces.model.critical_path import critical_path
@@ -59,6 +60,11 @@ class TraceSet:
         return tree, paths
 
 
+def has_traces(directory: RunDirectory) -> bool:
+    """Whether a run has collected traces."""
+    return Archive(directory.path, directory.files).exists
+
+
 def of_run(directory: RunDirectory) -> TraceSet:
     """The collected traces of a run. Raises UsageError if it has collected none."""
     archive = Archive(directory.path, directory.files)
@@ -85,6 +91,31 @@ def of_run(directory: RunDirectory) -> TraceSet:
         pauses=found.get("pauses", 0),
         paused_s=found.get("paused_s", 0.0),
         has_arguments=found.get("arguments", False),
+    )
+
+
+def of_iterations(directory: RunDirectory) -> TraceSet:
+    """The times that the client measured in a run without traces. Raises UsageError if none."""
+    summary = directory.read("summary.json") or {"workloads": []}
+    workloads = summary["workloads"]
+    features = client_features(
+        directory,
+        distinct([one["name"] for one in workloads]),
+        {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)},
+        range(len(workloads)),
+    )
+    if not len(features):
+        raise UsageError(f"run {directory.path.name} has neither traces nor iterations to explain")
+    return TraceSet(
+        name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
+        features=features,
+        clocks=Clocks(),
+        usual={},
+        coverage=TraceCoverage(),
+        ranking=(),
+        traces=lambda: iter(()),
+        traced=0,
+        skipped=0,
     )
 
 

@@ -91,7 +91,7 @@ def traced_iterations(
         errors.learn(who, body.get("failures", ()))
         if not body["columns"] or not 0 <= number < workloads:
             continue
-        rows = _new_ones(decode_rows(body["columns"]), seen[number])
+        rows = new_rows(decode_rows(body["columns"]), seen[number])
         traced = np.isin(rows.iteration, rows.traced)
         warming = rows.started < warmup_ns.get(number, 0)
         service = rows.ended - rows.started - rows.idle
@@ -205,7 +205,7 @@ class _ErrorTypes:
         return self.names.setdefault(name, len(self.names))
 
 
-def _new_ones(columns: Columns, seen: Intervals) -> Columns:
+def new_rows(columns: Columns, seen: Intervals) -> Columns:
     """The rows of iterations not seen before, because the first row of an iteration counts.
 
     One that was dropped here may have run at another worker: that row comes later, and counts.

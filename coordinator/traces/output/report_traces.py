@@ -113,6 +113,8 @@ def _without(
             workload=number,
             traced=one["tracing"]["traced"],
             reason=reason or why_none(directory, summary, one),
+            # of a traced one it is in the archive, which is missing
+            sentence="" if one["tracing"]["traced"] else one["tracing"].get("explanation", ""),
         )
         for number, one in enumerate(summary["workloads"])
     ]

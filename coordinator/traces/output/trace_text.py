@@ -153,16 +153,16 @@ def _answer(console: Console, answer: Answer) -> None:
     left = f", {count(answer.incomplete)} incomplete ones left out" if answer.incomplete else ""
     _line(
         console,
-        f"{count(answer.traces, 'trace')}{failed}{left}; p50 {duration(answer.p50_s)},"
+        f"{count(answer.traces, answer.unit)}{failed}{left}; p50 {duration(answer.p50_s)},"
         f" p95 {duration(answer.p95_s)}, p99 {duration(answer.p99_s)}",
     )
     for band in (*answer.bands, *([answer.failures] if answer.failures else [])):
         if band.enough:
-            _band(console, band)
+            _band(console, band, answer.unit)
     if answer.far:
         _line(
             console,
-            f"Left out as outliers: {count(answer.far, 'trace')},"
+            f"Left out as outliers: {count(answer.far, answer.unit)},"
             f" the slowest {_exemplars(answer.farthest)}",
         )
     if answer.variance:
@@ -188,14 +188,14 @@ def _answer(console: Console, answer: Answer) -> None:
                 plain(" > ".join(shape.path), 300),
             )
         console.print(table)
-    _line(console, f"Ordinary trace: {_exemplars(answer.ordinary[:1])}")
+    _line(console, f"Ordinary {answer.unit}: {_exemplars(answer.ordinary[:1])}")
 
 
-def _band(console: Console, band: Band) -> None:
+def _band(console: Console, band: Band, unit: str) -> None:
     low, high = band.interval_s
     _line(
         console,
-        f"{band.name}: {count(band.traces, 'trace')} of {duration(band.from_s)} to"
+        f"{band.name}: {count(band.traces, unit)} of {duration(band.from_s)} to"
         f" {duration(band.to_s)}, {signed(band.excess_s)} (95 %: {signed(low)} to {signed(high)})"
         f" against the middle",
         "bold",
@@ -235,6 +235,9 @@ def _split(cause: Cause, band: Band) -> str:
 def _exemplars(exemplars: Iterable[BandExample]) -> str:
     found = []
     for one in exemplars:
+        if not one.trace_id:
+            found.append(f"iteration {one.iteration} ({duration(one.duration_s)})")
+            continue
         which = f"iteration {one.iteration}, " if one.iteration >= 0 else ""
         kept = "" if one.kept else ", not kept"
         found.append(f"{plain(uuid_form(one.trace_id))} ({which}{duration(one.duration_s)}{kept})")

@@ -416,9 +416,12 @@ def test_a_file_of_spans_without_one_that_can_be_read(call, tmp_path):
 
 def test_a_run_without_traces_says_what_it_takes(call, tmp_path):
     directory = RunDirectory.create(str(tmp_path), "20260401-a")
-    directory.write("summary.json", {"workloads": [{"tracing": {"state": "no key"}}]})
+    workload = {"name": "shop", "warmup": {"seconds": 0}, "tracing": {"state": "no key"}}
+    directory.write("summary.json", {"workloads": [workload]})
     directory.close()
 
-    for name in ("explain", "rank", "export"):
+    for name in ("rank", "export"):
         said = call(name, "last", code=2)
         assert "run 20260401-a has no traces (tracing: no key)" in said
+    said = call("explain", "last", code=2)
+    assert "run 20260401-a has neither traces nor iterations to explain" in said

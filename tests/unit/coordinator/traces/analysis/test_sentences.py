@@ -43,7 +43,7 @@ def told(**numbers):
         enough=True,
         causes=(cause,),
     )
-    return why_slow(band)
+    return why_slow(band, "trace")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,226 @@
+"""What the client alone measures of iterations, as features: for services that write no spans.
+
+The response time of an iteration is divided into its late start, the phases of its HTTP requests by
+action, the rest of each action, and what is in no action. `explain` then treats iterations as
+traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.intervals import Intervals
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import Columns, decode_rows, select
+from osbench.common.protocol.exchanges import PHASES, action_lines
+from osbench.coordinator.statistics.action_paths import name_paths
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.features import ITERATION, Features
+from osbench.coordinator.traces.collection.traced_iterations import new_rows
+from osbench.coordinator.traces.model.span_keys import SpanKey, Vocabulary
+
+Ints = NDArray[np.int64]
+
+#: Iterations of a workload, at most, that are looked at; of more, whole blocks are left out.
+MOST = 100_000
+
+#: Names of the phases of a request, in the order of `PHASES`.
+_PHASES = ("name lookup for", "connecting for", "TLS handshake for", "first byte of", "transfer of")
+_LATE = SpanKey("", "late start", "(no virtual user was free, or the generator was late)")
+_OUTSIDE = SpanKey("", "code outside of actions", "")
+#: What requests that are made in no action are counted for.
+_NO_ACTION = "requests in no action"
+
+
+def client_features(
+    directory: RunDirectory,
+    names: Sequence[str],
+    warmup_ns: Mapping[int, int],
+    only: Collection[int],
+    wanted: Callable[[], bool] = lambda: True,
+) -> Features:
+    """Features of the iterations of the workloads `only`, by number; `names` are those of all.
+
+    Iterations that started in the warm-up (`warmup_ns` by workload) are left out. If `wanted`
+    returns False, those read until then are all. Raises DamagedRun.
+    """
+    vocabulary = Vocabulary()
+    found = {number: _SampledBlocks() for number in only}
+    seen = {number: Intervals() for number in only}
+    for body in directory.blocks():
+        number = body["workload"]
+        if not wanted():
+            break
+        if not body["columns"] or number not in found:
+            continue
+        if not found[number].takes_next():
+            continue
+        rows = new_rows(decode_rows(body["columns"]), seen[number])
+        counted = (rows.outcome <= Outcome.TIMED_OUT) & (rows.started >= warmup_ns.get(number, 0))
+        rows = select(rows, counted)
+        if len(rows):
+            found[number].add(_DividedRows(rows, vocabulary))
+    return _joined(names, {number: one.parts for number, one in found.items()}, vocabulary)
+
+
+class _SampledBlocks:
+    """The blocks of a workload that are looked at: every one, then every second, fourth ..."""
+
+    def __init__(self) -> None:
+        self.parts: list[_DividedRows] = []
+        self._stride = 1
+        self._block = -1
+        self._rows = 0
+
+    def takes_next(self) -> bool:
+        """Count a block; whether it is one of those."""
+        self._block += 1
+        return self._block % self._stride == 0
+
+    def add(self, part: _DividedRows) -> None:
+        """Add what was found in one; every second is left out if there are too many rows."""
+        self.parts.append(part)
+        self._rows += len(part.iteration)
+        if self._rows > MOST and len(self.parts) > 1:
+            self.parts = self.parts[::2]
+            self._stride *= 2
+            self._rows = sum(len(one.iteration) for one in self.parts)
+
+
+class _DividedRows:
+    """The rows of a block, with the parts of their times."""
+
+    def __init__(self, rows: Columns, vocabulary: Vocabulary) -> None:
+        self.iteration = rows.iteration
+        self.outcome = rows.outcome.astype(np.int64)
+        self.total = np.maximum(rows.response, 0)
+        #: By part: row, number of the key, nanoseconds.
+        self.row, self.key, self.time = _entries(rows, vocabulary)
+
+
+def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
+    """The parts of the times of rows, of those that took any time: row, key, nanoseconds."""
+    actions = rows.actions
+    number, paths = name_paths(actions, rows.names)
+    late = np.maximum(rows.started - rows.due, 0)
+    parts, line = _requests(rows, number, paths, vocabulary)
+    own, rest = _own_times(rows, line)
+    # what took place at the same time, and pauses within an action, must not count twice
+    left = rows.response - late - rest
+    request_share, left = _fitting(left, _summed(rows, rows.exchanged, _spent(rows)))
+    parts = [(of, key, (time * request_share[of]).astype(np.int64)) for of, key, time in parts]
+    own_share, _ = _fitting(left, _summed(rows, actions[:, 0], own))
+    own = (own * own_share[actions[:, 0]]).astype(np.int64)
+    keys = [vocabulary.number(SpanKey("", "time in action", path)) for path in paths]
+    every = np.arange(len(rows))
+    parts += [
+        (every, np.full(len(rows), vocabulary.number(_LATE)), late),
+        (actions[:, 0], np.array(keys, np.int64)[number], own),
+        (every, np.full(len(rows), vocabulary.number(_OUTSIDE)), rest),
+    ]
+    row, key, time = (np.concatenate(column) for column in zip(*parts, strict=True))
+    took = time > 0
+    return row[took], key[took], time[took]
+
+
+def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
+    """Nanoseconds of each action without actions and requests in it, and of rows without both.
+
+    `line` has the action of each request, -1 for none.
+    """
+    actions, spent = rows.actions, _spent(rows)
+    lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
+    parent = actions[:, 2]
+    nested, inside = parent >= 0, line >= 0
+    own = lasted.copy()
+    outer = action_lines(actions[nested, 0], actions) + parent[nested]
+    np.subtract.at(own, outer, lasted[nested])
+    np.subtract.at(own, line[inside], spent[inside])
+    top = _summed(rows, actions[~nested, 0], lasted[~nested])
+    top += _summed(rows, rows.exchanged[~inside], spent[~inside])
+    rest = rows.ended - rows.started - rows.idle - top
+    return np.maximum(own, 0), np.maximum(rest, 0)
+
+
+def _fitting(left: Ints, wanted: Ints) -> tuple[NDArray[np.float64], Ints]:
+    """The share of some times that fits into what is left of rows, and what is left then."""
+    taken = np.clip(left, 0, wanted)
+    return taken / np.maximum(wanted, 1), left - taken
+
+
+def _summed(rows: Columns, of: Ints, values: Ints) -> Ints:
+    """Sums of values by row."""
+    return np.bincount(of, values, minlength=len(rows)).astype(np.int64)
+
+
+def _spent(rows: Columns) -> Ints:
+    """Nanoseconds of each request that were measured."""
+    spent = np.zeros(len(rows.exchanges), np.int64)
+    for phase in PHASES:
+        spent += rows.exchanges[phase].astype(np.int64)
+    return spent
+
+
+def _requests(
+    rows: Columns, number: Ints, paths: Sequence[str], vocabulary: Vocabulary
+) -> tuple[list[tuple[Ints, Ints, Ints]], Ints]:
+    """The phases of requests as parts, and the line of the action of each request; -1 for none."""
+    exchanges: NDArray[Any] = rows.exchanges
+    place = exchanges["action"].astype(np.int64)
+    inside = place >= 0
+    line = np.full(len(exchanges), -1)
+    line[inside] = action_lines(rows.exchanged[inside], rows.actions) + place[inside]
+    path = np.full(len(exchanges), len(paths))
+    path[inside] = number[line[inside]]
+    parts = []
+    for phase, name in zip(PHASES, _PHASES, strict=True):
+        time = exchanges[phase].astype(np.int64)
+        took = time > 0
+        if took.any():
+            keys = np.zeros(len(paths) + 1, np.int64)
+            for at in np.unique(path[took]).tolist():
+                about = paths[at] if at < len(paths) else _NO_ACTION
+                keys[at] = vocabulary.number(SpanKey("", name, about))
+            parts.append((rows.exchanged[took], keys[path[took]], time[took]))
+    return parts, line
+
+
+def _joined(
+    names: Sequence[str], found: Mapping[int, Sequence[_DividedRows]], vocabulary: Vocabulary
+) -> Features:
+    """The table of all parts."""
+    blocks = [(number, one) for number, parts in sorted(found.items()) for one in parts]
+    sizes = [len(one.iteration) for _, one in blocks]
+    first = np.cumsum([0, *sizes])
+
+    def joined(columns: list[Ints]) -> Ints:
+        return np.concatenate([np.zeros(0, np.int64), *columns]).astype(np.int64)
+
+    row = joined([one.row + at for (_, one), at in zip(blocks, first, strict=False)])
+    order = np.argsort(row, kind="stable")
+    count = int(first[-1])
+    return Features(
+        keys=tuple(vocabulary.keys),
+        places=tuple((key, "") for key in range(len(vocabulary.keys))),
+        groups=tuple(names),
+        shapes=(),
+        traces=("",) * count,
+        group=joined(
+            [np.full(size, number) for (number, _), size in zip(blocks, sizes, strict=True)]
+        ),
+        iteration=joined([one.iteration for _, one in blocks]),
+        outcome=joined([one.outcome for _, one in blocks]),
+        total=joined([one.total for _, one in blocks]),
+        shape=np.full(count, -1),
+        whole=np.ones(count, bool),
+        kept=np.zeros(count, bool),
+        begin=np.searchsorted(row[order], np.arange(count + 1)).astype(np.int64),
+        place=joined([one.key for _, one in blocks])[order],
+        time=joined([one.time for _, one in blocks])[order],
+        calls=np.ones(len(row), np.int64),
+        unit=ITERATION,
+    )
