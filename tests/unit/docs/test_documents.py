@@ -53,6 +53,7 @@ RUN = {
     "recorded-flow": "test_recorded_flow.py",
     "live-view": "test_live_view.py",
     "traces": "test_traces_run.py",
+    "untraced": "test_traces_run.py",
     "exporters": "test_docs_run.py",
     "comparing": "test_docs_comparing.py",
     "rally": "test_docs_rally.py",
