@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bench.comparison import Comparison, Target, middle
+from bench.document import table_of
 from bench.table import amount, footer, spread, to_json, to_table
 
 RATE = Comparison(
@@ -228,3 +229,24 @@ def test_the_footer_names_cores_versions_and_load() -> None:
     assert "2 cores" in text
     assert "locust 2.47" in text
     assert "noop 0.5 - 2.25" in text
+
+
+def test_the_document_has_what_the_last_bench_of_each_row_measured() -> None:
+    earlier, later = (
+        to_json(rows, left_out={}, failed={}, machine={**MACHINE, "load": loads})
+        for rows, loads in (
+            ([RATE, COUNT], {"noop": [0.5, 2.25], "commands": [3.0, 4.0]}),
+            ([COUNT], {"commands": [0.1, 0.2]}),
+        )
+    )
+
+    lines = table_of([json.loads(json.dumps(one)) for one in (earlier, later)]).splitlines()
+
+    assert lines[2:4] == [
+        "| `noop` | no-op iterations, 2 workers | 900 1/s | 400 Locust | 2.000 (2.000 - 3.000)"
+        " | at least 1.5 x | yes |",
+        "| `commands` | commands per iteration | 0.00500 commands |  |  | at most 0.01 | yes |",
+    ]
+    assert lines[-1] == (
+        "Load average before and after each row: `noop` 0.5 and 2.25, `commands` 0.1 and 0.2."
+    )
