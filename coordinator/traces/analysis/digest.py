@@ -46,7 +46,7 @@ class Digest:
     def __init__(self, survey: Survey, groups: Sequence[str] = ()) -> None:
         self.clocks = survey.clocks()
         self.coverage = TraceCoverage()
-        self.table = FeatureTable(groups)
+        self.table = FeatureTable(groups, self.clocks)
         self.ranking = Ranking()
         self.usual = survey.usual()
 
