@@ -38,7 +38,7 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
         with machine.running(shop) as terminal:
             machine.wait_for_port("8080", terminal)
             ran, explained, predicted, shown, *others = map(machine.run, steps)
-            ranked, logged, compared, exported = others
+            ranked, logged, compared, exported, gated = others
 
     desk = machine.folder
     summary = json.loads((desk / "result.json").read_text("utf-8"))
@@ -55,6 +55,7 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
     cause = why["answers"][0]["bands"][0]["causes"][0]
     assert cause["clear"]
     assert cause["share"] > 0.6
+    assert "shop db*: 1 call per iteration, at most 1" in gated
     # halved, it takes half as much of the slowest
     assert "p99 3" in predicted
     assert "Left out: queues" in predicted

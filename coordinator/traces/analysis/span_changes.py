@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import plain
-from osbench.coordinator.traces.model.span_keys import SpanKey
+from osbench.coordinator.traces.model.span_keys import SpanKey, fits
 
 _PERCENT = re.compile(r"-(\d{1,3}(?:\.\d+)?) ?%\Z")
 #: Names that an error lists.
@@ -27,8 +27,8 @@ class SpanChange:
 
     def matches(self, key: SpanKey) -> bool:
         """Whether a key is changed."""
-        wanted = re.compile(".*".join(map(re.escape, _plain(self.pattern).split("*"))), re.DOTALL)
-        return any(wanted.fullmatch(_plain(text)) for text in _forms(key))
+        pattern = _plain(self.pattern)
+        return any(fits(pattern, _plain(text)) for text in _forms(key))
 
     def unknown(self, known: Sequence[SpanKey]) -> str:
         """The message if no span matches; it names the nearest ones."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from oslo_config import cfg
 
 from osbench.common.deployment.record import Deployment
+from osbench.common.plugin.sla import SpanSelection
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -28,8 +30,12 @@ def collect_traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    selections: Mapping[int, Sequence[SpanSelection]] | None = None,
 ) -> Collected:
-    """Collect the traces of all workloads; `wanted` is false once there is no time left."""
+    """Collect the traces of all workloads; `wanted` is false once there is no time left.
+
+    `selections` are the spans that criteria judge, by workload.
+    """
     if not any(one.tracing.traced for one in outcomes) or not wanted():
         return Collected()
     conn_str = None
@@ -40,7 +46,7 @@ def collect_traces(
         collection = Collection(
             directory,
             [one.name for one in outcomes],
-            _settings(conf),
+            replace(_settings(conf), selections=selections or {}),
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
