@@ -55,6 +55,7 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
     cause = why["answers"][0]["bands"][0]["causes"][0]
     assert cause["clear"]
     assert cause["share"] > 0.6
+    assert "1 request per iteration, at most 1" in gated
     assert "shop db*: 1 call per iteration, at most 1" in gated
     # halved, it takes half as much of the slowest
     assert "p99 3" in predicted

@@ -285,7 +285,9 @@ def _show_predictions(
             }
         )
         return
-    show_predictions(console(), found)
+    terminal = console()
+    show_predictions(terminal, found)
+    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
 @trace.command()

@@ -55,6 +55,9 @@ class _Frame:
     ended: dict[int, int] = field(default_factory=dict)
     #: The events that each child's start waited for, by the event of its end.
     waited: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    #: Events that starts wait for together, and the event of the last of them.
+    joined: tuple[int, ...] = ()
+    join: int = -1
 
 
 class WaitGraph:
@@ -105,7 +108,7 @@ class WaitGraph:
         slack = slack_of(self._tree, frame.at, inner, frame.high - frame.low, self._clocks)
         while frame.running and ends_before(frame.running[0][0], begin, end, slack):
             self._settle(frame)
-        after = tuple(frame.ended) or (frame.entry,)
+        after = self._joined(frame)
         last = max(frame.ended.values(), default=frame.low)
         awaited = inner if is_call(self._tree, frame.at, inner) else -1
         entry = self._event(after, PathSegment(frame.at, awaited, last, begin))
@@ -116,9 +119,19 @@ class WaitGraph:
         """The event of a span's end, which waits for all its children."""
         while frame.running:
             self._settle(frame)
-        after = tuple(frame.ended) or (frame.entry,)
+        after = self._joined(frame)
         last = max(frame.ended.values(), default=frame.low)
         return self._event(after, PathSegment(frame.at, -1, last, frame.high))
+
+    def _joined(self, frame: _Frame) -> int:
+        """The event after all children that have ended; one for all that wait for the same ones."""
+        ended = tuple(frame.ended)
+        if len(ended) < 2:
+            return ended[0] if ended else frame.entry
+        if frame.joined != ended:
+            self._events.append(_Event(list(ended), []))
+            frame.joined, frame.join = ended, len(self._events) - 1
+        return frame.join
 
     def _settle(self, frame: _Frame) -> None:
         """Move the running child that ended first to those that have ended."""
@@ -127,11 +140,11 @@ class WaitGraph:
             frame.ended.pop(earlier, None)
         frame.ended[event] = end
 
-    def _event(self, after: tuple[int, ...], segment: PathSegment) -> int:
+    def _event(self, after: int, segment: PathSegment) -> int:
         length = segment.end - segment.start
         # below 0 where clocks are not read at the same instant
         place = self._place(segment) if length > 0 else FIXED
-        self._events.append(_Event(list(after), [(place, length)] if length else []))
+        self._events.append(_Event([after], [(place, length)] if length else []))
         return len(self._events) - 1
 
 
