@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from osbench.common.errors import UsageError
+from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.formatting import count, duration
+from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.traces.analysis.coverage import is_ours
 from osbench.coordinator.traces.analysis.features import Features, Ints
 from osbench.coordinator.traces.analysis.quantiles import usable
@@ -234,9 +234,16 @@ def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
     whole = np.column_stack((np.ones(len(left)), left))
     for row, trace in enumerate(rows.tolist()):
         graph = features.graphs.graph(trace)
-        if len(graph):
+        if not len(graph):
+            continue
+        try:
             lengths = replayed(graph, whole)
-            saved[row] = lengths[0] - lengths[1:]
+        except IndexError:
+            raise OsbenchError(
+                f"the digest of trace {plain(features.traces[trace])} is damaged: predict from"
+                " another run"
+            ) from None
+        saved[row] = lengths[0] - lengths[1:]
     return saved
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.synthetic_traces import Work, spans_of, table_of, trace_id
-from osbench.common.errors import UsageError
+from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.analysis.digest import digest_of
 from osbench.coordinator.traces.analysis.features import Features
@@ -248,6 +248,18 @@ def test_a_graph_that_is_too_large_leaves_its_trace_out():
     rows.add(trace_id(1), ())
 
     assert rows.close().replayable([trace_id(0), trace_id(1)], np.arange(2)).tolist() == [1]
+
+
+@pytest.mark.parametrize("numbers", [[5, 1, 2], [0, 1, 99, 7], [0, -4], [1, 3, 0]])
+def test_a_damaged_graph_is_an_error_of_the_run(numbers):
+    features = digest_of(made(parallel)).table.close()
+    begin = np.array([0, *[len(numbers)] * len(features)])
+    graphs = replace(features.graphs, begin=begin, numbers=np.array(numbers))
+
+    try:
+        predict(replace(features, graphs=graphs), [read_change("shop a: 0")])
+    except OsbenchError as error:
+        assert "is damaged" in str(error)
 
 
 def test_parallel_spans_are_no_reason_to_pack_sequential_ones(monkeypatch):
