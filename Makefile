@@ -66,7 +66,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: statistics pictures containers hosts soak truth audit sbom lowest
+.PHONY: statistics pictures containers hosts soak truth what-if audit sbom lowest
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -84,6 +84,7 @@ help:
 	@echo "make soak    a run of HOURS (2) after which no process or key has grown (docs/scaling.md)"
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
+	@echo "make what-if predictions of trace explain --what-if beside runs with faster calls"
 	@echo "make containers  deploy/compose.yaml in a container engine (BUILD=options of the build)"
 	@echo "make hosts   runs over network namespaces with delay, loss, cuts and wrong clocks (root; docs/operations.md)"
 	@echo "make statistics  how often intervals and verdicts are right (docs/comparing.md)"
@@ -233,6 +234,10 @@ chaos: $(VENV)/.ready
 # on an idle machine, about ten minutes
 truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth $(CASES)
+
+# on an idle machine, about ten minutes
+what-if: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m what_if $(SHAPES)
 
 # deploy/compose.yaml in docker, or podman with podman-compose; BUILD: options of the build
 containers: $(VENV)/.ready

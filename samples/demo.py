@@ -1,4 +1,4 @@
-"""Runs osbench against a small traced web service, prints the summary and one slow trace.
+"""Runs osbench against a small traced web service, prints the summary, a slow trace and its cure.
 
 Everything it starts and writes is private to it and is removed when it ends, also after Ctrl-C.
 """
@@ -142,6 +142,19 @@ def slowest_trace(home: Path) -> str:
     return trace_id
 
 
+def show_gain(home: Path) -> None:
+    """Print what halving the span that matters most would give."""
+    command = ["trace", "explain", "last", "--json"]
+    say(["osbench-coord", *command])
+    executable = [str(BIN / "osbench-coord"), "--config-file", str(home / "osbench.conf")]
+    done = subprocess.run([*executable, *command], check=True, capture_output=True)
+    best = [place for places in json.loads(done.stdout)["best"].values() for place in places]
+    for place in best[:1]:
+        span = " ".join(filter(None, (place["who"], place["what"], place["about"])))
+        p95, p99 = (f"{1e3 * place[name]:.3g} ms" for name in ("p95_s", "p99_s"))
+        print(f"Halving {span} would take {p95} off p95 and {p99} off p99.")
+
+
 def show_trace(trace_id: str, traces: str) -> None:
     """Print a trace as a tree, from `osprofiler trace show`."""
     command = ["osprofiler", "trace", "show", trace_id, "--json"]
@@ -188,6 +201,7 @@ def demo(home: Path) -> int:
             code = osbench(home, "run", task, "--deployment", "shop", "--task-args", url)
         if code == 0:
             show_trace(slowest_trace(home), traces)
+            show_gain(home)
     return code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from osbench.common.histogram import Histogram
@@ -16,6 +16,8 @@ __all__ = [
     "Histogram",
     "Outcome",
     "Sla",
+    "SpanFigures",
+    "SpanSelection",
     "Statistics",
     "Times",
     "Verdict",
@@ -88,6 +90,32 @@ class Verdict:
     detail: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class SpanSelection:
+    """Spans that a criterion judges; `*` in either text stands for any text."""
+
+    #: Name of the service; its first part, such as `shop` for `shop/web`, is enough.
+    service: str
+    #: Name of the span, or name and detail: a statement or a path.
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanFigures:
+    """Selected spans in the complete traces of successful iterations."""
+
+    #: Number of these traces, and of incomplete ones, which are left out.
+    traces: int = 0
+    incomplete: int = 0
+    #: Number of traces by calls in the trace.
+    calls: Mapping[int, int] = field(default_factory=dict)
+    #: The iterations with most and with fewest calls; None without traces.
+    most: int | None = None
+    fewest: int | None = None
+    #: Nanoseconds of the calls.
+    durations: Histogram = field(default_factory=Histogram)
+
+
 class Sla:
     """Base of criteria. One instance per workload; `check` may be called many times."""
 
@@ -113,6 +141,14 @@ class Sla:
 
     def check(self, statistics: Statistics) -> Verdict:
         """Evaluate the results so far. A criterion without data fails."""
+        raise NotImplementedError
+
+    def selections(self) -> Sequence[SpanSelection]:
+        """Spans that the criterion judges; if there are any, `check_spans` replaces `check`."""
+        return ()
+
+    def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
+        """Evaluate the spans of a run that is over, in the order of `selections`."""
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:

@@ -43,6 +43,7 @@ from osbench.coordinator.run.resumption.earlier_run import EarlierRun
 from osbench.coordinator.run.run_load import RunLoad
 from osbench.coordinator.run.services import RunServices, open_services
 from osbench.coordinator.run.status import RunStatus
+from osbench.coordinator.run.workload.span_verdicts import selections_of, with_span_verdicts
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.progress import contexts_at
@@ -189,7 +190,9 @@ class Run:
             plan.deployment,
             plan.conf,
             wanted=lambda: not status.interruption.stops,
+            selections=selections_of(load.workloads),
         )
+        outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)
         return builder.build(outcomes, collected, load.end())
 
     def _release(self, services: RunServices) -> None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.plugin.sla import Sla, Statistics, Verdict
+from osbench.common.plugin.sla import Sla, SpanFigures, SpanSelection, Statistics, Verdict
 from osbench.common.protocol.columns import Columns
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import Named
@@ -19,12 +19,17 @@ class SlaEvaluator:
         #: By name in the task file; None for one that raised.
         self._criteria: dict[str, Sla | None] = {}
         self._raised: dict[str, Verdict] = {}
+        #: What criteria on spans select; these are judged when the traces are read.
+        self._selected: dict[str, tuple[SpanSelection, ...]] = {}
         for named in criteria:
             kind = plugins.get("sla", named.name)
             assert issubclass(kind, Sla)
             self._criteria[named.name] = None
             with self._guard(named.name):
-                self._criteria[named.name] = kind(named.config)
+                criterion = kind(named.config)
+                if selections := tuple(criterion.selections()):
+                    self._selected[named.name] = selections
+                self._criteria[named.name] = criterion
 
     def __bool__(self) -> bool:
         return bool(self._criteria)
@@ -37,12 +42,43 @@ class SlaEvaluator:
                     criterion.add(columns)
 
     def judge(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """The verdict of each, in the order of the task file."""
+        """The verdict of each that is not on spans, in the order of the task file."""
         found = []
         for name, criterion in self._criteria.items():
+            if name in self._selected:
+                continue
             with self._guard(name):
                 if criterion is not None:
                     found.append(criterion.check(statistics))
+            if self._criteria[name] is None:
+                found.append(self._raised[name])
+        return tuple(found)
+
+    @property
+    def on_spans(self) -> frozenset[str]:
+        """Names of the criteria on spans."""
+        return frozenset(self._selected)
+
+    @property
+    def selections(self) -> tuple[SpanSelection, ...]:
+        """What the criteria on spans select."""
+        return tuple(one for some in self._selected.values() for one in some)
+
+    def judge_spans(self, figures: Sequence[SpanFigures], without: str) -> tuple[Verdict, ...]:
+        """The verdicts on spans; `figures` are those of `selections`.
+
+        `without` says why there are none: then no criterion on spans is met.
+        """
+        found, left = [], list(figures)
+        for name, selections in self._selected.items():
+            mine, left = left[: len(selections)], left[len(selections) :]
+            if without:
+                found.append(Verdict(criterion=name, success=False, detail=without))
+                continue
+            with self._guard(name):
+                criterion = self._criteria[name]
+                if criterion is not None:
+                    found.append(criterion.check_spans(mine))
             if self._criteria[name] is None:
                 found.append(self._raised[name])
         return tuple(found)
@@ -60,6 +96,8 @@ class SlaEvaluator:
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
         """The first that fails whatever is still to come (`Sla.breach`), if any."""
         for name, criterion in self._criteria.items():
+            if name in self._selected:
+                continue
             with self._guard(name):
                 verdict = criterion.breach(statistics, plan) if criterion is not None else None
                 if verdict is not None:

@@ -14,6 +14,7 @@ from osbench.common.plugin.runner import Runner, SearchingRunner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
 from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.plugin.signature import PLACEHOLDER
+from osbench.common.plugin.sla import Sla
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
 from osbench.coordinator.data_file import DataFile
@@ -99,8 +100,22 @@ def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
             "add one, such as percentile: {p: 95, max_s: 500ms, of: response}",
         )
         for workload in task.workloads
-        if (workload.sla is DEFAULT_SLA or not workload.sla) and _is_search(workload, plugins)
+        if (workload.sla is DEFAULT_SLA or not _under_load(workload, plugins))
+        and _is_search(workload, plugins)
     ]
+
+
+def _under_load(workload: Workload, plugins: Plugins) -> list[Named]:
+    """The criteria that are judged while the load goes on; those on spans are not."""
+
+    def is_on_spans(named: Named) -> bool:
+        try:
+            kind = plugins.get("sla", named.name)
+        except PluginError:
+            return False  # told by `check`
+        return getattr(kind, "selections", Sla.selections) is not Sla.selections
+
+    return [one for one in workload.sla if not is_on_spans(one)]
 
 
 def _is_search(workload: Workload, plugins: Plugins) -> bool:

@@ -26,7 +26,7 @@ def table_of(benches: Sequence[Mapping[str, Any]]) -> str:
     rows: dict[str, list[Mapping[str, Any]]] = {}
     loads: dict[str, Sequence[float]] = {}
     for bench in benches:
-        names = {one["row"] for one in bench["comparisons"]}
+        names = dict.fromkeys(one["row"] for one in bench["comparisons"])
         for name in names:
             rows[name] = [one for one in bench["comparisons"] if one["row"] == name]
             loads[name] = bench["machine"]["load"][name]

@@ -252,6 +252,12 @@ def test_the_first_screen_names_the_planted_delay(page: str, told: WorkloadTrace
     assert f'id="{link}"' in rest
 
 
+def test_the_page_names_the_best_place_to_work(page: str, told: WorkloadTraces) -> None:
+    assert told.best.startswith("Best place to work: halving shop/stock row lock UPDATE items SET")
+    section = page.split('id="traces"', 1)[1]
+    assert words(told.best).partition(" takes ")[0] in words(section)
+
+
 def test_the_page_has_every_field_of_every_span_of_its_examples(
     page: str, told: WorkloadTraces
 ) -> None:

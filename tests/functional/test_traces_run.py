@@ -37,7 +37,8 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
         machine.wait_for_port("6379", store)
         with machine.running(shop) as terminal:
             machine.wait_for_port("8080", terminal)
-            ran, explained, shown, ranked, logged, compared, exported = map(machine.run, steps)
+            ran, explained, predicted, shown, *others = map(machine.run, steps)
+            ranked, logged, compared, exported, gated = others
 
     desk = machine.folder
     summary = json.loads((desk / "result.json").read_text("utf-8"))
@@ -54,6 +55,15 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
     cause = why["answers"][0]["bands"][0]["causes"][0]
     assert cause["clear"]
     assert cause["share"] > 0.6
+    assert "1 request per iteration, at most 1" in gated
+    assert "shop db*: 1 call per iteration, at most 1" in gated
+    # halved, it takes half as much of the slowest
+    assert "p99 3" in predicted
+    assert "Left out: queues" in predicted
+    what_if = json.loads((desk / "what-if.json").read_text("utf-8"))["predictions"][0]
+    assert what_if["shifts"][2]["gain_s"] > 0.25
+    (best,) = why["best"].values()
+    assert best[0]["what"] == "recompute"
     # a slow one has it on its path
     assert "* shop/web recompute" in shown
     slowest = json.loads((desk / "slowest.json").read_text("utf-8"))

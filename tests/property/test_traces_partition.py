@@ -1,5 +1,6 @@
-"""Whatever a trace looks like, the parts of its critical path sum to its root's duration."""
+"""Whatever a trace looks like, its parts sum to its duration, and so does its replay."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.critical_path import critical_path
 from osbench.coordinator.traces.model.spans import Span, Trace
 from osbench.coordinator.traces.model.tree import Tree
+from osbench.coordinator.traces.model.wait_graph import WaitGraph, has_branches, replayed
 
 INSTANTS = st.integers(0, 60)
 
@@ -70,3 +72,26 @@ def test_every_span_stands_in_a_tree_or_is_left_out(trace):
     inside = [at for root in tree.roots for at in tree.below(root)]
 
     assert sorted([*inside, *tree.left_out]) == list(range(len(trace.spans)))
+
+
+@pytest.mark.dear
+@settings(max_examples=200, deadline=None)
+@given(any_trace(), st.lists(st.floats(0, 1), min_size=25, max_size=25))
+def test_a_replay_is_exact_and_shorter_spans_make_nothing_longer(trace, left):
+    clocks = Clocks()
+    tree = Tree(trace, clocks)
+
+    for root in tree.roots:
+        graph = np.array(WaitGraph(tree, root, clocks, lambda segment: segment.span).packed())
+        same = np.ones(len(tree.spans) + 1)
+        less = np.array([*left[: len(tree.spans)], 1.0])
+        length = tree.end[root] - tree.start[root]
+
+        as_it_was, shorter = replayed(graph, np.column_stack((same, less)))
+
+        assert as_it_was == length
+        assert shorter <= length + 1e-6
+        path = critical_path(tree, root, clocks)
+        if not has_branches(tree, path.visited, clocks):
+            gone = sum((one.end - one.start) * (1 - less[one.span]) for one in path.segments)
+            assert shorter == pytest.approx(length - gone)

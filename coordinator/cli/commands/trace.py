@@ -29,6 +29,8 @@ from osbench.coordinator.cli.run_views.trace_view import print_trace
 from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.explanation import explain, members
 from osbench.coordinator.traces.analysis.ranking import mistral_table
+from osbench.coordinator.traces.analysis.span_changes import read_change
+from osbench.coordinator.traces.analysis.what_if import Prediction, best_places, predict
 from osbench.coordinator.traces.collection.lookup import find_trace
 from osbench.coordinator.traces.collection.trace_set import (
     TraceSet,
@@ -41,6 +43,7 @@ from osbench.coordinator.traces.model.critical_path import paused_on
 from osbench.coordinator.traces.model.spans import Trace, trace_key, uuid_form
 from osbench.coordinator.traces.output import trace_formats, trace_text
 from osbench.coordinator.traces.output.span_rows import duration_s, left_out, rows_of
+from osbench.coordinator.traces.output.what_if_text import show_predictions
 from osbench.coordinator.traces.sources.otlp import to_otlp
 
 _RANKED = 40
@@ -215,11 +218,25 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
     trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(OptionSet):
+    """Changes to predict instead of an explanation, and the form of the output."""
+
+    changes: tuple[str, ...] = repeated(
+        "--what-if",
+        metavar="'SPAN: -N%'",
+        help="Predict durations with this span faster, by N % or, with 0, in no time; `*` in SPAN"
+        " is any text. May be repeated: all together.",
+    )
+    as_json: bool = json_flag()
+    damaged: bool = damaged_flag()
+
+
 @trace.command("explain")
 @click.argument("source", metavar="RUN|FILE", default="last")
-@options(as_json=json_flag(), damaged=damaged_flag())
+@option_set(ExplainOptions, "wanted")
 @with_settings
-def explain_command(settings: CommandSettings, source: str, as_json: bool, damaged: bool) -> None:
+def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptions) -> None:
     """Explain why the slow iterations of RUN were slow.
 
     The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
@@ -228,19 +245,30 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
     traces there is no explanation. A run without traces is explained by what osbench measured of
     each iteration: the phases of its HTTP requests, its actions, and its late start.
 
+    The best place to work is the span whose halving takes most off the slowest 5 %.
+
     \b
     Examples:
       osbench-coord trace explain last
       osbench-coord trace explain 20260401 --json | jq -r .sentence
       osbench-coord trace explain spans.json
+      osbench-coord trace explain last --what-if 'shop/web db SELECT*: -50%'
+      osbench-coord trace explain last --what-if 'shop/web recompute: 0'
     """
-    trace_set = _trace_set(settings, source, damaged=damaged, or_iterations=True)
+    changes = [read_change(text) for text in wanted.changes]
+    trace_set = _trace_set(settings, source, damaged=wanted.damaged, or_iterations=True)
+    if changes:
+        views = trace_set.predicted_loads()
+        _show_predictions(trace_set, predict(trace_set.features, changes, views), wanted)
+        return
     found = explain(trace_set.features, trace_set.clocks)
-    if as_json:
+    best = {one.name: best_places(trace_set.features, one.name) for one in found.answers}
+    if wanted.as_json:
         _print_json(
             {
                 "source": trace_set.name,
                 **asdict(found),
+                "best": {name: [asdict(one) for one in places] for name, places in best.items()},
                 "census": trace_set.coverage.to_dict(),
                 "clocks": [asdict(offset) for offset in trace_set.clocks.skews],
                 "skipped": trace_set.skipped,
@@ -248,7 +276,24 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
         )
         return
     terminal = console()
-    trace_text.show_explanation(terminal, found)
+    trace_text.show_explanation(terminal, found, best)
+    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+
+
+def _show_predictions(
+    trace_set: TraceSet, found: Sequence[Prediction], wanted: ExplainOptions
+) -> None:
+    if wanted.as_json:
+        _print_json(
+            {
+                "source": trace_set.name,
+                "changes": list(wanted.changes),
+                "predictions": [asdict(one) for one in found],
+            }
+        )
+        return
+    terminal = console()
+    show_predictions(terminal, found)
     trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
 
 

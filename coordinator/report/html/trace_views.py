@@ -124,6 +124,8 @@ class TraceGroup:
     #: The sentence names a clear cause.
     has_cause: bool
     bands: list[BandView]
+    #: What halving one span would give, and the name of that span; "" if not known.
+    best: str
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
@@ -272,6 +274,7 @@ def _group(workload: WorkloadFacts, traces: WorkloadTraces, names: _Names, most:
         sentence=spaced(mask_url(traces.sentence)),
         has_cause=any(band.clear is not None for band in bands if band.enough),
         bands=[_band(band) for band in bands if band.enough][:_BANDS],
+        best=spaced(mask_url(traces.best)),
         waterfalls=falls,
     )
 

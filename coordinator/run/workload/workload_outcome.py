@@ -29,7 +29,14 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     if offered.cut_short == "runner_lost":
         verdicts += (Verdict(criterion="runner", success=False, detail=_RUNNER_LOST),)
     # a search has no verdicts of the task's criteria
-    sources = plan.sla_sources if results.trials is None and verdicts else ()
+    sources: tuple[str, ...] = ()
+    if results.trials is None and verdicts:
+        # those on spans come once the traces are read
+        sources = tuple(
+            source
+            for criterion, source in zip(workload.sla, plan.sla_sources, strict=True)
+            if criterion.name not in results.sla.on_spans
+        )
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
     # answers that come after the load belong to no stage
     until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from osbench.common.outcomes import Outcome
+from osbench.common.plugin.sla import SpanSelection
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.features import FeatureTable
 from osbench.coordinator.traces.analysis.ranking import Ranking
+from osbench.coordinator.traces.analysis.span_calls import SpanCalls
 from osbench.coordinator.traces.model.clock_samples import ClockSamples
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.critical_path import critical_path
@@ -43,11 +45,18 @@ class Survey:
 class Digest:
     """The second pass: features, ranking and counts."""
 
-    def __init__(self, survey: Survey, groups: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        survey: Survey,
+        groups: Sequence[str] = (),
+        selections: Mapping[int, Sequence[SpanSelection]] | None = None,
+    ) -> None:
+        """`selections` are spans to count, by the number of a group."""
         self.clocks = survey.clocks()
         self.coverage = TraceCoverage()
-        self.table = FeatureTable(groups)
+        self.table = FeatureTable(groups, self.clocks)
         self.ranking = Ranking()
+        self.calls = SpanCalls(selections)
         self.usual = survey.usual()
 
     def add_iteration(
@@ -100,6 +109,7 @@ class Digest:
         path = critical_path(tree, root, self.clocks)
         self.coverage.outlived(tree, path)
         self.ranking.add(tree, (path,))
+        self.calls.add(tree, group=group, iteration=iteration, outcome=outcome, whole=whole)
         self.table.add(
             tree,
             root,

@@ -17,9 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.outcomes import Outcome
-from osbench.coordinator.traces.model.critical_path import Path, is_pause, paused_on
+from osbench.coordinator.traces.analysis.graph_table import GraphRows, GraphTable
+from osbench.coordinator.traces.model.clock_skew import Clocks
+from osbench.coordinator.traces.model.critical_path import (
+    Path,
+    PathSegment,
+    is_pause,
+    paused_on,
+)
 from osbench.coordinator.traces.model.span_keys import SpanKey, Vocabulary, key_of
 from osbench.coordinator.traces.model.tree import Tree
+from osbench.coordinator.traces.model.wait_graph import FIXED, WaitGraph, has_branches
 
 Ints = NDArray[np.int64]
 
@@ -66,6 +74,8 @@ class Features:
     time: Ints
     calls: Ints
     unit: str = TRACE
+    #: None of runs of earlier versions.
+    graphs: GraphTable | None = None
 
     def __len__(self) -> int:
         return len(self.traces)
@@ -120,6 +130,7 @@ class Features:
             "traces": self.traces,
             **{name: getattr(self, name).astype("<i8").tobytes() for name in _ARRAYS},
             **{name: getattr(self, name).tobytes() for name in _FLAGS},
+            "graphs": self.graphs.to_dict() if self.graphs is not None else None,
         }
 
     @classmethod
@@ -135,6 +146,7 @@ class Features:
             **arrays,
             whole=np.frombuffer(form["whole"], np.bool_),
             kept=np.frombuffer(form["kept"], np.bool_),
+            graphs=GraphTable.from_dict(form["graphs"]) if form.get("graphs") else None,
         )
 
 
@@ -147,7 +159,9 @@ _START = itemgetter(2)
 class FeatureTable:
     """Builds the table; each trace adds a row."""
 
-    def __init__(self, groups: Sequence[str] = ()) -> None:
+    def __init__(self, groups: Sequence[str] = (), clocks: Clocks | None = None) -> None:
+        self._clocks = clocks or Clocks()
+        self._graphs = GraphRows()
         self._vocabulary = Vocabulary()
         self._places: dict[tuple[int, str], int] = {}
         self._groups = {name: number for number, name in enumerate(groups)}
@@ -190,6 +204,7 @@ class FeatureTable:
         columns["time"].extend([time for time, _ in entries.values()])
         columns["calls"].extend([calls for _, calls in entries.values()])
         columns["begin"].append(len(columns["place"]))
+        self._graphs.add(tree.trace_id, self._graph(tree, root, path))
 
     def close(self) -> Features:
         """The finished table."""
@@ -202,8 +217,25 @@ class FeatureTable:
             traces=tuple(self._traces),
             whole=np.array(self._columns["whole"], bool),
             kept=np.array(self._columns["kept"], bool),
+            graphs=self._graphs.close(),
             **arrays,
         )
+
+    def _graph(self, tree: Tree, root: int, path: Path) -> Sequence[int]:
+        """The packed wait graph of a trace; empty if its critical path is the only one."""
+        if not has_branches(tree, path.visited, self._clocks):
+            return ()
+        return WaitGraph(tree, root, self._clocks, lambda one: self._changeable(tree, one)).packed()
+
+    def _changeable(self, tree: Tree, segment: PathSegment) -> int:
+        return FIXED if is_pause(tree, segment.span) else self._place_of(tree, segment)[0]
+
+    def _place_of(self, tree: Tree, segment: PathSegment) -> tuple[int, int, int]:
+        """The place, the key and the position of the span that time belongs to."""
+        key = self._vocabulary.number(key_of(tree, segment))
+        owner = segment.span if segment.awaited < 0 else segment.awaited
+        host = tree.spans[owner].host
+        return self._places.setdefault((key, host), len(self._places)), key, owner
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
         """Time and calls by place, and the keys in order of the start of their segments."""
@@ -213,9 +245,7 @@ class FeatureTable:
         for segment in sorted(path.segments, key=_START):
             if is_pause(tree, segment.span):
                 continue
-            key = self._vocabulary.number(key_of(tree, segment))
-            owner = segment.span if segment.awaited < 0 else segment.awaited
-            place = self._places.setdefault((key, tree.spans[owner].host), len(self._places))
+            place, key, owner = self._place_of(tree, segment)
             entry = entries.setdefault(place, [0, 0])
             entry[0] += segment.end - segment.start
             if (key, owner) not in called:

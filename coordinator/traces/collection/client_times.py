@@ -21,7 +21,7 @@ from osbench.coordinator.statistics.action_paths import name_paths
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.features import ITERATION, Features
 from osbench.coordinator.traces.collection.traced_iterations import new_rows
-from osbench.coordinator.traces.model.span_keys import SpanKey, Vocabulary
+from osbench.coordinator.traces.model.span_keys import LATE_START, SpanKey, Vocabulary
 
 Ints = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ MOST = 100_000
 
 #: Names of the phases of a request, in the order of `PHASES`.
 _PHASES = ("name lookup for", "connecting for", "TLS handshake for", "first byte of", "transfer of")
-_LATE = SpanKey("", "late start", "(no virtual user was free, or the generator was late)")
+_LATE = SpanKey("", LATE_START, "(no virtual user was free, or the generator was late)")
 _OUTSIDE = SpanKey("", "code outside of actions", "")
 #: What requests that are made in no action are counted for.
 _NO_ACTION = "requests in no action"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osbench.common.errors import StoreError, UsageError
+from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.coordinator.formatting import count, distinct, plain
 from osbench.coordinator.results.totals import Cost
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -57,6 +58,8 @@ class CollectionSettings:
     everything: bool = False
     #: Files with trace points of services.
     files: tuple[Path, ...] = ()
+    #: Spans that criteria judge, by workload.
+    selections: Mapping[int, Sequence[SpanSelection]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,8 @@ class Collected:
     #: Two parts of the load compared, where that was asked for.
     comparisons: Mapping[int, Comparison] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
+    #: Figures of the selected spans, by workload.
+    spans: Mapping[int, Sequence[SpanFigures]] = field(default_factory=dict)
     kept: tuple[int, ...] = ()
     #: Errors, and parts that are missing from the traces.
     notes: tuple[str, ...] = ()
@@ -127,6 +132,7 @@ class Collection:
         self._wanted = wanted
         self._archive = Archive(directory.path)
         self._notes: list[str] = []
+        self._spans: Mapping[int, Sequence[SpanFigures]] = {}
         self._skipped = 0
 
     def collect(self, conn_str: str | None) -> Collected:
@@ -145,6 +151,7 @@ class Collection:
             costs=costs,
             comparisons=self._comparisons,
             sentences=sentences,
+            spans=self._spans,
             kept=kept,
             notes=tuple(self._notes),
         )
@@ -174,6 +181,7 @@ class Collection:
             if number
         ]
         features = digest.table.close()
+        self._spans = digest.calls.figures()
         sentences = {
             answer.name: answer.sentence for answer in explain(features, digest.clocks).answers
         }
@@ -297,7 +305,7 @@ class Collection:
         read: _Read,
     ) -> tuple[Digest, set[str]]:
         place = {trace_id: at for at, trace_id in enumerate(rows.ids())}
-        digest = Digest(read.survey, self._names)
+        digest = Digest(read.survey, self._names, self._settings.selections)
         kept: set[str] = set()
         for trace in _last(spool, read.again):
             at = place[trace.trace_id]
@@ -338,6 +346,7 @@ class Collection:
             "pauses": digest.ranking.pauses,
             "paused_s": digest.ranking.paused_ns / 1e9,
             "arguments": self._settings.everything,
+            "calls": digest.calls.to_dict(self._names),
             "ranking": [asdict(row) for row in digest.ranking.rows()],
             "notes": self._notes,
         }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from oslo_config import cfg
 
 from osbench.common.deployment.record import Deployment
+from osbench.common.plugin.sla import SpanSelection
 from osbench.common.secrets.masking import error_text
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.results.outcome import WorkloadOutcome
@@ -32,11 +33,15 @@ def collect_traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    selections: Mapping[int, Sequence[SpanSelection]] | None = None,
 ) -> Collected:
-    """Collect the traces of all workloads; `wanted` is false once there is no time left."""
+    """Collect the traces of all workloads; `wanted` is false once there is no time left.
+
+    `selections` are the spans that criteria judge, by workload.
+    """
     if not wanted():
         return Collected()
-    collected = _traces(directory, outcomes, deployment, conf, wanted)
+    collected = _traces(directory, outcomes, deployment, conf, wanted, selections or {})
     return _with_client_times(directory, outcomes, collected, wanted)
 
 
@@ -80,6 +85,7 @@ def _traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    selections: Mapping[int, Sequence[SpanSelection]],
 ) -> Collected:
     if not any(one.tracing.traced for one in outcomes):
         return Collected()
@@ -91,7 +97,7 @@ def _traces(
         collection = Collection(
             directory,
             [one.name for one in outcomes],
-            _settings(conf),
+            replace(_settings(conf), selections=selections),
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },

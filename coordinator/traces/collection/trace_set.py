@@ -14,8 +14,10 @@ from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.digest import GRACE_S, digest_of
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.ranking import Ranked, ranked_from
+from osbench.coordinator.traces.analysis.what_if import PredictedLoad
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.client_times import client_features
+from osbench.coordinator.traces.collection.predicted_loads import predicted_loads
 from osbench.coordinator.traces.model.clock_skew import Clocks, clocks_from
 from osbench.coordinator.traces.model.critical_path import Path as CriticalPath
 from osbench.coordinator.traces.model.critical_path import critical_path
@@ -48,6 +50,8 @@ class TraceSet:
     paused_s: float = 0.0
     #: Arguments, parameters, queries and messages were kept.
     has_arguments: bool = False
+    #: Reads the loads and limits of the groups; none of a file.
+    predicted_loads: Callable[[], tuple[PredictedLoad, ...]] = tuple
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -77,9 +81,10 @@ def of_run(directory: RunDirectory) -> TraceSet:
             " its deployment has profiler_hmac_key and a profiler_conn_str of redis://"
         )
     found = archive.collection()
+    features = archive.features()
     return TraceSet(
         name=f"{directory.path.name} (PARTIAL)" if directory.damage else directory.path.name,
-        features=archive.features(),
+        features=features,
         clocks=clocks_from(found["clocks"]),
         usual=_usual(found["usual"]),
         coverage=TraceCoverage.from_dict(found["census"]),
@@ -91,6 +96,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         pauses=found.get("pauses", 0),
         paused_s=found.get("paused_s", 0.0),
         has_arguments=found.get("arguments", False),
+        predicted_loads=lambda: predicted_loads(directory, features),
     )
 
 
@@ -116,6 +122,7 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
         traces=lambda: iter(()),
         traced=0,
         skipped=0,
+        predicted_loads=lambda: predicted_loads(directory, features),
     )
 
 

@@ -55,7 +55,7 @@ def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
         visited.append(at)
         now, following = high, -1
         for inner in _last_first(tree, at):
-            slack = _slack(tree, at, inner, high - low, clocks)
+            slack = slack_of(tree, at, inner, high - low, clocks)
             if tree.end[inner] > tree.end[at] + slack:
                 outlived.append(inner)
                 continue
@@ -68,7 +68,7 @@ def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
             if end < now:
                 segments.append(PathSegment(at, following, end, now))
             waiting.append((inner, begin, end))
-            now, following = begin, inner if _is_call(tree, at, inner) else -1
+            now, following = begin, inner if is_call(tree, at, inner) else -1
         if now > low:
             segments.append(PathSegment(at, following, low, now))
     return Path(segments, visited, outlived)
@@ -81,13 +81,14 @@ def _last_first(tree: Tree, at: int) -> list[int]:
     return sorted(children, key=lambda inner: (tree.end[inner], tree.start[inner]), reverse=True)
 
 
-def _slack(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
+def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
+    """Tolerance, nanoseconds, for the end of a child of a span of which `length` counts."""
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host
     return slack if host == other else max(slack, clocks.error_ns(host, other))
 
 
-def _is_call(tree: Tree, at: int, inner: int) -> bool:
+def is_call(tree: Tree, at: int, inner: int) -> bool:
     """Whether time before a child was spent waiting for another service to start.
 
     It was if the span is a client's, or if the child is its only one; between several requests a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from osbench.coordinator.traces.model.critical_path import PathSegment
@@ -13,6 +14,8 @@ KEYS, DETAILS = 2000, 100
 OTHER = "(other)"
 
 WAIT_SERVICE, WAIT_QUEUE = "wait for service", "wait in queue"
+#: From when an iteration was due until it started.
+LATE_START = "late start"
 
 
 class SpanKey(NamedTuple):
@@ -24,6 +27,41 @@ class SpanKey(NamedTuple):
 
     def __str__(self) -> str:
         return " ".join(part for part in self if part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanPattern:
+    """Selects keys; `*` in its texts stands for any text."""
+
+    #: The service, or its first part, such as `shop` for `shop/web`.
+    service: str
+    #: The name, or name and detail.
+    name: str
+
+    def matches(self, key: SpanKey) -> bool:
+        """Whether it selects a key."""
+        services = (key.who, key.who.partition("/")[0])
+        names = (key.what, f"{key.what} {key.about}")
+        return any(fits(self.service, one) for one in services) and any(
+            fits(self.name, one) for one in names
+        )
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Whether a text is that of a pattern, in which `*` stands for any text; in linear time."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == text
+    *middle, last = rest
+    at, end = len(first), len(text) - len(last)
+    if not (text.startswith(first) and text.endswith(last) and at <= end):
+        return False
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:

@@ -15,6 +15,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.explanation import Answer, explain
 from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.analysis.ranking import Ranked
+from osbench.coordinator.traces.analysis.what_if import best_places
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.trace_set import TraceSet, of_run
 from osbench.coordinator.traces.collection.traced_iterations import (
@@ -24,6 +25,7 @@ from osbench.coordinator.traces.collection.traced_iterations import (
 from osbench.coordinator.traces.model.spans import uuid_form
 from osbench.coordinator.traces.output.trace_picks import ERROR, PickedTrace, chosen
 from osbench.coordinator.traces.output.waterfalls import ROWS, Waterfall, waterfall
+from osbench.coordinator.traces.output.what_if_text import best_sentence
 
 #: Rows of all waterfalls of a report together, about, and of each at least.
 _ROWS, _LEAST_ROWS = 6000, 100
@@ -71,6 +73,8 @@ class WorkloadTraces:
     #: sentence is there, too, where there are too few traces for the rest.
     sentence: str = ""
     answer: Answer | None = None
+    #: What halving the span that matters most would give; "" if that is not known.
+    best: str = ""
     picks: tuple[TracePick, ...] = ()
     #: Iterations by id of the traces that `trace show` finds in the run directory.
     kept: Mapping[str, int] = field(default_factory=dict)
@@ -147,6 +151,7 @@ def _of(
                 traced=one["tracing"]["traced"],
                 sentence=answer.sentence if answer else "",
                 answer=answer,
+                best=best_sentence(best_places(features, group, 1)) if answer else "",
                 picks=examples,
                 kept={uuid_form(_hex(rows, at)): int(rows.iteration[at]) for at in mine.tolist()},
                 error_examples={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rich.console import Console
@@ -18,10 +18,12 @@ from osbench.coordinator.traces.analysis.notes import trace_notes
 from osbench.coordinator.traces.analysis.ranking import Ranked
 from osbench.coordinator.traces.analysis.sentences import percent
 from osbench.coordinator.traces.analysis.slow_causes import Cause
+from osbench.coordinator.traces.analysis.what_if import Potential
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.span_keys import SpanKey
 from osbench.coordinator.traces.model.spans import uuid_form
 from osbench.coordinator.traces.output.span_rows import SpanRow
+from osbench.coordinator.traces.output.what_if_text import show_best
 
 #: Similar sibling spans that are shown; the rest is one line.
 _ALIKE = 5
@@ -95,8 +97,10 @@ def show_ranking(
         )
 
 
-def show_explanation(console: Console, found: Explanation) -> None:
-    """Print the sentence, then the details."""
+def show_explanation(
+    console: Console, found: Explanation, best: Mapping[str, Sequence[Potential]] | None = None
+) -> None:
+    """Print the sentence, then the details; `best` are the best places to work by group."""
     _line(console, found.sentence, "bold")
     for number, answer in enumerate(found.answers):
         _line(console, "")
@@ -108,6 +112,7 @@ def show_explanation(console: Console, found: Explanation) -> None:
                 "bold",
             )
         _answer(console, answer)
+        show_best(console, (best or {}).get(answer.name, ()))
 
 
 def show_comparison(console: Console, found: Comparison) -> None:

@@ -183,6 +183,34 @@ def test_an_explanation_begins_with_its_answer(call, spans):
     assert [offset["host"] for offset in printed["clocks"]] == ["c", "w1"]
 
 
+def test_what_a_faster_span_would_change(call, spans):
+    file = spans("slow.json", traces(300, Fault(share=0.2, harm=slow_query)))
+    changes = ("--what-if", "shop/api db SELECT prices: 0", "--what-if", "stock/*: -10 %")
+
+    text = call("explain", file, *changes)
+    printed = json.loads(call("explain", file, *changes, "--json"))
+
+    (one,) = printed["predictions"]
+    assert printed["changes"] == list(changes[1::2])
+    assert [shift["name"] for shift in one["shifts"]] == ["p50", "p95", "p99"]
+    assert one["shifts"][1]["after_s"] < 0.5 * one["shifts"][1]["before_s"]
+    assert text.startswith(f"{one['name']}: p50 ")
+    assert "Changed, in 300 traces: shop/api db SELECT prices; stock/engine reserve" in text
+    assert one["caveat"] in text
+    best = json.loads(call("explain", file, "--json"))["best"]
+    assert [place["about"] for places in best.values() for place in places[:1]] == ["SELECT prices"]
+
+
+def test_a_span_that_no_trace_has(call, spans):
+    file = spans("some.json", traces(40))
+
+    said = call("explain", file, "--what-if", "shop/api db SELECT price: -50%", code=2)
+    wrong = call("explain", file, "--what-if", "shop/api db: 50%", code=2)
+
+    assert "no span matches 'shop/api db SELECT price'; the nearest are shop/api db SELECT" in said
+    assert "'50%' must be between -0% and -100%, such as -50%, or 0" in wrong
+
+
 @pytest.mark.dear
 def test_nothing_in_a_trace_steers_the_terminal(call, spans):
     """Names, hosts and services come from outside: an escape sequence is printed as text."""
@@ -209,6 +237,7 @@ def test_nothing_in_a_trace_steers_the_terminal(call, spans):
 
     for words in (
         ("explain", file),
+        ("explain", file, "--what-if", "*: -50%"),
         ("rank", file),
         ("rank", file, "--mistral"),
         ("compare", file, file),

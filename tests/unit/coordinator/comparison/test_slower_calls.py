@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.queue_runs import Queue, side
-from helpers.synthetic_traces import Fault, queue_wait, traces
+from helpers.synthetic_traces import Fault, many_queries, queue_wait, traces
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.comparison_page import compare_page
@@ -30,6 +30,7 @@ def with_traces(tmp_path):
         for number, trace in enumerate(kept, 1):
             digest.add_iteration(trace, group=0, iteration=number, outcome=Outcome.OK, kept=False)
         described = {"traced": len(kept), "skipped": 0, "usual": [], "clocks": [], "ranking": []}
+        described |= {"calls": digest.calls.to_dict(["Queue.get"])}
         archive.close(digest.table.close(), described | {"census": digest.coverage.to_dict()})
         directory.close()
         return dataclasses.replace(run, directory=directory)
@@ -48,6 +49,18 @@ def test_the_call_that_got_slower_is_named(with_traces):
 
     assert "is waiting in the queue to stock/engine" in result.workloads[0].calls
     assert "What the traces say" in compare_page(result)
+
+
+def test_changed_counts_of_calls_are_told(with_traces):
+    random = np.random.default_rng(1)
+    before, after = side(QUEUE, random, "A", 1), side(QUEUE, random, "B", 1)
+    before[0] = with_traces(before[0], traces(100))
+    after[0] = with_traces(after[0], traces(100, Fault(share=1.0, harm=many_queries), seed=2))
+
+    result = compare_sides(Evidence(before=before, after=after))
+
+    assert "Calls per iteration: shop/api db SELECT items 1." in result.workloads[0].calls
+    assert " -> 2" in result.workloads[0].calls
 
 
 def test_without_traces_on_both_sides_nothing_is_said_of_calls(with_traces):

@@ -165,6 +165,7 @@ def test_workloads_are_told_apart_and_too_few_traces_are_a_sentence(directory):
     assert "shop/api db SELECT prices" in first.sentence
     assert second.sentence.startswith("Too few slow traces for an explanation: ")
     assert second.sentence.endswith(" it takes 572 more traces of successful iterations.")
+    assert first.best.startswith("Best place to work: halving s")
     assert second.picks and second.reason == ""
     for one in (first, second):
         assert set(one.error_examples) == {"ValueError", "KeyError"}

@@ -1,0 +1,153 @@
+"""SLA criterion `spans`: calls per iteration, and durations, of spans in traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from osbench.plugin import sla
+from osbench.plugin.durations import DURATION
+from osbench.plugin.formatting import count, duration
+
+_PERCENTS = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0}
+
+_LIMIT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "service": {
+            "type": "string",
+            "minLength": 1,
+            "description": "name of the service, or its first part; `*` stands for any text;"
+            " all services unless given",
+        },
+        "name": {
+            "type": "string",
+            "minLength": 1,
+            "description": "name of the span, or name and detail; `*` stands for any text",
+        },
+        "calls_per_iteration": {
+            "type": "object",
+            "properties": {
+                "min": {"type": "integer", "minimum": 0, "description": "fewest"},
+                "max": {"type": "integer", "minimum": 0, "description": "most"},
+            },
+            "minProperties": 1,
+            "additionalProperties": False,
+            "description": "calls of every traced iteration that succeeds",
+        },
+        **{
+            name: {
+                **DURATION,
+                "exclusiveMinimum": 0,
+                "description": f"limit of the {name} of its durations, seconds",
+            }
+            for name in _PERCENTS
+        },
+    },
+    "required": ["name"],
+    "additionalProperties": False,
+}
+
+
+class SpanLimits(sla.Sla):
+    """Limits of spans, judged when the traces of the run have been read.
+
+    Calls are counted in the complete traces of successful iterations. Without such a trace no limit
+    is met.
+    """
+
+    NAME: ClassVar[str] = "spans"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [_LIMIT, {"type": "array", "items": _LIMIT, "minItems": 1}],
+        "examples": [{"service": "shop", "name": "db*", "calls_per_iteration": {"max": 12}}],
+    }
+
+    @classmethod
+    def check_config(cls, config: Any) -> list[str]:
+        """Refuse spans without a limit, and bounds that no number is between."""
+        found = []
+        for limit in _limits(config):
+            calls = limit.get("calls_per_iteration", {})
+            if not calls and not _PERCENTS.keys() & limit.keys():
+                found.append(
+                    f"{limit['name']} has no limit: add calls_per_iteration: {{max: N}}, or one of"
+                    f" {', '.join(_PERCENTS)}"
+                )
+            if calls.get("min", 0) > calls.get("max", calls.get("min", 0)):
+                found.append(
+                    f"calls_per_iteration of {limit['name']}: min {calls['min']} is above max"
+                    f" {calls['max']}"
+                )
+        return found
+
+    def selections(self) -> Sequence[sla.SpanSelection]:
+        """The spans of each limit."""
+        return [
+            sla.SpanSelection(service=limit.get("service", "*"), name=limit["name"])
+            for limit in _limits(self.config)
+        ]
+
+    def check_spans(self, figures: Sequence[sla.SpanFigures]) -> sla.Verdict:
+        """Compare calls and durations with the limits; a span that never occurred has none."""
+        found = [
+            one
+            for limit, those in zip(_limits(self.config), figures, strict=True)
+            for one in _judged(limit, those)
+        ]
+        bad = [text for fine, text in found if not fine]
+        return self.verdict(not bad, "; ".join(bad or [text for _, text in found]))
+
+
+def _limits(config: Any) -> Sequence[Mapping[str, Any]]:
+    return [config] if isinstance(config, Mapping) else config
+
+
+def _judged(limit: Mapping[str, Any], found: sla.SpanFigures) -> Iterator[tuple[bool, str]]:
+    name = " ".join(part for part in (limit.get("service"), limit["name"]) if part)
+    if not found.traces:
+        yield False, f"{name}: {_without(found)}"
+        return
+    if "calls_per_iteration" in limit:
+        yield _counted(name, limit["calls_per_iteration"], found)
+    for key, percent in _PERCENTS.items():
+        if key not in limit:
+            continue
+        if not found.durations.count:
+            yield False, f"{key} of {name}: in none of {found.traces} traces"
+            continue
+        value = found.durations.percentile(percent)
+        yield (
+            value <= round(limit[key] * 1e9),
+            f"{key} of {name} {duration(value / 1e9)}, allowed {duration(limit[key])}",
+        )
+
+
+def _counted(name: str, limit: Mapping[str, int], found: sla.SpanFigures) -> tuple[bool, str]:
+    most, fewest = max(found.calls), min(found.calls)
+    least, greatest = limit.get("min", 0), limit.get("max", most)
+    above = sum(traces for calls, traces in found.calls.items() if calls > greatest)
+    below = sum(traces for calls, traces in found.calls.items() if calls < least)
+    said = []
+    if above:
+        said.append(
+            f"{name}: more than {count(greatest, 'call')} in {above} of {found.traces} traced"
+            f" iterations, {most} in iteration {found.most}"
+        )
+    if below:
+        said.append(
+            f"{name}: fewer than {count(least, 'call')} in {below} of {found.traces} traced"
+            f" iterations, {fewest} in iteration {found.fewest}"
+        )
+    if not said:
+        calls = f"{fewest} to {most} calls" if fewest < most else count(most, "call")
+        bounds = [f"at least {least}"] * ("min" in limit) + [f"at most {greatest}"] * (
+            "max" in limit
+        )
+        said = [f"{name}: {calls} per iteration, {' and '.join(bounds)}"]
+    return not (above or below), "; ".join(said)
+
+
+def _without(found: sla.SpanFigures) -> str:
+    if found.incomplete:
+        return f"no trace is complete, of {found.incomplete} of successful iterations"
+    return "no successful iteration has a trace"

@@ -1,0 +1,227 @@
+"""The wait graph of a trace: what started or ended after what, to replay it with shorter spans.
+
+A span starts after all siblings that had ended by then, and ends after all its children. So its own
+time lies on the edges between these events, and the end of the root is the longest path. If spans
+get shorter, the longest path may lead through another branch. This is the replay of COZ (Curtsinger
+and Berger, SOSP 2015) and of the Mystery Machine (Chow et al., OSDI 2014, section 4), for the tree
+of one trace.
+
+Without parallel branches there is one path, which the critical path has already.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.coordinator.traces.model.clock_skew import Clocks
+from osbench.coordinator.traces.model.critical_path import PathSegment, is_call, slack_of
+from osbench.coordinator.traces.model.tree import Tree
+
+Floats = NDArray[np.float64]
+
+#: Place of time that no change makes shorter: pauses, and corrections of clocks.
+FIXED = -1
+
+
+@dataclass(slots=True)
+class _Event:
+    """A start or an end; it happens when all `after` have, and then the time of its parts."""
+
+    after: list[int]
+    #: Place and nanoseconds.
+    parts: list[tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A span whose children are being added."""
+
+    at: int
+    low: int
+    high: int
+    #: The event of its start.
+    entry: int
+    #: Begin, end and position of the children, last first.
+    children: list[tuple[int, int, int]]
+    #: Children that are running: end and its event.
+    running: list[tuple[int, int]] = field(default_factory=list)
+    #: Events of ended children that no ended child waited for, with the instants of their ends.
+    ended: dict[int, int] = field(default_factory=dict)
+    #: The events that each child's start waited for, by the event of its end.
+    waited: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    #: Events that starts wait for together, and the event of the last of them.
+    joined: tuple[int, ...] = ()
+    join: int = -1
+
+
+class WaitGraph:
+    """Events in an order in which each comes after those that it waits for; the root's end last."""
+
+    def __init__(
+        self, tree: Tree, root: int, clocks: Clocks, place: Callable[[PathSegment], int]
+    ) -> None:
+        """`place` gives the place of time; `FIXED` for time that stays as it is."""
+        self._tree = tree
+        self._clocks = clocks
+        self._place = place
+        self._events = [_Event([], [])]
+        self._build(root)
+
+    def packed(self) -> array[int]:
+        """The events as numbers: how many it waits for, which, how many parts, which."""
+        found = array("q")
+        for event in _merged(self._events):
+            found.append(len(event.after))
+            found.extend(event.after)
+            found.append(len(event.parts))
+            for part in event.parts:
+                found.extend(part)
+        return found
+
+    def _build(self, root: int) -> None:
+        tree = self._tree
+        stack = [self._frame(root, tree.start[root], tree.end[root], 0)]
+        while stack:
+            frame = stack[-1]
+            if frame.children:
+                stack.append(self._enter(frame, *frame.children.pop()))
+                continue
+            stack.pop()
+            end = self._end(frame)
+            if stack:
+                outer = stack[-1]
+                outer.waited[end] = outer.waited.pop(frame.entry)
+                heapq.heappush(outer.running, (frame.high, end))
+
+    def _frame(self, at: int, low: int, high: int, entry: int) -> _Frame:
+        children = sorted(waited_for(self._tree, at, low, high, self._clocks), reverse=True)
+        return _Frame(at=at, low=low, high=high, entry=entry, children=children)
+
+    def _enter(self, frame: _Frame, begin: int, end: int, inner: int) -> _Frame:
+        """The frame of a child, whose start waits for the siblings that have ended."""
+        slack = slack_of(self._tree, frame.at, inner, frame.high - frame.low, self._clocks)
+        while frame.running and ends_before(frame.running[0][0], begin, end, slack):
+            self._settle(frame)
+        after = self._joined(frame)
+        last = max(frame.ended.values(), default=frame.low)
+        awaited = inner if is_call(self._tree, frame.at, inner) else -1
+        entry = self._event(after, PathSegment(frame.at, awaited, last, begin))
+        frame.waited[entry] = tuple(frame.ended)
+        return self._frame(inner, begin, end, entry)
+
+    def _end(self, frame: _Frame) -> int:
+        """The event of a span's end, which waits for all its children."""
+        while frame.running:
+            self._settle(frame)
+        after = self._joined(frame)
+        last = max(frame.ended.values(), default=frame.low)
+        return self._event(after, PathSegment(frame.at, -1, last, frame.high))
+
+    def _joined(self, frame: _Frame) -> int:
+        """The event after all children that have ended; one for all that wait for the same ones."""
+        ended = tuple(frame.ended)
+        if len(ended) < 2:
+            return ended[0] if ended else frame.entry
+        if frame.joined != ended:
+            self._events.append(_Event(list(ended), []))
+            frame.joined, frame.join = ended, len(self._events) - 1
+        return frame.join
+
+    def _settle(self, frame: _Frame) -> None:
+        """Move the running child that ended first to those that have ended."""
+        end, event = heapq.heappop(frame.running)
+        for earlier in frame.waited.pop(event):
+            frame.ended.pop(earlier, None)
+        frame.ended[event] = end
+
+    def _event(self, after: int, segment: PathSegment) -> int:
+        length = segment.end - segment.start
+        # below 0 where clocks are not read at the same instant
+        place = self._place(segment) if length > 0 else FIXED
+        self._events.append(_Event([after], [(place, length)] if length else []))
+        return len(self._events) - 1
+
+
+def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
+    """Whether any of some spans waited for children that ran at the same time."""
+    for at in visited:
+        if len(tree.children[at]) < 2:
+            continue
+        low, high = tree.start[at], tree.end[at]
+        last = low
+        for begin, end, inner in sorted(waited_for(tree, at, low, high, clocks)):
+            slack = slack_of(tree, at, inner, high - low, clocks)
+            if not ends_before(last, begin, end, slack):
+                return True
+            last = max(last, end)
+    return False
+
+
+def waited_for(
+    tree: Tree, at: int, low: int, high: int, clocks: Clocks
+) -> list[tuple[int, int, int]]:
+    """Begin, end and position of the children that a span waited for, between two instants."""
+    found = []
+    for inner in tree.children[at]:
+        slack = slack_of(tree, at, inner, high - low, clocks)
+        begin, end = max(tree.start[inner], low), min(tree.end[inner], high)
+        if tree.end[inner] <= tree.end[at] + slack and begin < end:
+            found.append((begin, end, inner))
+    return found
+
+
+def ends_before(earlier: int, begin: int, end: int, slack: int) -> bool:
+    """Whether a span may have waited for one that ended `earlier`, as clocks are inaccurate."""
+    return earlier <= begin + min(slack, (end - begin) // 2)
+
+
+def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
+    """Nanoseconds from start to end of a packed graph, for each column of `left`.
+
+    `left` is by place the part of its time that is left, with an additional last row of 1.
+    """
+    numbers = packed.tolist()
+    found: list[Floats] = []
+    at = 0
+    while at < len(numbers):
+        after = numbers[at + 1 : at + 1 + numbers[at]]
+        at += 1 + len(after)
+        count = max(numbers[at], 0)
+        value = np.zeros(left.shape[1])
+        if after:
+            value = found[after[0]]
+            for other in after[1:]:
+                value = np.maximum(value, found[other])
+        for part in range(at + 1, at + 1 + 2 * count, 2):
+            value = value + left[numbers[part]] * numbers[part + 1]
+        at += 1 + 2 * count
+        found.append(value)
+    return found[-1]
+
+
+def _merged(events: list[_Event]) -> list[_Event]:
+    """The events without those between which nothing else waits."""
+    waiting = [0] * len(events)
+    for event in events:
+        for earlier in event.after:
+            waiting[earlier] += 1
+    found: list[_Event] = []
+    number: list[int] = []
+    for event in events:
+        if len(event.after) == 1 and waiting[event.after[0]] == 1:
+            at = number[event.after[0]]
+            parts = dict(found[at].parts)
+            for place, length in event.parts:
+                parts[place] = parts.get(place, 0) + length
+            found[at].parts = list(parts.items())
+            number.append(at)
+            continue
+        number.append(len(found))
+        found.append(_Event([number[one] for one in event.after], list(event.parts)))
+    return found

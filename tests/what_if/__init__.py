@@ -1,0 +1,1 @@
+"""`make what-if`: predictions beside runs in which the calls are really faster."""
