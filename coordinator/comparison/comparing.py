@@ -35,6 +35,8 @@ from osbench.coordinator.statistics.two_samples import Shifted, holm
 
 #: Families of tests err in so many cases at most.
 _SIGNIFICANT = 0.05
+#: Verdicts that say of a workload that it has changed.
+_CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,12 +224,13 @@ def _overall(rows: Sequence[ChangeRow]) -> ChangeVerdict:
 
 def _workload(evidence: Evidence, name: str, rows: Sequence[ChangeRow]) -> WorkloadChanges:
     own = tuple(row for row in rows if row.workload == name)
+    verdict = _overall(own)
     return WorkloadChanges(
         name=name,
-        verdict=_overall(own),
+        verdict=verdict,
         rows=own,
         facts=_facts(evidence, name),
-        calls=changed_calls(evidence.before, evidence.after, name),
+        calls=changed_calls(evidence.before, evidence.after, name, changed=verdict in _CHANGED),
     )
 
 

@@ -83,7 +83,7 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
         table.add_row(fact.name, "", fact.before, fact.after, "", "", "")
     _show(console, Padding(table, (0, 0, 0, 3)))
     if workload.calls:
-        _show(console, Text(f"   traces: {plain(workload.calls, 1000)}"))
+        _show(console, Text(f"   what changed: {plain(workload.calls, 1000)}"))
 
 
 def interval_text(row: ChangeRow) -> str:

@@ -1,4 +1,4 @@
-"""Which call changed, by the traces of one run of each side."""
+"""The calls that changed, by the traces or the requests of one run of each side."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from osbench.coordinator.traces.analysis.comparison import compare_runs
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.span_calls import call_means, changed_means
 from osbench.coordinator.traces.collection.archive import Archive
+from osbench.coordinator.traces.collection.trace_set import of_iterations
 from osbench.coordinator.traces.model.span_keys import SpanKey
 
 #: Changed counts that are named.
@@ -21,19 +22,46 @@ _SHOWN = 3
 
 
 def changed_calls(
-    before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str
+    before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str, *, changed: bool
 ) -> str:
-    """Sentences on the calls that changed; "" where one side has kept no traces."""
+    """Sentences on the calls that changed, by the traces of one run of each side.
+
+    If a side has kept no traces, they are on the requests that osbench made. What takes longer is
+    named only if the workload has `changed`: any two runs differ by chance.
+    """
     found = [_traces(side, workload) for side in (before, after)]
     if found[0] is None or found[1] is None:
-        return ""
+        return _changed_requests(before, after, workload) if changed else ""
     (features, calls), (later, later_calls) = found[0], found[1]
-    compared = {one.name: one for one in compare_runs(features, later)}
-    parts = [compared[workload].sentence] if workload in compared else []
+    parts = [_changed_times(features, later, workload)] if changed else []
     means = (call_means(form, workload) for form in (calls, later_calls))
-    if changed := changed_means(*means):
-        parts.append(f"Calls per iteration: {_counts(changed)}.")
-    return " ".join(parts)
+    if counts := changed_means(*means):
+        parts.append(f"Calls per iteration: {_counts(counts)}.")
+    return " ".join(part for part in parts if part)
+
+
+def _changed_times(before: Features, after: Features, workload: str) -> str:
+    compared = {one.name: one for one in compare_runs(before, after)}
+    return compared[workload].sentence if workload in compared else ""
+
+
+def _changed_requests(
+    before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str
+) -> str:
+    """A sentence on the requests of the middle runs of both sides; "" if there are none."""
+    found = []
+    for side in (before, after):
+        directory = _from_middle(side, workload)[0].directory
+        if not isinstance(directory, RunDirectory):
+            return ""
+        try:
+            features = of_iterations(directory).features
+        except DamagedRun:
+            raise
+        except (OsbenchError, OSError):
+            return ""
+        found.append(features)
+    return _changed_times(found[0], found[1], workload)
 
 
 def _counts(changed: Sequence[tuple[SpanKey, float, float]]) -> str:
@@ -53,10 +81,7 @@ def _traces(
     side: Sequence[ComparedRun], workload: str
 ) -> tuple[Features, Mapping[str, Any]] | None:
     """Those of the run in the middle of its side that has traces."""
-    key = SeriesKey(workload=workload, action="", percent=50.0)
-    ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
-    middle = len(ordered) // 2
-    for run in sorted(ordered, key=lambda run: abs(ordered.index(run) - middle)):
+    for run in _from_middle(side, workload):
         archive = None
         if isinstance(run.directory, RunDirectory):
             archive = Archive(run.directory.path, run.directory.files)
@@ -69,3 +94,11 @@ def _traces(
             except (OsbenchError, OSError):
                 continue
     return None
+
+
+def _from_middle(side: Sequence[ComparedRun], workload: str) -> list[ComparedRun]:
+    """Runs by how far their median is from that of the run in the middle."""
+    key = SeriesKey(workload=workload, action="", percent=50.0)
+    ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
+    middle = len(ordered) // 2
+    return sorted(ordered, key=lambda run: abs(ordered.index(run) - middle))

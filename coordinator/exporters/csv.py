@@ -84,7 +84,7 @@ def _seconds(values: list[int | None]) -> _Cells:
     # floats would lose nanoseconds of late instants
     try:
         whole, rest = np.divmod(np.array(values, np.int64), 10**9)
-    except TypeError:
+    except (TypeError, OverflowError):
         return "%s", ["" if ns is None else _exact(ns) for ns in values]
     if (whole < 0).any():
         return "%s", [_exact(ns) for ns in values if ns is not None]

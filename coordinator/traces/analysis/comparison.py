@@ -139,7 +139,7 @@ def _compared(
         gaps(lost, len(some), f"traces {when}")
         for lost, some, when in zip(draft.gaps, rows, ("before", "after"), strict=True)
     )
-    return replace(draft, sentence="".join((_sentence(draft, enough), *notes)))
+    return replace(draft, sentence="".join((_sentence(draft, enough, before.unit), *notes)))
 
 
 def _rows(features: Features, name: str) -> Ints:
@@ -216,10 +216,10 @@ def _change(
     )
 
 
-def _sentence(found: Comparison, enough: bool) -> str:
+def _sentence(found: Comparison, enough: bool, unit: str) -> str:
     if not enough:
         return (
-            f"Too few traces to compare: {count(found.traces_before)} and"
+            f"Too few {unit}s to compare: {count(found.traces_before)} and"
             f" {count(found.traces_after)}, {ENOUGH} are needed of each."
         )
     low, high = found.interval_s
@@ -228,8 +228,8 @@ def _sentence(found: Comparison, enough: bool) -> str:
         return f"No difference beyond chance: {worded(found.added_s)} on average {interval}."
     more = "more" if found.added_s > 0 else "less"
     text = (
-        f"Traces take {spaced(found.mean_after_s)} on average, {spaced(abs(found.added_s))}"
-        f" {more} than before {interval}"
+        f"{unit.capitalize()}s take {spaced(found.mean_after_s)} on average,"
+        f" {spaced(abs(found.added_s))} {more} than before {interval}"
     )
     same_way = [change for change in found.changes if change.added_s * found.added_s > 0]
     first = next((change for change in same_way if change.real), None)
