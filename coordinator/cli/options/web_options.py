@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
+from osbench.common.network.address import Address
 from osbench.common.network.listen_address import is_listen_address
 from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option
 from osbench.coordinator.cli.options.shared_options import OutputOptions
-from osbench.coordinator.web.address import Address
 
 #: The option, and what it means without a value.
 WEB = "--web"
