@@ -212,7 +212,13 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
     trace_text.show_ranking(
         terminal, rows[: wanted.limit or None], len(rows), trace_set.pauses, trace_set.paused_s
     )
-    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    trace_text.show_notes(
+        terminal,
+        trace_set.coverage,
+        trace_set.clocks,
+        trace_set.skipped,
+        by_otlp=trace_set.by_otlp,
+    )
 
 
 @trace.command("explain")
@@ -249,7 +255,13 @@ def explain_command(settings: CommandSettings, source: str, as_json: bool, damag
         return
     terminal = console()
     trace_text.show_explanation(terminal, found)
-    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    trace_text.show_notes(
+        terminal,
+        trace_set.coverage,
+        trace_set.clocks,
+        trace_set.skipped,
+        by_otlp=trace_set.by_otlp,
+    )
 
 
 @trace.command()

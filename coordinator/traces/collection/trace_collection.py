@@ -15,6 +15,7 @@ from osbench.coordinator.formatting import distinct
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.explanation import explain
+from osbench.coordinator.traces.collection import received
 from osbench.coordinator.traces.collection.client_times import client_features
 from osbench.coordinator.traces.collection.collector import (
     Collected,
@@ -22,6 +23,8 @@ from osbench.coordinator.traces.collection.collector import (
     CollectionSettings,
 )
 from osbench.coordinator.traces.collection.retention import Retention
+from osbench.coordinator.traces.collection.sampling import readable_store
+from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
 
 LOG = logging.getLogger(__name__)
 
@@ -32,11 +35,34 @@ def collect_traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    receiver: OtlpReceiver | None = None,
+    *,
+    resumable: bool = False,
 ) -> Collected:
-    """Collect the traces of all workloads; `wanted` is false once there is no time left."""
+    """Collect the traces of all workloads; `wanted` is false once there is no time left.
+
+    `receiver` has received spans of the run, which are kept if it is `resumable`.
+    """
+    collected = _collected(directory, outcomes, deployment, conf, wanted, receiver)
+    if receiver is None:
+        return collected
+    notes = [f"traces: {note}" for note in receiver.stop().notes()]
+    if not resumable:
+        received.remove(directory)
+    return replace(collected, notes=(*collected.notes, *notes))
+
+
+def _collected(
+    directory: RunDirectory,
+    outcomes: Sequence[WorkloadOutcome],
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    wanted: Callable[[], bool],
+    receiver: OtlpReceiver | None,
+) -> Collected:
     if not wanted():
         return Collected()
-    collected = _traces(directory, outcomes, deployment, conf, wanted)
+    collected = _traces(directory, outcomes, deployment, conf, wanted, receiver)
     return _with_client_times(directory, outcomes, collected, wanted)
 
 
@@ -80,18 +106,19 @@ def _traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    receiver: OtlpReceiver | None,
 ) -> Collected:
     if not any(one.tracing.traced for one in outcomes):
         return Collected()
     conn_str = None
     if conf.traces.collect and deployment is not None:
         readable = any(one.tracing.state == "on" for one in outcomes)
-        conn_str = deployment.profiler_conn_str if readable else None
+        conn_str = readable_store(deployment) if readable else None
     try:
         collection = Collection(
             directory,
             [one.name for one in outcomes],
-            _settings(conf),
+            _settings(conf, by_otlp=receiver is not None),
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
@@ -101,6 +128,7 @@ def _traces(
                 if one.search is not None and (parts := one.search.parts) is not None
             },
             wanted=wanted,
+            seal=receiver.seal if receiver is not None else lambda: None,
         )
         return collection.collect(conn_str)
     except Exception as error:
@@ -108,7 +136,7 @@ def _traces(
         return Collected(notes=(f"traces could not be collected: {error_text(error)}",))
 
 
-def _settings(conf: cfg.ConfigOpts) -> CollectionSettings:
+def _settings(conf: cfg.ConfigOpts, *, by_otlp: bool) -> CollectionSettings:
     traces = conf.traces
     return CollectionSettings(
         retention=Retention(
@@ -122,4 +150,6 @@ def _settings(conf: cfg.ConfigOpts) -> CollectionSettings:
         most=traces.read_most,
         everything=traces.keep_arguments,
         files=tuple(map(Path, traces.files)) if traces.collect else (),
+        received=by_otlp and traces.collect,
+        otlp_late_s=traces.otlp_late_s,
     )

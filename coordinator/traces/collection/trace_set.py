@@ -48,6 +48,8 @@ class TraceSet:
     paused_s: float = 0.0
     #: Arguments, parameters, queries and messages were kept.
     has_arguments: bool = False
+    #: The run received spans by OTLP.
+    by_otlp: bool = False
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -74,7 +76,8 @@ def of_run(directory: RunDirectory) -> TraceSet:
         why = f" (tracing: {', '.join(sorted(states))})" if states else ""
         raise UsageError(
             f"run {directory.path.name} has no traces{why}; a run collects them at its end where"
-            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://"
+            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://, or with"
+            " `run --otlp`"
         )
     found = archive.collection()
     return TraceSet(
@@ -91,6 +94,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         pauses=found.get("pauses", 0),
         paused_s=found.get("paused_s", 0.0),
         has_arguments=found.get("arguments", False),
+        by_otlp=found.get("by_otlp", False),
     )
 
 
