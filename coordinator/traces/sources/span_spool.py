@@ -70,9 +70,15 @@ class SpanSpool:
 
     def flush(self) -> None:
         """Write what is waiting. Raises OSError as `add` does."""
+        failed: OSError | None = None
         for number, part in enumerate(self._waiting):
             if part:
-                self._write(number)
+                try:
+                    self._write(number)
+                except OSError as error:
+                    failed = error
+        if failed is not None:
+            raise failed
 
     def close(self) -> None:
         """Close the file; `flush` comes before."""
