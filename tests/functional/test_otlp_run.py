@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from helpers.readme import REPOSITORY
-from helpers.runs import Site, site
+from helpers.runs import Cluster, Site, site
 from servers import Child, RedisServer, free_port
 from servers.child import PATIENCE_S
 
@@ -189,3 +189,39 @@ def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(here: Site, p
     assert workload["accounting"]["ok"] == 400
     (note,) = [one for one in done.result["notes"] if "received by OTLP" in one]
     assert int(note.split()[1].replace(",", "")) > 0
+
+
+def test_workers_on_other_hosts_need_no_way_to_the_receiver(
+    here: Site, place: str, redis: RedisServer
+) -> None:
+    cluster = Cluster(here, redis)
+    here.configure(cluster.messaging, {"traces": {"otlp_late_s": 10}})
+    cluster.start_worker()
+    cluster.await_workers(1)
+    with Service(here, place) as service:
+        done = here.run(here.task(service.workload(times=100)), "--otlp", place)
+
+    assert done.code == 0, done.err
+    (workload,) = done.result["workloads"]
+    assert workload["tracing"]["spans_written"] == 200
+    assert "traces: 300 spans of this run received by OTLP" in done.result["notes"]
+    assert workload["exemplars"][0]["trace_id"]
+    # nothing of it stays in Redis
+    assert not redis.client().keys("osprofiler*")
+
+
+def test_ctrl_c_ends_the_receiver_too(here: Site, place: str) -> None:
+    with Service(here, place) as service:
+        task = here.task(service.workload(times=100_000))
+        started = here.start("osbench-coord", "run", task, "--otlp", place)
+        spool = here.data / "runs"
+        started.wait_for(lambda: any(one.stat().st_size for one in spool.glob("*/traces/received")))
+        started.interrupt()
+        started.await_said("stopping: running iterations end")
+        started.interrupt()
+        done = started.finish()
+
+    assert done.code == 130
+    assert "Traceback" not in done.err
+    here.await_nothing_left()
+    assert not list(only_run(here).glob("traces/received*"))
