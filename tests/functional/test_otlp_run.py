@@ -197,7 +197,7 @@ def test_workers_on_other_hosts_need_no_way_to_the_receiver(
     cluster = Cluster(here, redis)
     here.configure(cluster.messaging, {"traces": {"otlp_late_s": 10}})
     cluster.start_worker()
-    cluster.await_workers(1)
+    cluster.await_idle(1)
     with Service(here, place) as service:
         done = here.run(here.task(service.workload(times=100)), "--otlp", place)
 
