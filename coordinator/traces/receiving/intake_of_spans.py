@@ -19,7 +19,8 @@ from osbench.coordinator.traces.sources.span_spool import SpanSpool
 #: Largest request, decompressed, bytes. SDKs send up to 512 spans at once, collectors 8,192.
 LARGEST = 64 << 20
 _GZIP = 16 + zlib.MAX_WBITS
-_ID_CHARS = (32, 16)
+#: Characters of ids in JSON.
+_TRACE_ID, _SPAN_ID = 32, 16
 
 
 @dataclass(kw_only=True)
@@ -155,7 +156,8 @@ class SpanIntake:
             raise ValueError("not an ExportTraceServiceRequest")
         source = OtlpSpans([document], everything=self._everything)
         for trace_id, span in source.spans():
-            if (len(trace_id), len(span.span_id)) != _ID_CHARS:
+            lengths = len(trace_id), len(span.span_id), len(span.parent_id) or _SPAN_ID
+            if lengths != (_TRACE_ID, _SPAN_ID, _SPAN_ID):
                 counts.malformed += 1
                 continue
             try:

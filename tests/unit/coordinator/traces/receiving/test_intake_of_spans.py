@@ -77,12 +77,13 @@ def test_malformed_spans_are_rejected_and_the_others_kept(intake):
     assert said.spans == 5
     assert counts(intake) == {"accepted": 1, "malformed": 5}
     in_json = json.loads(as_json(request_of(OWN)))
-    first, second, _ = in_json["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    first, second, third = in_json["resourceSpans"][0]["scopeSpans"][0]["spans"]
     first["spanId"] = "not hexadecimal!"
     second["traceId"] = "0" * 40
+    third["parentSpanId"] = "ab" * 1000
     said = intake.take(json.dumps(in_json).encode(), as_json=True, gzipped=False)
-    assert said.spans == 2
-    assert counts(intake) == {"accepted": 2, "malformed": 7}
+    assert said.spans == 3
+    assert counts(intake) == {"accepted": 1, "malformed": 8}
 
 
 @pytest.mark.parametrize(
