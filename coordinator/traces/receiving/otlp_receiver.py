@@ -128,8 +128,8 @@ class OtlpReceiver:
         self._socket.close()
         if process is None:
             return Received(counts={})
-        ended = process.poll()
-        answer = _asked(process, "counts") or self._last
+        last = _asked(process, "counts")
+        answer = last or self._last
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.close()
@@ -139,8 +139,8 @@ class OtlpReceiver:
             process.wait()
         process.stdout.close()
         failure = str(answer.get("failure") or "")
-        if ended is not None:
-            failure = f"the receiver ended before the run did, with exit code {ended}"
+        if not last:
+            failure = f"the receiver ended before the run did, with exit code {process.returncode}"
         counts = {name: value for name, value in answer.items() if isinstance(value, int)}
         return Received(counts=counts, failure=failure)
 
