@@ -66,7 +66,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: statistics pictures containers hosts soak truth what-if audit sbom lowest
+.PHONY: otlp-sdks statistics pictures containers hosts soak truth what-if audit sbom lowest
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -91,6 +91,7 @@ help:
 	@echo "make world   plays SEEDS random schedules of the product in a simulated world (docs/world.md)"
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
+	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
@@ -265,6 +266,14 @@ world-tests: $(VENV)/.ready
 release: $(VENV)/.ready
 	@$(PYTHON) .ci/environment.py $(VENV) -e '.[release]'
 	$(BIN)/python .ci/release.py $(RELEASE)
+
+# services with OpenTelemetry's own SDKs, which send their spans to runs
+otlp-sdks: $(VENV)/.ready
+	$(BIN)/python -m venv build/otlp-sdks/venv
+	build/otlp-sdks/venv/bin/pip install -q -r tests/otlp_sdks/requirements.txt
+	cp tests/otlp_sdks/package.json build/otlp-sdks/
+	npm install --prefix build/otlp-sdks --no-audit --no-fund
+	$(BIN)/python -m pytest -rP tests/functional/test_otlp_sdks.py
 
 lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)

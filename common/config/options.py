@@ -399,6 +399,33 @@ _TRACES = [
         help="Files with further spans of the traces: logs of trace points, or OTLP in JSON; "
         "separated by commas.",
     ),
+    cfg.StrOpt(
+        "otlp_listen",
+        default="",
+        help="Receive spans of services by OTLP/HTTP at ADDR:PORT during a run, as `run --otlp` "
+        "does. Runs are traced without profiler_hmac_key and a trace store then.",
+    ),
+    cfg.StrOpt(
+        "otlp_token",
+        secret=True,
+        default="",
+        help="Bearer token of requests to otlp_listen, which an address that others reach needs. "
+        "Services have it in OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN.",
+    ),
+    _file("otlp_certificate_file", "Certificate of otlp_listen, PEM; with it services use https."),
+    _file("otlp_key_file", "Its private key, PEM, without a passphrase. Mode 0600."),
+    _whole(
+        "otlp_limit_mib",
+        512,
+        "MiB that received spans may take in the run directory, compressed, until the end of the "
+        "run; further ones are refused and counted.",
+        low=1,
+    ),
+    _seconds(
+        "otlp_late_s",
+        6.0,
+        "Seconds that a run waits at its end for spans by OTLP: SDKs send them every 5 s.",
+    ),
     cfg.Opt(
         "tail_percent",
         type=_Number(min=0.0, max=99.99, type_name="percent"),

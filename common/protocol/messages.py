@@ -242,6 +242,8 @@ class Block(Message):
     log: list[list[Any]] = field(default_factory=list)
     #: Entries of `log` that were left out or cut: they were too many, or too long.
     log_cut: int = 0
+    #: Spans of the iterations of a run that has no trace store, as `SpanBuffer.take` packs them.
+    spans: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,3 +316,6 @@ class Specification(Message):
     #: The runner whose own code starts the iterations, in one worker process: its `runner` (name
     #: with its source), `config` and `source_hash`; empty for all others.
     script: dict[str, Any] = field(default_factory=dict)
+    #: The run receives spans by OTLP: iterations are traced without OSProfiler's key, too, and
+    #: their spans travel with results if there is no trace store.
+    otlp: bool = False

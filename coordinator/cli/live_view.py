@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from osbench.coordinator.web.address import Address
+from osbench.common.network.address import Address
 
 if TYPE_CHECKING:
     from osbench.coordinator.web.web_server import WebServer

@@ -49,7 +49,9 @@ from osbench.coordinator.storage import failure, resumable
 from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import describe, write_summary, write_timeline
+from osbench.coordinator.traces.collection import received
 from osbench.coordinator.traces.collection.trace_collection import collect_traces
+from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
 
 LOG = logging.getLogger(__name__)
 
@@ -75,6 +77,7 @@ class Run:
     def execute(self, connection: Connection) -> dict[str, Any]:
         """Run everything; returns the summary (docs/results.schema.json), kept on disk too."""
         plan, started_at = self._plan, time.time()
+        receiver = self._listening()
         directory = RunDirectory.create(plan.conf.data_dir, plan.run_id)
 
         def begin() -> None:
@@ -86,7 +89,7 @@ class Run:
             )
             directory.write("run.json", described)
 
-        return self._through(connection, directory, started_at, begin)
+        return self._through(connection, directory, started_at, begin, receiver)
 
     def resume(
         self, connection: Connection, directory: RunDirectory, started_at: float
@@ -97,8 +100,17 @@ class Run:
         """
         self._resumed = True
         return self._through(
-            connection, directory, started_at, lambda: resumable.begin_again(directory)
+            connection,
+            directory,
+            started_at,
+            lambda: resumable.begin_again(directory),
+            self._listening(),
         )
+
+    def _listening(self) -> OtlpReceiver | None:
+        """The receiver of spans, if there is to be one. Raises UsageError."""
+        plan = self._plan
+        return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None
 
     def _through(
         self,
@@ -106,12 +118,16 @@ class Run:
         directory: RunDirectory,
         started_at: float,
         begin: Callable[[], None],
+        receiver: OtlpReceiver | None,
     ) -> dict[str, Any]:
         plan = self._plan
         try:
             begin()
             connection.keep_in(directory.path)
-            report = self._connected(connection, directory, started_at)
+            if receiver is not None:
+                receiver.start(plan.run_id, directory.path)
+                self._ui.say(f"spans are received by OTLP at {receiver.url}")
+            report = self._connected(connection, directory, started_at, receiver)
             summary = measured(report).to_json()
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
             try:
@@ -133,10 +149,15 @@ class Run:
             failure.keep(directory, told, resumable=stays)
             if not stays:
                 resumable.forget(directory)
+                if receiver is not None:
+                    receiver.stop()
+                    received.remove(directory)
             if told is not error:
                 raise told from error
             raise
         finally:
+            if receiver is not None:
+                receiver.stop()
             directory.close()
         return summary
 
@@ -163,7 +184,11 @@ class Run:
         return self._waits(error) or accident or (begun and not isinstance(error, DirectoryRemoved))
 
     def _connected(
-        self, connection: Connection, directory: RunDirectory, started_at: float
+        self,
+        connection: Connection,
+        directory: RunDirectory,
+        started_at: float,
+        receiver: OtlpReceiver | None,
     ) -> RunOutcome:
         plan, status, begun = self._plan, self._status, time.monotonic()
 
@@ -191,6 +216,8 @@ class Run:
             plan.conf,
             wanted=lambda: not status.interruption.stops,
             selections=selections_of(load.workloads),
+            receiver=receiver,
+            resumable=self._cut_off is not None,
         )
         outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)
         return builder.build(outcomes, collected, load.end())

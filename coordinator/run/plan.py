@@ -57,6 +57,8 @@ class RunOptions:
     abort_on_sla: bool = False
     #: End the run at a workload that cannot begin, instead of going on with the next.
     stop_on_error: bool = False
+    #: Where spans are received by OTLP, ADDR:PORT; "" for `[traces] otlp_listen`.
+    otlp: str = ""
     #: What workers note of the HTTP requests of iterations (`Specification.shown`).
     shown: int = 0
 
@@ -143,6 +145,11 @@ class RunPlan:
         return sum(map(max, known)) if known == found else None
 
     @property
+    def otlp_address(self) -> str:
+        """Where spans are received by OTLP, ADDR:PORT; "" for nowhere."""
+        return str(self.options.otlp or self.conf.traces.otlp_listen)
+
+    @property
     def local_processes(self) -> int:
         """Worker processes of local mode: one per core, no more than there are users to carry."""
         wanted = self.options.workers or self.conf.worker.processes
@@ -194,7 +201,8 @@ def plan_run(
         data = data_files(task)
     if user_data is None:
         user_data = user_files(task)
-    plans = list(_plans(task, plugins, deployment, conf, data, user_data))
+    otlp = bool(options.otlp or conf.traces.otlp_listen)
+    plans = list(_plans(task, plugins, deployment, conf, data, user_data, otlp=otlp))
     groups = tuple(_groups(task, plans))
     return RunPlan(
         run_id=options.run_id or new_run_id(),
@@ -216,6 +224,8 @@ def _plans(
     conf: cfg.ConfigOpts,
     data: Mapping[int, DataFile],
     user_data: Mapping[int, DataFile],
+    *,
+    otlp: bool,
 ) -> Iterator[WorkloadPlan]:
     """The plan of each workload; sampling depends on the iterations of all of them."""
     runners = [_runner(workload, plugins) for workload in task.workloads]
@@ -237,7 +247,7 @@ def _plans(
             scenario=plugins.scenario(workload.scenario),
             sla_sources=tuple(plugins.find("sla", one.name).source for one in workload.sla),
             runner=runner,
-            sampling=sampling(workload, deployment, conf, runner.planned, in_all),
+            sampling=sampling(workload, deployment, conf, runner.planned, in_all, otlp=otlp),
             data=data.get(number),
             user_data=user_data.get(number),
         )

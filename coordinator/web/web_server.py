@@ -12,9 +12,9 @@ from typing import Any, Self, cast
 import uvicorn
 
 from osbench.common.errors import OsbenchError
+from osbench.common.network.address import Address
+from osbench.common.network.connection_limits import BoundedConnection, Connections
 from osbench.coordinator.web.access_tokens import AccessTokens
-from osbench.coordinator.web.address import Address
-from osbench.coordinator.web.connection_limits import BoundedConnection, Connections
 from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_app import WebApp

@@ -291,4 +291,7 @@ def test_a_run_without_traces_says_why() -> None:
         (found,) = report_traces(directory, done.result)
 
     assert found.picks == ()
-    assert found.reason == "the run has no deployment, whose profiler_hmac_key tracing needs"
+    assert (
+        found.reason
+        == "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
+    )

@@ -126,3 +126,15 @@ def test_the_rate_is_worked_out_and_nothing_a_user_sent_is_kept(machine: Machine
     )
     assert "recompute" in shown or "wsgi" in shown
     assert "s3cret" not in shown
+
+
+def test_the_guide_receives_the_spans_of_a_service_with_opentelemetry(machine: Machine) -> None:
+    service, step = blocks("otlp", GUIDE)
+
+    with machine.running(service) as terminal:
+        machine.wait_for_port("8080", terminal)
+        printed = " ".join(machine.run(step).split())
+
+    cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
+    assert printed.count(cause) > 2
+    assert "4,500 spans of this run received by OTLP" in printed

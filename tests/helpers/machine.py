@@ -30,6 +30,7 @@ class Machine:
             "6379": str(free_port()),
             "5672": str(broker_port),
             "8080": str(free_port()),
+            "4318": str(free_port()),
         }
         self._environment = environment(home) | LENIENT
         tools = home / "tools"

@@ -9,6 +9,7 @@ from typing import Any
 from helpers.engines import body
 from osbench.common.protocol.messages import Specification
 from osbench.worker.session.preparation import Prepared
+from osbench.worker.tracing.span_buffer import SpanBuffer
 from servers.child import PATIENCE_S
 
 
@@ -39,6 +40,7 @@ class Preparing:
     def __init__(self, **works: Any) -> None:
         self.works = works
         self.gates: dict[str, threading.Event] = {}
+        self.spans = SpanBuffer(0)
 
     def prepare(self, specification: Specification, _: object = None) -> Prepared:
         gate = self.gates.get(specification.scenario)

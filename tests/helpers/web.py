@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from helpers.runs import Started
+from osbench.common.network.address import Address
 from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web.access_tokens import AccessTokens
-from osbench.coordinator.web.address import Address
 from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_server import WebServer

@@ -29,12 +29,13 @@ from osbench.worker.engine.users.possible_users import refuse_too_many
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.session.row_feed import RowFeed
 from osbench.worker.session.users_of import users_of
+from osbench.worker.tracing.span_buffer import SpanBuffer
 from osbench.worker.tracing.span_writer import SpanWriter
 from osbench.worker.tracing.trace_ids import seed_of
 
 if TYPE_CHECKING:
     from osbench.worker.openstack.short_way import ShortWay
-    from osbench.worker.tracing.profiling import Tracer
+    from osbench.worker.tracing.profiling import Tracer, TraceSink
 
 
 LOG = logging.getLogger(__name__)
@@ -59,6 +60,8 @@ class Preparation:
         self._conf = conf
         self._plugins = plugins
         self._writer: SpanWriter | None = None
+        #: Spans that travel with results.
+        self.spans = SpanBuffer(conf.worker.trace_queue_spans)
         self._short_way: ShortWay | None = None
         self._store = ""
         self._processes = int(conf.worker.processes or usable_cores())
@@ -113,10 +116,10 @@ class Preparation:
 
     def span_counts(self) -> list[int]:
         """Spans written, dropped and waiting so far in this process."""
-        if self._writer is None:
-            return [0, 0, 0]
-        stats = self._writer.stats()
-        return [int(stats[name]) for name in ("written", "dropped", "waiting")]
+        sinks = [self.spans.stats()] + ([self._writer.stats()] if self._writer else [])
+        return [
+            sum(int(stats[name]) for stats in sinks) for name in ("written", "dropped", "waiting")
+        ]
 
     def close(self, timeout_s: float) -> None:
         """Write the waiting spans, for at most `timeout_s` seconds."""
@@ -176,22 +179,28 @@ class Preparation:
         context[SHORT_WAY] = self._short_way
 
     def _tracer(self, specification: Specification, *, is_coroutine: bool) -> Tracer | None:
-        if specification.sample_rate <= 0 or not specification.deployment:
+        if specification.sample_rate <= 0:
             return None
-        deployment = Deployment.from_dict(specification.deployment)
-        key, store = deployment.profiler_hmac_key, deployment.profiler_conn_str
-        if not key:
+        key = store = None
+        if specification.deployment:
+            deployment = Deployment.from_dict(specification.deployment)
+            key, store = deployment.profiler_hmac_key, deployment.profiler_conn_str
+        if not key and not specification.otlp:
             return None
+        # without a key nothing of OSProfiler is attempted
+        sink: TraceSink | None = self._writer_for(store) if key else None
+        if sink is None and specification.otlp:
+            sink = self.spans
         # OSProfiler is slow to import, and many runs do not need it
         from osbench.worker.tracing.iteration_profiler import IterationProfiler  # noqa: PLC0415
         from osbench.worker.tracing.profiling import Tracer  # noqa: PLC0415
         from osbench.worker.tracing.task_profiler import TaskProfiler  # noqa: PLC0415
 
         return Tracer(
-            key,
+            key or "",
             specification.run,
             specification.sample_rate,
-            self._writer_for(store),
+            sink,
             seed_of(f"{specification.run}/{specification.workload}"),
             specification.scenario,
             kind=TaskProfiler if is_coroutine else IterationProfiler,

@@ -60,6 +60,7 @@ class Session:
             run=offer.run, incarnation=equipment.incarnation, session=offer.session
         )
         equipment.log.begin(offer.run)
+        equipment.preparation.spans.clear()
         #: When the coordinator was heard last, monotonic seconds; the shipper asks from its start.
         self._heard = time.monotonic()
         spool = f"{equipment.incarnation}.{offer.membership[:32]}.blocks"
@@ -73,6 +74,7 @@ class Session:
             outbox=self.outbox,
             log=equipment.log,
             patience_s=self._patience_s,
+            spans=equipment.preparation.spans,
         )
         self.workloads = Workloads(
             run=offer.run, equipment=equipment, store=store, shipper=self.shipper, news=news

@@ -17,6 +17,7 @@ from osbench.worker.engine.engine import Engine
 from osbench.worker.session.log_book import LogBook
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.result_source import ResultSource
+from osbench.worker.tracing.span_buffer import SpanBuffer
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Shipper:
     `patience_s` gives the longest time to the next attempt to send a block, seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - named, and each is another part of the worker
         self,
         *,
         run: str,
@@ -41,6 +42,7 @@ class Shipper:
         outbox: Outbox,
         log: LogBook,
         patience_s: Callable[[], float],
+        spans: SpanBuffer | None = None,
     ) -> None:
         self._header: dict[str, Any] = {
             "run": run,
@@ -51,6 +53,7 @@ class Shipper:
         self._sealer = sealer
         self.outbox = outbox
         self._log = log
+        self._spans = spans
         self._patience_s = patience_s
         #: The engine that is served, and earlier ones that still have iterations.
         self._sources: list[ResultSource] = []
@@ -157,6 +160,8 @@ class Shipper:
         entries, cut = self._log.take()
         if entries or cut:
             self._put({"workload": -1, "log": entries, "log_cut": cut})
+        while self._spans is not None and (spans := self._spans.take()):
+            self._put({"workload": -1, "spans": spans})
         if self._voids:
             self._put({"workload": -1, "voids": list(self._voids)})
             self._voids.clear()

@@ -39,6 +39,8 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self._open: list[tuple[int, str, int, str]] = [(0, ROOT, monotonic_ns(), root_info)]
         self._next = 1
         self._over = False
+        #: Its iteration has timed out: further work is not traced.
+        self.abandoned = False
         #: Spans left out above `SPAN_LIMIT`.
         self.cut = 0
 
@@ -96,10 +98,12 @@ class IterationProfiler(osprofiler.profiler._Profiler):
     def trace_headers(self) -> dict[str, str]:
         """Headers that attach a request made now to this trace; {} once it is abandoned.
 
-        OSProfiler's two, signed, and W3C `traceparent`.
+        W3C `traceparent`, and with a key OSProfiler's two, signed.
         """
-        if not self.hmac_key:
+        if self.abandoned:
             return {}
+        if not self.hmac_key:
+            return {"traceparent": self.traceparent()}
         ids = f'{{"base_id": "{self.get_base_id()}", "parent_id": "{self.get_id()}"}}'
         packed = base64.urlsafe_b64encode(ids.encode())
         # SHA-1 because OSProfiler's middleware accepts nothing else

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 import osprofiler.profiler
 import osprofiler.web
 
+from osbench.common.trace_mark import TraceMark
 from osbench.worker.tracing.iteration_profiler import IterationProfiler
+from osbench.worker.tracing.span_events import Trace
 from osbench.worker.tracing.span_info import failure_text
-from osbench.worker.tracing.span_writer import SpanWriter
 from osbench.worker.tracing.trace_ids import IdPool, mix, threshold
 
 _TIMED_OUT = ',"timed_out":true'
@@ -41,11 +42,18 @@ class _Current:
 _CURRENT = vars(osprofiler.profiler)["__local_ctx"] = _Current()
 
 
+class TraceSink(Protocol):
+    """Takes finished traces: a `SpanWriter` or a `SpanBuffer`."""
+
+    def put(self, trace: Trace) -> None:
+        """Take a finished trace, or drop it. Never waits."""
+
+
 class Tracer:
     """Decides which iterations of a workload are traced, and traces them.
 
     One per workload and process, created after the process has forked. `writer` is None if there
-    is no store for spans; requests carry trace headers all the same.
+    is no place for spans; requests carry trace headers all the same.
     """
 
     def __init__(
@@ -53,13 +61,15 @@ class Tracer:
         hmac_key: str,
         run_id: str,
         sample_rate: float,
-        writer: SpanWriter | None,
+        writer: TraceSink | None,
         seed: int,
         scenario: str = "",
         *,
         kind: type[IterationProfiler] = IterationProfiler,
     ) -> None:
-        """`kind` is the class of profilers, which is another one for coroutines.
+        """Without `hmac_key` requests carry `traceparent` only.
+
+        `kind` is the class of profilers, which is another one for coroutines.
 
         Raises ValueError for a sample rate outside 0 to 1."""
         self._hmac_key = hmac_key
@@ -67,7 +77,7 @@ class Tracer:
         self._kind = kind
         self._seed = seed
         self._threshold = threshold(sample_rate)
-        self._ids = IdPool()
+        self._ids = IdPool(TraceMark(run_id))
         named = {"run": run_id, "scenario": scenario} if scenario else {"run": run_id}
         self._root_info = f',{json.dumps(named)[1:-1]},"iteration":'
         #: Iterations that found a profiler left behind in their thread.
@@ -107,6 +117,8 @@ class Tracer:
 
         Later work of the iteration's thread is not traced, and its requests carry no trace headers.
         """
+        profiler.abandoned = True
+        # for OSProfiler, which signs headers with it
         profiler.hmac_key = ""
         return self._finish(profiler, failure_text(*failure) + _TIMED_OUT)
 
@@ -122,7 +134,7 @@ class Tracer:
 def trace_headers() -> dict[str, str]:
     """Headers that attach a request of this thread to its trace; {} without a trace."""
     profiler = _CURRENT.profiler
-    if profiler is None or not profiler.hmac_key:
+    if profiler is None:
         return {}
     if not isinstance(profiler, IterationProfiler):
         # the scenario has started a profiler of OSProfiler's own class

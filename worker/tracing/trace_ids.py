@@ -3,8 +3,9 @@
 All workers decide alike, without communication. Ids have 128 bits in UUID notation, compatible
 with OpenTelemetry's sampling.
 
-All bits of a trace id are random: OpenTelemetry's ratio sampling uses only the low 64 bits, and
-with the fixed variant bits of a UUID of version 4 most ratios would select all traces or none.
+All bits of a trace id but the mark of its run are random: OpenTelemetry's ratio sampling uses only
+the low 64 bits, and with the fixed variant bits of a UUID of version 4 most ratios would select all
+traces or none.
 The span ids of a trace share a random prefix and count up in their last 48 bits; their low 64
 bits are the span id of W3C Trace Context.
 """
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+
+from osbench.common.trace_mark import TraceMark
 
 _SEED_BYTES = 32
 _DRAW = 256
@@ -52,9 +55,11 @@ class IdPool:
     Thread-safe. Must not be shared across a fork: both processes would generate the same ids.
     """
 
-    __slots__ = ("_pool",)
+    __slots__ = ("_mark", "_pool")
 
-    def __init__(self) -> None:
+    def __init__(self, mark: TraceMark) -> None:
+        """`mark` is that of the run, which each trace id carries."""
+        self._mark = mark
         self._pool: list[bytes] = []
 
     def mint(self) -> TraceIds:
@@ -69,7 +74,8 @@ class IdPool:
             )
             seed = block[:_SEED_BYTES]
         # 46 of 48 bits: counting up neither overflows nor yields zero, which W3C forbids
-        return seed[:16], seed[16:26], (int.from_bytes(seed[26:], "big") >> 2) + 1
+        trace_id = self._mark.put(seed[:16])
+        return trace_id, seed[16:26], (int.from_bytes(seed[26:], "big") >> 2) + 1
 
 
 _MASK_64 = (1 << 64) - 1

@@ -25,7 +25,12 @@ from osbench.coordinator.cli.options.shared_options import (
     workers_wait,
 )
 from osbench.coordinator.cli.options.task_options import TaskOptions
-from osbench.coordinator.cli.options.web_options import LiveOutputOptions, WithWeb
+from osbench.coordinator.cli.options.web_options import (
+    OTLP,
+    ListenAddress,
+    LiveOutputOptions,
+    WithWeb,
+)
 from osbench.coordinator.local.local_start import EarlyStart
 
 EPILOG = """
@@ -40,6 +45,7 @@ Examples:
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --rps 50 --duration 30
   osbench-coord run task.yaml --report report.html --export junit=junit.xml
   osbench-coord run task.yaml --web                live view in a browser; prints its address
+  osbench-coord run task.yaml --otlp               services send it their spans
   osbench-coord run task.yaml --once               one iteration, with its requests and logs
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
@@ -97,6 +103,13 @@ class CourseOptions(FleetOptions):
         "--abort-on-sla-failure",
         help="Stop all load when an SLA cannot be met any more; start no further workload.",
     )
+    otlp: str | None = option(
+        OTLP,
+        type=ListenAddress(),
+        metavar="[ADDR:PORT]",
+        help="Receive spans of services by OTLP, by default at 127.0.0.1:4318; iterations are "
+        "traced without a key and a trace store then. Default: [traces] otlp_listen.",
+    )
     stop_on_error: bool = flag(
         "--stop-on-error",
         help="End the run where the contexts or arguments of a workload fail; by default it goes"
@@ -123,7 +136,16 @@ RULES = (
         option="--write",
         why="writes a task and runs nothing",
         needs=("--url", "--scenario"),
-        excludes=("--once", "--repeat", "--detach", "--report", "--export", "--metrics", "--web"),
+        excludes=(
+            "--once",
+            "--repeat",
+            "--detach",
+            "--report",
+            "--export",
+            "--metrics",
+            "--web",
+            "--otlp",
+        ),
     ),
     Rule(
         option="--detach",

@@ -215,7 +215,13 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
     trace_text.show_ranking(
         terminal, rows[: wanted.limit or None], len(rows), trace_set.pauses, trace_set.paused_s
     )
-    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    trace_text.show_notes(
+        terminal,
+        trace_set.coverage,
+        trace_set.clocks,
+        trace_set.skipped,
+        by_otlp=trace_set.by_otlp,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +283,13 @@ def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptio
         return
     terminal = console()
     trace_text.show_explanation(terminal, found, best)
-    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    trace_text.show_notes(
+        terminal,
+        trace_set.coverage,
+        trace_set.clocks,
+        trace_set.skipped,
+        by_otlp=trace_set.by_otlp,
+    )
 
 
 def _show_predictions(
@@ -294,7 +306,13 @@ def _show_predictions(
         return
     terminal = console()
     show_predictions(terminal, found)
-    trace_text.show_notes(terminal, trace_set.coverage, trace_set.clocks, trace_set.skipped)
+    trace_text.show_notes(
+        terminal,
+        trace_set.coverage,
+        trace_set.clocks,
+        trace_set.skipped,
+        by_otlp=trace_set.by_otlp,
+    )
 
 
 @trace.command()

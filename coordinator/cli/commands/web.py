@@ -7,13 +7,13 @@ import contextlib
 import click
 
 from osbench.common.config import logs
+from osbench.common.network.address import Address
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import FILES
 from osbench.coordinator.cli.live_view import announce
 from osbench.coordinator.cli.options.option_table import option, options, repeated
 from osbench.coordinator.run.plan import new_run_id
 from osbench.coordinator.web.access_tokens import AccessTokens
-from osbench.coordinator.web.address import Address
 from osbench.coordinator.web.run_starts import RunStarts
 from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.web_server import WebServer

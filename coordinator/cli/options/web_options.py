@@ -1,4 +1,4 @@
-"""The options of `run` for its live view."""
+"""The options of `run` that name an address to listen at, or stand alone: live view and OTLP."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any
 
 import click
 
-from osbench.common.network.listen_address import is_listen_address
+from osbench.common.network.address import Address
+from osbench.common.network.listen_address import is_listen_address, parse_listen_address
 from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option
 from osbench.coordinator.cli.options.shared_options import OutputOptions
-from osbench.coordinator.web.address import Address
 
-#: The option, and what it means without a value.
-WEB = "--web"
+#: The options, and what they mean without a value.
+WEB, OTLP = "--web", "--otlp"
 _DEFAULT = "default"
+_DEFAULTS = {WEB: _DEFAULT, OTLP: "127.0.0.1:4318"}
 
 
 class WithWeb(RuledCommand):
-    """A command whose `--web` takes what follows only if that is an address.
+    """A command whose `--web` and `--otlp` take what follows only if that is an address.
 
     Click would take a task file that follows for the option's value.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give `--web` its value."""
+        """Give them their values."""
         return super().parse_args(ctx, _with_value(args))
 
 
@@ -37,9 +38,9 @@ def _with_value(args: Sequence[str]) -> list[str]:
         one = rest.pop(0)
         if one == "--":
             return [*found, one, *rest]
-        if one == WEB:
+        if one in _DEFAULTS:
             address = rest and is_listen_address(rest[0])
-            one = f"{WEB}={rest.pop(0) if address else _DEFAULT}"
+            one = f"{one}={rest.pop(0) if address else _DEFAULTS[one]}"
         found.append(one)
     return found
 
@@ -54,6 +55,17 @@ class AddressType(click.ParamType[Address]):
     ) -> Address:
         """The address of a text. Raises UsageError."""
         return Address.parse("" if value == _DEFAULT else value)
+
+
+class ListenAddress(click.ParamType[str]):
+    """An address to listen at, as text."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text. Raises UsageError if it is not an address."""
+        parse_listen_address(value)
+        return str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,11 @@ from osbench.coordinator.traces.model.clock_skew import Clocks, HostSkew
 _NAMED = 10
 
 
-def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterable[str]:
-    """All notes on some traces."""
-    yield from missing_parts(coverage)
+def trace_notes(
+    coverage: TraceCoverage, clocks: Clocks, skipped: int, *, by_otlp: bool = False
+) -> Iterable[str]:
+    """All notes on some traces; `by_otlp` as for `missing_parts`."""
+    yield from missing_parts(coverage, by_otlp=by_otlp)
     for name, after in sorted(coverage.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
         mean = after.after_ns / after.count / 1e9
         yield (
@@ -31,9 +33,18 @@ def trace_notes(coverage: TraceCoverage, clocks: Clocks, skipped: int) -> Iterab
         yield f"{count(skipped, 'entry', 'entries')} could not be read"
 
 
-def missing_parts(coverage: TraceCoverage) -> Iterator[str]:
-    """Notes on parts that are missing from the traces or were left out."""
-    if coverage.unanswered:
+def missing_parts(coverage: TraceCoverage, *, by_otlp: bool = False) -> Iterator[str]:
+    """Notes on parts that are missing from the traces or were left out.
+
+    `by_otlp`: the run received spans of services.
+    """
+    if coverage.unanswered and by_otlp:
+        yield (
+            f"no service wrote a span into any of {count(coverage.traces, 'trace')}. Look at"
+            " OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf) of the"
+            " services, whether they can reach it, and whether OTEL_PROPAGATORS has tracecontext"
+        )
+    elif coverage.unanswered:
         yield (
             f"no service wrote a span into any of {count(coverage.traces, 'trace')}. Look at"
             " enabled, hmac_keys (the deployment's profiler_hmac_key must be among them) and"

@@ -82,7 +82,7 @@ def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
 #: A note if the compared traces have no time of a service.
 UNANSWERED = (
     " There are no spans of services: their time counts for the steps that called them"
-    " (`osbench-coord deployment check` says which service writes none)."
+    " (the notes of the run say what to look at)."
 )
 
 

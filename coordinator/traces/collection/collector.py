@@ -23,6 +23,7 @@ from osbench.coordinator.traces.analysis.features import NO_GROUP, Features, Int
 from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
+from osbench.coordinator.traces.collection.received import ReceivedTraces
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.traced_iterations import (
     TracedIterations,
@@ -60,6 +61,9 @@ class CollectionSettings:
     files: tuple[Path, ...] = ()
     #: Spans that criteria judge, by workload.
     selections: Mapping[int, Sequence[SpanSelection]] = field(default_factory=dict)
+    #: The run received spans by OTLP; longest wait for those under way, seconds.
+    received: bool = False
+    otlp_late_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +105,8 @@ class _Read:
     #: The last reading of the files: parts of traces, number of unreadable entries, errors.
     parts: dict[str, Trace] = field(default_factory=dict)
     skipped: int = 0
+    #: Parts of traces that were received by OTLP, and those of workers in result blocks.
+    received: ReceivedTraces | None = None
     #: Events that services dropped, by service.
     dropped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -118,8 +124,11 @@ class Collection:
         warmup_ns: Mapping[int, int],
         compared: Mapping[int, Parts] | None = None,
         wanted: Callable[[], bool] = lambda: True,
+        seal: Callable[[], None] = lambda: None,
     ) -> None:
         """`names` are those of the workloads; `wanted` returns False to end the wait early.
+
+        `seal` has all spans on disk that came by OTLP.
 
         `compared` has, by workload, two parts of its load whose traces are to be compared.
         """
@@ -130,6 +139,8 @@ class Collection:
         self._compared = compared or {}
         self._comparisons: dict[int, Comparison] = {}
         self._wanted = wanted
+        self._seal = seal
+        self._began = time.monotonic()
         self._archive = Archive(directory.path)
         self._notes: list[str] = []
         self._spans: Mapping[int, Sequence[SpanFigures]] = {}
@@ -139,7 +150,8 @@ class Collection:
         """Read from the store (None if there is no readable one) and from files."""
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
-        if not len(rows) or not (conn_str or self._settings.files):
+        settings = self._settings
+        if not len(rows) or not (conn_str or settings.files or settings.received):
             return Collected(costs=costs)
         spool = self._archive.spool()
         try:
@@ -164,13 +176,23 @@ class Collection:
         drawn = rows.drawn(self._settings.most / len(rows))
         ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
         read = _Read()
+        if self._settings.received:
+            # received parts lie in the order of their ids
+            ids.sort()
+            self._await_received()
+            read.received = ReceivedTraces(self._directory, everything=self._settings.everything)
         self._from_files(ids, read)
         store, unread = self._from_store(conn_str, ids, spool, read)
         self._skipped += read.skipped
         self._notes += read.notes
-        for trace_id in read.parts.keys() - read.events.keys():
-            spool.add(read.parts[trace_id])
-            read.survey.add(read.parts[trace_id])
+        for trace_id in self._elsewhere(ids, read):
+            parts = [part for part in self._parts(trace_id, read) if part is not None]
+            if parts:
+                trace = merge(parts) if len(parts) > 1 else parts[0]
+                spool.add(trace)
+                read.survey.add(trace)
+        if read.received is not None:
+            self._notes += read.received.notes()
         digest, kept = self._digest(rows, reasons, drawn, spool, read)
         if store is not None:
             # unread traces stay in the store
@@ -187,11 +209,35 @@ class Collection:
         }
         self._compare_parts(rows, features)
         self._archive.close(features, self._described(digest, len(rows), kept))
-        self._notes += [f"traces: {line}" for line in missing_parts(digest.coverage)]
+        by_otlp = self._settings.received
+        self._notes += [
+            f"traces: {line}" for line in missing_parts(digest.coverage, by_otlp=by_otlp)
+        ]
         by_workload = [0] * len(self._names)
         for at, trace_id in enumerate(everything):
             by_workload[int(rows.workload[at])] += trace_id in kept
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
+
+    def _await_received(self) -> None:
+        """Wait for spans under way: the batch processors of SDKs keep them for seconds."""
+        deadline = self._began + self._settings.otlp_late_s
+        while self._wanted() and time.monotonic() < deadline:
+            time.sleep(min(_POLL_S, max(deadline - time.monotonic(), 0)))
+        self._seal()
+
+    @staticmethod
+    def _elsewhere(ids: Sequence[str], read: _Read) -> Iterator[str]:
+        """Traces that are not in the store."""
+        if read.received is None:
+            yield from read.parts.keys() - read.events.keys()
+        else:
+            yield from (trace_id for trace_id in ids if trace_id not in read.events)
+
+    @staticmethod
+    def _parts(trace_id: str, read: _Read) -> tuple[Trace | None, ...]:
+        """The parts of a trace that are not in the store."""
+        received = read.received.get(trace_id) if read.received is not None else None
+        return read.parts.get(trace_id), received
 
     def _compare_parts(self, rows: TracedIterations, features: Features) -> None:
         for number, parts in self._compared.items():
@@ -284,8 +330,8 @@ class Collection:
     ) -> None:
         for found in store.read(ids, lengths):
             trace_id = found.trace_id
-            part = read.parts.get(trace_id)
-            trace = merge([found, part]) if part is not None else found
+            parts = [part for part in self._parts(trace_id, read) if part is not None]
+            trace = merge([found, *parts]) if parts else found
             spool.add(trace)
             read.survey.add(trace)
             if trace_id in read.events:
@@ -347,6 +393,7 @@ class Collection:
             "paused_s": digest.ranking.paused_ns / 1e9,
             "arguments": self._settings.everything,
             "calls": digest.calls.to_dict(self._names),
+            "by_otlp": self._settings.received,
             "ranking": [asdict(row) for row in digest.ranking.rows()],
             "notes": self._notes,
         }

@@ -31,23 +31,32 @@ def sampling(
     conf: cfg.ConfigOpts,
     planned: int | None = None,
     in_all: int = 0,
+    *,
+    otlp: bool = False,
 ) -> Sampling:
     """How a workload is profiled; `planned` is the number of its iterations, where known.
 
-    `in_all` is `planned_in_all` of its task.
+    `in_all` is `planned_in_all` of its task; `otlp`: the run receives spans, and needs neither a
+    key nor a store.
     """
     if not _wanted(workload, deployment, conf):
         return Sampling(rate=0.0, state="switched off")
-    if deployment is None or not deployment.profiler_hmac_key:
+    if not otlp and (deployment is None or not deployment.profiler_hmac_key):
         return Sampling(rate=0.0, state="no key")
     rate, reason = conf.benchmark.profiler_sample_rate, ""
     if rate == AUTO:
         rate, reason = _plan(conf).rate(planned, in_all)
-    store = deployment.profiler_conn_str or ""
-    readable = store.startswith(("redis://", "rediss://"))
+    readable = otlp or (deployment is not None and readable_store(deployment) is not None)
     return Sampling(
         rate=float(rate), state="on" if readable else "store not redis://", reason=reason
     )
+
+
+def readable_store(deployment: Deployment) -> str | None:
+    """The connection string of a trace store that can be read and has traces of runs; else None."""
+    store = deployment.profiler_conn_str or ""
+    known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
+    return store if known else None
 
 
 def planned_in_all(

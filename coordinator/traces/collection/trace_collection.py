@@ -16,6 +16,7 @@ from osbench.coordinator.formatting import distinct
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.explanation import explain
+from osbench.coordinator.traces.collection import received
 from osbench.coordinator.traces.collection.client_times import client_features
 from osbench.coordinator.traces.collection.collector import (
     Collected,
@@ -23,6 +24,8 @@ from osbench.coordinator.traces.collection.collector import (
     CollectionSettings,
 )
 from osbench.coordinator.traces.collection.retention import Retention
+from osbench.coordinator.traces.collection.sampling import readable_store
+from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
 
 LOG = logging.getLogger(__name__)
 
@@ -33,15 +36,39 @@ def collect_traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    receiver: OtlpReceiver | None = None,
+    *,
     selections: Mapping[int, Sequence[SpanSelection]] | None = None,
+    resumable: bool = False,
 ) -> Collected:
     """Collect the traces of all workloads; `wanted` is false once there is no time left.
 
-    `selections` are the spans that criteria judge, by workload.
+    `receiver` has received spans of the run, which are kept if it is `resumable`. `selections` are
+    the spans that criteria judge, by workload.
     """
+    collected = _collected(
+        directory, outcomes, deployment, conf, wanted, receiver, selections or {}
+    )
+    if receiver is None:
+        return collected
+    notes = [f"traces: {note}" for note in receiver.stop().notes()]
+    if not resumable:
+        received.remove(directory)
+    return replace(collected, notes=(*collected.notes, *notes))
+
+
+def _collected(
+    directory: RunDirectory,
+    outcomes: Sequence[WorkloadOutcome],
+    deployment: Deployment | None,
+    conf: cfg.ConfigOpts,
+    wanted: Callable[[], bool],
+    receiver: OtlpReceiver | None,
+    selections: Mapping[int, Sequence[SpanSelection]],
+) -> Collected:
     if not wanted():
         return Collected()
-    collected = _traces(directory, outcomes, deployment, conf, wanted, selections or {})
+    collected = _traces(directory, outcomes, deployment, conf, wanted, receiver, selections)
     return _with_client_times(directory, outcomes, collected, wanted)
 
 
@@ -85,6 +112,7 @@ def _traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
+    receiver: OtlpReceiver | None,
     selections: Mapping[int, Sequence[SpanSelection]],
 ) -> Collected:
     if not any(one.tracing.traced for one in outcomes):
@@ -92,12 +120,12 @@ def _traces(
     conn_str = None
     if conf.traces.collect and deployment is not None:
         readable = any(one.tracing.state == "on" for one in outcomes)
-        conn_str = deployment.profiler_conn_str if readable else None
+        conn_str = readable_store(deployment) if readable else None
     try:
         collection = Collection(
             directory,
             [one.name for one in outcomes],
-            replace(_settings(conf), selections=selections),
+            replace(_settings(conf, by_otlp=receiver is not None), selections=selections),
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
@@ -107,6 +135,7 @@ def _traces(
                 if one.search is not None and (parts := one.search.parts) is not None
             },
             wanted=wanted,
+            seal=receiver.seal if receiver is not None else lambda: None,
         )
         return collection.collect(conn_str)
     except Exception as error:
@@ -114,7 +143,7 @@ def _traces(
         return Collected(notes=(f"traces could not be collected: {error_text(error)}",))
 
 
-def _settings(conf: cfg.ConfigOpts) -> CollectionSettings:
+def _settings(conf: cfg.ConfigOpts, *, by_otlp: bool) -> CollectionSettings:
     traces = conf.traces
     return CollectionSettings(
         retention=Retention(
@@ -128,4 +157,6 @@ def _settings(conf: cfg.ConfigOpts) -> CollectionSettings:
         most=traces.read_most,
         everything=traces.keep_arguments,
         files=tuple(map(Path, traces.files)) if traces.collect else (),
+        received=by_otlp and traces.collect,
+        otlp_late_s=traces.otlp_late_s,
     )

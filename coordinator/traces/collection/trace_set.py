@@ -52,6 +52,8 @@ class TraceSet:
     has_arguments: bool = False
     #: Reads the loads and limits of the groups; none of a file.
     predicted_loads: Callable[[], tuple[PredictedLoad, ...]] = tuple
+    #: The run received spans by OTLP.
+    by_otlp: bool = False
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -78,7 +80,8 @@ def of_run(directory: RunDirectory) -> TraceSet:
         why = f" (tracing: {', '.join(sorted(states))})" if states else ""
         raise UsageError(
             f"run {directory.path.name} has no traces{why}; a run collects them at its end where"
-            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://"
+            " its deployment has profiler_hmac_key and a profiler_conn_str of redis://, or with"
+            " `run --otlp`"
         )
     found = archive.collection()
     features = archive.features()
@@ -97,6 +100,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         paused_s=found.get("paused_s", 0.0),
         has_arguments=found.get("arguments", False),
         predicted_loads=lambda: predicted_loads(directory, features),
+        by_otlp=found.get("by_otlp", False),
     )
 
 

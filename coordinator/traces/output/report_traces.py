@@ -136,7 +136,11 @@ def _of(
     drawn = _waterfalls(directory, trace_set, wanted)
     answers = {answer.name: answer for answer in explain(features, trace_set.clocks).answers}
     ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))
-    notes = tuple(trace_notes(trace_set.coverage, trace_set.clocks, trace_set.skipped))
+    notes = tuple(
+        trace_notes(
+            trace_set.coverage, trace_set.clocks, trace_set.skipped, by_otlp=trace_set.by_otlp
+        )
+    )
     found = []
     for number, (one, group) in enumerate(zip(workloads, features.groups, strict=True)):
         answer = answers.get(group)
@@ -240,7 +244,7 @@ def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
 
 _STATES = {
     "switched off": "tracing is switched off (enable_profiler)",
-    "no key": "the deployment has no profiler_hmac_key",
+    "no key": "the deployment has no profiler_hmac_key; `run --otlp` needs none",
     "store not redis://": "the deployment's profiler_conn_str is not the URL of a Redis",
 }
 
@@ -251,7 +255,9 @@ def why_none(
     """Why a workload, a part of the summary of the run so far, has no traces."""
     state = str(workload["tracing"]["state"])
     if state == "no key" and not _deployment(directory):
-        return "the run has no deployment, whose profiler_hmac_key tracing needs"
+        return (
+            "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
+        )
     if state != "on":
         return _STATES.get(state, state)
     if not workload["tracing"]["traced"]:

@@ -147,9 +147,16 @@ def show_comparison(console: Console, found: Comparison) -> None:
         _line(console, "* statistically significant, corrected for the number of all parts")
 
 
-def show_notes(console: Console, coverage: TraceCoverage, clocks: Clocks, skipped: int) -> None:
+def show_notes(
+    console: Console,
+    coverage: TraceCoverage,
+    clocks: Clocks,
+    skipped: int,
+    *,
+    by_otlp: bool = False,
+) -> None:
     """Print notes on missing parts and clock offsets."""
-    for line in trace_notes(coverage, clocks, skipped):
+    for line in trace_notes(coverage, clocks, skipped, by_otlp=by_otlp):
         _line(console, line)
 
 

@@ -57,7 +57,7 @@ class OtlpSpans:
         """Every trace."""
         found: dict[str, dict[str, Span]] = {}
         seen: dict[str, int] = {}
-        for trace_id, span in self._spans():
+        for trace_id, span in self.spans():
             known = found.setdefault(trace_id, {})
             seen[trace_id] = seen.get(trace_id, 0) + 1
             other = known.setdefault(span.span_id, span)
@@ -74,7 +74,8 @@ class OtlpSpans:
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 
-    def _spans(self) -> Iterator[tuple[str, Span]]:
+    def spans(self) -> Iterator[tuple[str, Span]]:
+        """Every span with the id of its trace."""
         for request in self._requests:
             for group in _list(request.get("resourceSpans")):
                 resource = group.get("resource")

@@ -54,6 +54,7 @@ RUN = {
     "live-view": "test_live_view.py",
     "traces": "test_traces_run.py",
     "untraced": "test_traces_run.py",
+    "otlp": "test_traces_run.py",
     "exporters": "test_docs_run.py",
     "comparing": "test_docs_comparing.py",
     "rally": "test_docs_rally.py",
@@ -76,6 +77,7 @@ NOT_RUN = {
     "osbench-coord run task.yaml --export otlp=": "needs a collector: test_exports_run.py has one",
     "osbench-coord report last --export opensearch=": "needs a server: test_exports_run.py has one",
     "pip install ./deploy/osprofiler": "test_service_driver.py installs the wheel of it",
+    "pip install opentelemetry-distro": "needs the SDK: test_otlp_sdks.py has it, `make otlp-sdks`",
     "deploy/new-secrets --renew": "deploy/test_hosts.py renews a set, test_tls.py serves it",
     "install -m 644 deploy/systemd/": "needs root and systemd: deploy/test_hosts.py checks units",
 }

@@ -14,7 +14,7 @@ def test_a_port_that_has_a_documented_one_in_it_is_put_in_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "redis_executable", lambda: "/nonexistent/redis-server")
-    monkeypatch.setattr(machine, "free_port", iter([26379, 28080]).__next__)
+    monkeypatch.setattr(machine, "free_port", iter([26379, 28080, 24318]).__next__)
     typed = Machine(tmp_path, broker_port=15672)
 
     once = typed.text("curl http://127.0.0.1:8080/ redis://127.0.0.1:6379/0 amqp://:5672 18080")

@@ -35,6 +35,8 @@ REFUSED = (
     "run task.yaml --repeat 3 --metrics 9100",
     "run task.yaml --repeat 3 --report page.html --export csv",
     "run task.yaml --detach --web",
+    f"run {SCENARIO} --write - --otlp",
+    "run task.yaml --otlp=nowhere",
     "run task.yaml --export-option json.indent=0",
     f"run {SCENARIO} --times 5 --duration 5",
     f"run {SCENARIO} --rps 5 --concurrency 2 --duration 5",

@@ -10,6 +10,7 @@ from helpers.engines import COROUTINES, batch, closed, until
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer, Names, Recorder
 from osbench.common.plugin.scenario import Scenario
+from osbench.common.trace_mark import TraceMark
 from osbench.worker.tracing.iteration_profiler import SPAN_LIMIT
 from osbench.worker.tracing.profiling import Tracer, trace_headers
 from osbench.worker.tracing.task_profiler import TaskProfiler
@@ -444,7 +445,7 @@ def test_a_coroutine_that_times_out_leaves_a_whole_trace_and_no_later_spans(kept
 
 
 def test_surplus_and_missing_calls_in_a_task_do_no_harm():
-    profiler = TaskProfiler("key", IdPool().mint(), "")
+    profiler = TaskProfiler("key", IdPool(TraceMark("r")).mint(), "")
     profiler.stop()
     outer = profiler.open("outer")
     profiler.start("inner")

@@ -3,6 +3,7 @@ import time
 import uuid
 from datetime import UTC, datetime
 
+from osbench.common.trace_mark import TraceMark
 from osbench.worker.tracing.span_events import EventFormat, WallClock
 from osbench.worker.tracing.trace_ids import IdPool, span_text, uuid_text
 
@@ -26,7 +27,7 @@ def commands(text):
 
 
 def written(spans, expiry_s=60):
-    ids = IdPool().mint()
+    ids = IdPool(TraceMark("r")).mint()
     form = EventFormat("a-host", "worker", expiry_s, lambda at: SECOND_NS + at)
     push, expire = commands(form.commands((ids, tuple(spans))))
     return ids, push, expire

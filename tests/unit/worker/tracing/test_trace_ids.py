@@ -10,12 +10,13 @@ import uuid
 import pytest
 from oslo_utils import uuidutils
 
+from osbench.common.trace_mark import TraceMark
 from osbench.worker.tracing.profiling import Tracer
 from osbench.worker.tracing.trace_ids import IdPool, mix, seed_of, span_text, traceparent, uuid_text
 
 
 def test_texts_are_uuids_of_the_same_bits():
-    ids = IdPool().mint()
+    ids = IdPool(TraceMark("r")).mint()
 
     trace, span = uuid_text(ids[0]), span_text(ids, 3)
 
@@ -29,7 +30,7 @@ def test_texts_are_uuids_of_the_same_bits():
 @pytest.mark.parametrize("ratio", [0.01, 0.1, 0.5, 0.9])
 def test_ratio_sampling_by_the_low_half_takes_its_share(ratio):
     # TraceIdRatioBased of OpenTelemetry: low 64 bits of the trace id below ratio * 2**64
-    pool, count = IdPool(), 20_000
+    pool, count = IdPool(TraceMark("r")), 20_000
 
     low = [int.from_bytes(pool.mint()[0][8:], "big") for _ in range(count)]
     taken = sum(value < ratio * 2**64 for value in low)
@@ -42,13 +43,13 @@ def test_span_numbers_never_leave_their_48_bits_nor_meet_zero(monkeypatch):
     for byte in (b"\x00", b"\xff"):
         monkeypatch.setattr("os.urandom", lambda size, byte=byte: byte * size)
 
-        ids = IdPool().mint()
+        ids = IdPool(TraceMark("r")).mint()
 
         assert 0 < ids[2] < ids[2] + 10_000 < 2**48
 
 
 def test_threads_never_share_an_id():
-    pool, minted = IdPool(), []
+    pool, minted = IdPool(TraceMark("r")), []
 
     def mint():
         minted.extend([pool.mint() for _ in range(2000)])

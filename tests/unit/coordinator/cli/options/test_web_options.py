@@ -1,4 +1,4 @@
-"""`--web` takes an address only where one follows."""
+"""`--web` and `--otlp` take an address only where one follows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from osbench.coordinator.cli.commands.run import run
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_table import option_set
-from osbench.coordinator.cli.options.web_options import LiveOutputOptions, WithWeb
+from osbench.coordinator.cli.options.web_options import ListenAddress, LiveOutputOptions, WithWeb
 
 
 @click.command(cls=WithWeb)
@@ -39,12 +39,36 @@ def test_what_follows_is_an_address_or_the_task(given: str, task: str, web: str)
     assert found.output.split() == [task, web]
 
 
+@click.command(cls=WithWeb)
+@click.argument("task", required=False)
+@click.option("--otlp", type=ListenAddress())
+def receiving(task: str | None, otlp: str | None) -> None:
+    click.echo(f"{task} {otlp}")
+
+
+@pytest.mark.parametrize(
+    ("given", "task", "otlp"),
+    [
+        ("task.yaml", "task.yaml", "None"),
+        ("--otlp task.yaml", "task.yaml", "127.0.0.1:4318"),
+        ("task.yaml --otlp", "task.yaml", "127.0.0.1:4318"),
+        ("--otlp 0.0.0.0:9000 task.yaml", "task.yaml", "0.0.0.0:9000"),
+    ],
+)
+def test_the_port_of_otlp_is_that_of_sdks(given: str, task: str, otlp: str) -> None:
+    found = CliRunner().invoke(receiving, given.split())
+
+    assert found.output.split() == [task, otlp]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--web=nowhere",), "is no address"),
         (("--web=127.0.0.1:99999",), "is no address"),
         (("--web", "--detach"), "osbench-coord web"),
+        (("--otlp=nowhere",), "is no address"),
+        (("--otlp=127.0.0.1:99999",), "is no address"),
     ],
 )
 def test_bad_options_are_one_message(options: tuple[str, ...], message: str) -> None:

@@ -85,12 +85,12 @@ def archived(directory, *groups, kept=lambda number: True, failed=None):
         (
             workload("no key"),
             {"deployment": "lab"},
-            "the deployment has no profiler_hmac_key",
+            "the deployment has no profiler_hmac_key; `run --otlp` needs none",
         ),
         (
             workload("no key"),
             {},
-            "the run has no deployment, whose profiler_hmac_key tracing needs",
+            "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`",
         ),
         (
             workload("store not redis://"),

@@ -18,8 +18,8 @@ import uvicorn
 
 from helpers.engines import until
 from helpers.web import TOKENS, make_run, serving
-from osbench.coordinator.web import connection_limits
-from osbench.coordinator.web.connection_limits import (
+from osbench.common.network import connection_limits
+from osbench.common.network.connection_limits import (
     WAITING_OF_CLIENT,
     BoundedConnection,
     Connections,

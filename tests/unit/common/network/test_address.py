@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.web.address import PORT, Address
+from osbench.common.network.address import PORT, Address
 
 
 def test_a_port_that_is_given_is_the_only_one() -> None:

@@ -1,0 +1,57 @@
+"""Traces of a run without a store: spans of services by OTLP, and of workers from result blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.coordinator.formatting import count
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.model.spans import Trace
+from osbench.coordinator.traces.receiving.otlp_receiver import SPOOL
+from osbench.coordinator.traces.sources.files import merge
+from osbench.coordinator.traces.sources.span_spool import SpanSpool, SpooledTraces
+from osbench.coordinator.traces.sources.worker_spans import worker_spans
+
+#: The file of the spans of workers beside the received ones, while traces are read.
+_WORKERS = "from_workers"
+#: It holds no more than the result blocks do.
+_NO_LIMIT = 1 << 62
+
+
+class ReceivedTraces:
+    """The traces of a run that has ended; quick if they are asked for in the order of their ids."""
+
+    def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
+        """Raises OSError, DamagedRun."""
+        folder = directory.path / "traces"
+        # of a collection that was broken off
+        (folder / _WORKERS).unlink(missing_ok=True)
+        spool = SpanSpool(folder / _WORKERS, _NO_LIMIT)
+        try:
+            for body in directory.blocks():
+                if packed := body.get("spans"):
+                    for trace_id, span in worker_spans(packed, everything=everything):
+                        spool.add(trace_id, span)
+            spool.flush()
+        finally:
+            spool.close()
+        self._sources = SpooledTraces(folder / _WORKERS), SpooledTraces(folder / SPOOL)
+
+    def get(self, trace_id: str) -> Trace | None:
+        """What is known of a trace; None for nothing."""
+        parts = [part for source in self._sources if (part := source.get(trace_id)) is not None]
+        return merge(parts) if len(parts) > 1 else next(iter(parts), None)
+
+    def notes(self) -> Iterator[str]:
+        """What could not be read."""
+        cut = sum(source.cut for source in self._sources)
+        if cut:
+            yield f"traces: {count(cut, 'span')} left out of traces with very many"
+        if any(source.damaged for source in self._sources):
+            yield "traces: a part of the received spans could not be read"
+
+
+def remove(directory: RunDirectory) -> None:
+    """Remove what was received, if anything, once nobody needs it any more."""
+    for name in (_WORKERS, SPOOL, f"{SPOOL}.json"):
+        (directory.path / "traces" / name).unlink(missing_ok=True)

@@ -1,0 +1,190 @@
+"""The receiver of spans as a run has it: starts its process, asks it, ends it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import os
+import select
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from osbench.common.errors import UsageError
+from osbench.common.network.address import Address
+from osbench.common.network.listen_address import parse_listen_address
+from osbench.coordinator.formatting import count
+from osbench.coordinator.traces.receiving.receiver_task import ReceiverTask
+
+LOG = logging.getLogger(__name__)
+
+#: The file of its spans within the folder `traces` of the run directory.
+SPOOL = "received"
+#: Longest wait for an answer of the process, seconds.
+ANSWER_S = 30.0
+_MODULE = "osbench.coordinator.traces.receiving.receiver_process"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """What a receiver says of the spans it got."""
+
+    counts: dict[str, int]
+    #: Why spans could not be written, or why the receiver ended before the run did; "" if not.
+    failure: str = ""
+
+    def notes(self) -> list[str]:
+        """Sentences for the report."""
+        found, rest = self.counts, []
+        for name, words in _DROPPED:
+            if found.get(name):
+                rest.append(f"{count(found[name])} {words}")
+        text = f"{count(found.get('accepted', 0), 'span')} of this run received by OTLP"
+        notes = [f"{text}; {', '.join(rest)}" if rest else text]
+        for name, words in _REQUESTS:
+            if found.get(name):
+                notes.append(f"OTLP: {count(found[name], 'request')} {words}")
+        if self.failure:
+            notes.append(f"OTLP: {self.failure}")
+        return notes
+
+
+_DROPPED = (
+    ("strangers", "of other traces not kept"),
+    ("malformed", "malformed"),
+    ("refused", "refused, for which there was no room ([traces] otlp_limit_mib)"),
+    ("late", "too late ([traces] otlp_late_s)"),
+)
+_REQUESTS = (
+    ("malformed_requests", "that could not be read"),
+    ("deferred_requests", "told to come again, since too many spans were waiting"),
+    ("unauthorized_requests", "without the token of [traces] otlp_token"),
+    ("other_signals", "with metrics or logs, which are not kept"),
+)
+
+
+class OtlpReceiver:
+    """Receives spans from `start` to `stop`."""
+
+    def __init__(self, listen: str, conf: cfg.ConfigOpts) -> None:
+        """Listen at `listen`, ADDR:PORT. Raises UsageError if that cannot be."""
+        host, port = parse_listen_address(listen)
+        address = Address(host=host, port=port, fixed=True)
+        traces = conf.traces
+        self._task = ReceiverTask(
+            run_id="",
+            path="",
+            limit_bytes=traces.otlp_limit_mib << 20,
+            token=str(traces.otlp_token or ""),
+            certificate=traces.otlp_certificate_file,
+            key=traces.otlp_key_file,
+            everything=bool(traces.keep_arguments),
+        )
+        _check(address, self._task)
+        self._socket = address.bind()
+        host, port = self._socket.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        #: What services set OTEL_EXPORTER_OTLP_ENDPOINT to.
+        self.url = f"{'https' if self._task.certificate else 'http'}://{shown}:{port}"
+        self._process: subprocess.Popen[bytes] | None = None
+        self._last: dict[str, Any] = {}
+
+    def start(self, run_id: str, run: Path) -> None:
+        """Begin to receive into a run directory. Raises UsageError if that fails."""
+        folder = run / "traces"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        task = replace(self._task, run_id=run_id, path=str((folder / SPOOL).absolute()))
+        descriptor = self._socket.fileno()
+        self._process = subprocess.Popen(  # noqa: S603 - our own module, run by our own interpreter
+            [sys.executable, "-P", "-m", _MODULE, str(descriptor)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=(descriptor,),
+            # Ctrl-C at the terminal is for the coordinator
+            start_new_session=True,
+        )
+        self._socket.close()
+        # not as arguments, which others on this host can read
+        answer = self._ask(json.dumps(asdict(task)))
+        if "ready" not in answer:
+            self.stop()
+            why = answer.get("error") or "its process has ended"
+            raise UsageError(f"cannot receive OTLP at {self.url}: {why}")
+
+    def seal(self) -> None:
+        """Have all spans on disk that came so far; those that come later are too late."""
+        self._last = self._ask("seal") or self._last
+
+    def stop(self) -> Received:
+        """End the process, if it was started; returns what it has received."""
+        process, self._process = self._process, None
+        self._socket.close()
+        if process is None:
+            return Received(counts={})
+        last = _asked(process, "counts")
+        answer = last or self._last
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.close()
+            process.wait(ANSWER_S)
+        except (OSError, subprocess.TimeoutExpired):
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        failure = str(answer.get("failure") or "")
+        if not last:
+            failure = f"the receiver ended before the run did, with exit code {process.returncode}"
+        counts = {name: value for name, value in answer.items() if isinstance(value, int)}
+        return Received(counts=counts, failure=failure)
+
+    def _ask(self, line: str) -> dict[str, Any]:
+        return _asked(self._process, line) if self._process is not None else {}
+
+
+def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
+    """What the process answers; {} if it has ended or does not answer."""
+    assert process.stdin is not None and process.stdout is not None
+    answer = b""
+    deadline = time.monotonic() + ANSWER_S
+    try:
+        process.stdin.write(line.encode() + b"\n")
+        while not answer.endswith(b"\n"):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not select.select([process.stdout], [], [], left_s)[0]:
+                LOG.warning("the receiver of OTLP does not answer")
+                return {}
+            part = os.read(process.stdout.fileno(), 1 << 16)
+            if not part:
+                return {}
+            answer += part
+        found: dict[str, Any] = json.loads(answer)
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _has_protobuf() -> bool:
+    try:
+        return importlib.util.find_spec("opentelemetry.proto") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _check(address: Address, task: ReceiverTask) -> None:
+    """Refuse what cannot work, or lets anybody on the network write. Raises UsageError."""
+    if not _has_protobuf():
+        raise UsageError("to receive OTLP install opentelemetry-proto: pip install 'osbench[otlp]'")
+    if not address.loopback and not task.token:
+        raise UsageError(
+            f"to receive OTLP at {address.host}, which others can reach, set [traces] otlp_token"
+            " (or OS_TRACES__OTLP_TOKEN): services send it in OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    if bool(task.certificate) != bool(task.key):
+        raise UsageError("[traces] otlp_certificate_file and otlp_key_file belong together")

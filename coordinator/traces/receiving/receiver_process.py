@@ -1,0 +1,107 @@
+"""The process that receives spans: started by the coordinator, so that load never waits for it.
+
+It reads a line of JSON from its standard input, `ReceiverTask`, then commands, a line each, and
+answers each with a line of JSON: `seal` keeps no further spans, `counts` only asks. It ends when
+its standard input does, and so with the coordinator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import ssl
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import uvicorn
+
+from osbench.common.network.connection_limits import BoundedConnection, Connections
+from osbench.coordinator.traces.receiving.intake_of_spans import SpanIntake
+from osbench.coordinator.traces.receiving.otlp_application import OtlpApplication
+from osbench.coordinator.traces.receiving.receiver_task import ReceiverTask
+
+#: Between two writes of what has come, seconds.
+FLUSH_S = 2.0
+#: Connections at once; beyond, it answers 503, after which SDKs send again.
+CONNECTIONS = 300
+#: Longest wait for requests that are being answered at its end, seconds.
+CLIENTS_S = 1
+
+
+class _QuietServer(uvicorn.Server):
+    """A server that leaves signals alone: Ctrl-C is for the coordinator."""
+
+    def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override] # as its base
+        """Set no handlers."""
+        return contextlib.nullcontext()
+
+
+async def receive(task: ReceiverTask, listener: socket.socket) -> None:
+    """Receive spans until the standard input ends. Raises OSError, ssl.SSLError."""
+    intake = SpanIntake(task.run_id, Path(task.path), task.limit_bytes, everything=task.everything)
+    application = OtlpApplication(intake, task.token)
+    config = uvicorn.Config(
+        cast("Any", application),
+        loop="asyncio",
+        http=cast("Any", partial(BoundedConnection, among=Connections())),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=CLIENTS_S,
+        ssl_certfile=task.certificate or None,
+        ssl_keyfile=task.key or None,
+    )
+    config.load()
+    server = _QuietServer(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    flushing = asyncio.create_task(_flushed(application, intake))
+    _say({"ready": True})
+    try:
+        await _commands(application, intake)
+    finally:
+        flushing.cancel()
+        server.should_exit = True
+        await serving
+        await application.run(intake.flush)
+
+
+async def _commands(application: OtlpApplication, intake: SpanIntake) -> None:
+    loop = asyncio.get_running_loop()
+    while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
+        if line == "seal":
+            await application.run(intake.seal)
+        _say({**intake.counts.to_dict(), "failure": intake.failure})
+
+
+async def _flushed(application: OtlpApplication, intake: SpanIntake) -> None:
+    while True:
+        await asyncio.sleep(FLUSH_S)
+        await application.run(intake.flush)
+
+
+def _say(answer: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Receive as the first line of the standard input says."""
+    task = ReceiverTask(**json.loads(sys.stdin.readline()))
+    try:
+        asyncio.run(receive(task, socket.socket(fileno=int(sys.argv[1]))))
+    except (OSError, ssl.SSLError) as error:
+        _say({"error": f"{getattr(error, 'strerror', None) or error}"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Spans of osbench's own workers, as result blocks carry them (`Block.spans`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from osbench.common.protocol.unpacking import unpack
+from osbench.coordinator.traces.model.spans import Span
+from osbench.coordinator.traces.sources.attributes import of_osprofiler
+from osbench.coordinator.traces.sources.sanitizing import sanitize_span
+
+#: Name of the service that they are of, as in OSProfiler's store.
+SERVICE = "osbench/worker"
+#: Exceptions from spans of another shape.
+_WRONG = (TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+
+
+def worker_spans(packed: Any, *, everything: bool) -> Iterator[tuple[bytes, Span]]:
+    """The spans of a block, each with its trace id; ends at the first that is malformed."""
+    try:
+        host, traces = unpack(packed)
+        for trace_id, front, zero, spans in traces:
+            for number, parent, name, start_ns, duration_ns, info in spans:
+                kept = of_osprofiler(_info(info), everything=everything)
+                yield (
+                    trace_id,
+                    sanitize_span(
+                        Span(
+                            _span_id(front, zero + number),
+                            _span_id(front, zero + parent) if parent >= 0 else "",
+                            name,
+                            SERVICE,
+                            host,
+                            start_ns,
+                            max(duration_ns, 0),
+                            kept.detail,
+                            "",
+                            kept.error,
+                            0,
+                            kept.attributes,
+                        )
+                    ),
+                )
+    except _WRONG:
+        return
+
+
+def _span_id(front: bytes, number: int) -> str:
+    return f"{front.hex()}{number:012x}"
+
+
+def _info(text: str) -> Mapping[str, Any]:
+    """The members of a span's info, each of which has a comma before it."""
+    if not text:
+        return {}
+    found: dict[str, Any] = json.loads(f"{{{text[1:]}}}")
+    return found

@@ -1,0 +1,227 @@
+"""Runs that receive spans by OTLP: without a key and a store, mixed with OSProfiler, resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from helpers.readme import REPOSITORY
+from helpers.runs import Cluster, Site, site
+from servers import Child, RedisServer, free_port
+from servers.child import PATIENCE_S
+
+pytestmark = pytest.mark.functional
+
+
+@pytest.fixture
+def here() -> Iterator[Site]:
+    with site() as found:
+        # the service sends its spans every half second, if it gets a core
+        found.configure({"traces": {"otlp_late_s": 10}})
+        yield found
+
+
+@pytest.fixture
+def place() -> str:
+    """Where spans are received."""
+    return f"127.0.0.1:{free_port()}"
+
+
+def only_run(here: Site) -> Path:
+    """The directory of the only run."""
+    (found,) = here.data.glob("runs/*")
+    return found
+
+
+class Service:
+    """The sample service, whose spans go to a receiver."""
+
+    def __init__(self, here: Site, place: str, slow: str = "db", token: str = "") -> None:
+        self.port = free_port()
+        headers = {"OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer%20{token}"} if token else {}
+        sample = str(REPOSITORY / "samples" / "otlp_service.py")
+        self._child = Child(
+            [sys.executable, sample, "--port", str(self.port), "--slow", slow],
+            folder=here.home,
+            log=here.home / f"service-{self.port}",
+            env={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{place}", **headers},
+        )
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return
+            assert self._child.process.poll() is None, self._child.tail()
+            time.sleep(0.02)
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.end()
+
+    def workload(self, times: int = 1200, concurrency: int = 6) -> dict[str, object]:
+        url = f"http://127.0.0.1:{self.port}/items"
+        return {
+            "scenario": {
+                "HttpRequests.check_request": {"url": url, "method": "GET", "status_code": 200}
+            },
+            "runner": {"constant": {"times": times, "concurrency": concurrency}},
+        }
+
+
+@pytest.mark.parametrize(
+    ("slow", "named"),
+    [
+        ("db", "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"),
+        ("lock", "items acquire lock"),
+        ("queue", "waiting for items (from osbench/worker"),
+    ],
+)
+def test_what_is_slow_in_a_service_is_named_without_a_key_and_a_store(
+    here: Site, place: str, slow: str, named: str
+) -> None:
+    with Service(here, place, slow) as service:
+        done = here.run(here.task(service.workload()), "--otlp", place)
+    explained = here.coord("trace", "explain", "last")
+
+    assert done.code == 0, done.err
+    assert f"spans are received by OTLP at http://{place}" in done.err
+    (workload,) = done.result["workloads"]
+    tracing = workload["tracing"]
+    assert (tracing["state"], tracing["traced"]) == ("on", 1200)
+    # root and action of each iteration
+    assert (tracing["spans_written"], tracing["spans_dropped"]) == (2400, 0)
+    assert named in tracing["explanation"]
+    assert explained.out.splitlines()[0].startswith(tracing["explanation"][:60])
+    # three spans of the service in each
+    assert "traces: 3,600 spans of this run received by OTLP" in done.result["notes"]
+    assert sorted(one.name for one in (only_run(here) / "traces").iterdir()) == [
+        *("collection.json", "features", "kept")
+    ]
+    shown = here.coord("trace", "show", workload["exemplars"][0]["trace_id"]).out
+    assert "osbench.iteration" in shown
+    assert "GET /items" in shown
+    assert "anna" not in shown + explained.out
+
+
+def test_osprofilers_store_and_otlp_are_merged(here: Site, place: str, redis: RedisServer) -> None:
+    with Service(here, place) as service:
+        services = {"items": f"http://127.0.0.1:{service.port}"}
+        keys = {"profiler_hmac_key": "k", "profiler_conn_str": redis.url}
+        here.deployment({"osbench": {"services": services, **keys}}, "shop")
+        task = here.task(service.workload(times=100))
+        done = here.run(task, "--deployment", "shop", "--otlp", place)
+
+    assert done.code == 0, done.err
+    (workload,) = done.result["workloads"]
+    assert workload["tracing"]["spans_written"] == 200
+    assert "traces: 300 spans of this run received by OTLP" in done.result["notes"]
+    rows = json.loads(here.coord("trace", "rank", "last", "--json").out)["ranking"]
+    assert {row["service"]: row["count"] for row in rows if row["name"] == "GET /items"} == {
+        "items": 100
+    }
+    assert [row["count"] for row in rows if row["name"] == "osbench.iteration"] == [100]
+    # osprofiler finds osbench's own spans as ever
+    assert redis.client().keys("osprofiler_opt:*")
+
+
+def test_a_token_is_needed_where_one_is_set_and_never_shown(here: Site, place: str) -> None:
+    here.configure(
+        {"traces": {"otlp_late_s": 10, "otlp_token": "s3cret-token", "otlp_listen": place}}
+    )
+    with Service(here, place, token="s3cret-token") as right, Service(here, place) as wrong:
+        task = here.task(right.workload(times=50), wrong.workload(times=50))
+        done = here.run(task)
+
+    assert done.code == 0, done.err
+    notes = done.result["notes"]
+    assert "traces: 150 spans of this run received by OTLP" in notes
+    assert any("without the token" in note for note in notes)
+    assert "s3cret" not in done.out + done.err
+    for path in only_run(here).rglob("*"):
+        assert path.is_dir() or b"s3cret-token" not in path.read_bytes(), path
+
+
+def test_an_address_that_is_taken_ends_the_run_before_it_begins(here: Site, place: str) -> None:
+    task = here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"times": 1}}})
+    with Service(here, place) as service:
+        done = here.run(task, "--otlp", f"127.0.0.1:{service.port}")
+
+    assert done.code == 2
+    assert f"cannot listen on 127.0.0.1:{service.port}: Address already in use" in done.out
+    assert "Traceback" not in done.err
+
+
+def test_a_run_without_services_that_send_spans_says_what_to_look_at(
+    here: Site, place: str
+) -> None:
+    task = here.task({"scenario": {"Dummy.dummy": {}}, "runner": {"serial": {"times": 5}}})
+
+    done = here.run(task, "--otlp", place)
+
+    assert done.code == 0, done.err
+    notes = " ".join(done.result["notes"])
+    assert "no service wrote a span into any of 5 traces" in notes
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in notes
+    assert "hmac" not in notes
+
+
+def test_a_killed_coordinator_leaves_no_receiver_and_loses_no_span(here: Site, place: str) -> None:
+    with Service(here, place) as service:
+        task = here.task(service.workload(times=400, concurrency=2))
+        started = here.start("osbench-coord", "run", task, "--otlp", place)
+        started.await_said("spans are received")
+        spool = only_run(here) / "traces" / "received"
+        started.wait_for(lambda: spool.exists() and spool.stat().st_size > 0)
+        started.process.kill()
+        started.process.wait(PATIENCE_S)
+        done = here.coord("resume", "last", "--json")
+
+    assert done.code == 0, done.err
+    (workload,) = done.result["workloads"]
+    assert workload["accounting"]["ok"] == 400
+    (note,) = [one for one in done.result["notes"] if "received by OTLP" in one]
+    assert int(note.split()[1].replace(",", "")) > 0
+
+
+def test_workers_on_other_hosts_need_no_way_to_the_receiver(
+    here: Site, place: str, redis: RedisServer
+) -> None:
+    cluster = Cluster(here, redis)
+    here.configure(cluster.messaging, {"traces": {"otlp_late_s": 10}})
+    cluster.start_worker()
+    cluster.await_idle(1)
+    with Service(here, place) as service:
+        done = here.run(here.task(service.workload(times=100)), "--otlp", place)
+
+    assert done.code == 0, done.err
+    (workload,) = done.result["workloads"]
+    assert workload["tracing"]["spans_written"] == 200
+    assert "traces: 300 spans of this run received by OTLP" in done.result["notes"]
+    assert workload["exemplars"][0]["trace_id"]
+    # nothing of it stays in Redis
+    assert not redis.client().keys("osprofiler*")
+
+
+def test_ctrl_c_ends_the_receiver_too(here: Site, place: str) -> None:
+    with Service(here, place) as service:
+        task = here.task(service.workload(times=100_000))
+        started = here.start("osbench-coord", "run", task, "--otlp", place)
+        spool = here.data / "runs"
+        started.wait_for(lambda: any(one.stat().st_size for one in spool.glob("*/traces/received")))
+        started.interrupt()
+        started.await_said("stopping: running iterations end")
+        started.interrupt()
+        done = started.finish()
+
+    assert done.code == 130
+    assert "Traceback" not in done.err
+    here.await_nothing_left()
+    assert not list(only_run(here).glob("traces/received*"))

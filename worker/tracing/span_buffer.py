@@ -1,0 +1,87 @@
+"""Finished traces on their way to the coordinator, in result blocks: for runs without a store."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+
+from osbench.worker.tracing.span_events import Trace, WallClock
+
+#: Spans, and characters of their info, that one block may hold; one trace may exceed them.
+_SPANS, _CHARS = 2000, 1 << 20
+
+
+class SpanBuffer:
+    """Spans that wait to be shipped with results. Threads may put while one takes."""
+
+    def __init__(self, limit_spans: int, to_wall_ns: Callable[[int], int] | None = None) -> None:
+        self._limit = limit_spans
+        self._host = socket.gethostname()
+        self._to_wall_ns = to_wall_ns or WallClock()
+        self._traces: deque[Trace] = deque()
+        # Threads add to the first two without a lock: the interpreter switches threads at calls
+        # and jumps back, never within `+=` on an attribute.
+        self._entered = self._dropped = 0
+        self._left = self._written = 0
+
+    def put(self, trace: Trace) -> None:
+        """Take a finished trace, or drop it if too many spans are waiting. Never waits."""
+        spans = len(trace[1])
+        if self._entered - self._left + spans > self._limit:
+            self._dropped += spans
+            return
+        self._entered += spans
+        self._traces.append(trace)
+
+    def take(self) -> bytes:
+        """The spans of the next block (`Block.spans`), which count as written; b"" without any."""
+        found: list[Any] = []
+        spans = chars = 0
+        while self._traces and spans < _SPANS and chars < _CHARS:
+            trace = self._traces.popleft()
+            form = self._form(trace)
+            found.append(form)
+            spans += len(trace[1])
+            chars += sum(len(span[5]) for span in form[3])
+        self._left += spans
+        self._written += spans
+        # names may hold characters that UTF-8 cannot encode
+        packed: bytes = msgpack.packb([self._host, found], unicode_errors="replace")
+        return packed if found else b""
+
+    def clear(self) -> None:
+        """Drop what an earlier run has left."""
+        while self._traces:
+            spans = len(self._traces.popleft()[1])
+            self._left += spans
+            self._dropped += spans
+
+    def stats(self) -> dict[str, Any]:
+        """Spans `written`, `dropped` and `waiting`."""
+        return {
+            "written": self._written,
+            "dropped": self._dropped,
+            "waiting": self._entered - self._left,
+        }
+
+    def close(self, timeout_s: float) -> None:
+        """Do nothing: the blocks of the membership decide."""
+
+    def _form(self, trace: Trace) -> list[Any]:
+        """Trace id, beginning of span ids, span 0, and each span with its info as JSON."""
+        ids, spans = trace
+        # one offset for the whole trace: steps of the wall clock do not affect durations
+        offset = self._to_wall_ns(spans[-1][3]) - spans[-1][3]
+        return [
+            ids[0],
+            ids[1][8:],
+            ids[2],
+            [
+                [number, parent, str(name)[:200], started + offset, stopped - started, first + last]
+                for number, parent, name, started, stopped, first, last in spans
+            ],
+        ]
