@@ -117,7 +117,7 @@ def search_statements(search: SearchReport) -> Iterator[Statement]:
         yield said("capacity", f"from {rates}: {plain(search.traces, 500)}")
     for span in search.grown_spans:
         before, after = duration(span.before_s), duration(span.after_s)
-        yield said("capacity", f"{plain(span.span)}: {before} of a trace, then {after}")
+        yield said("capacity", f"{plain(span.span)}: {before} on average, then {after}")
     yield from each("trials", map(_trial, search.trials[:TRIALS]))
     if len(search.trials) > TRIALS:
         yield said("trials", f"and {count(len(search.trials) - TRIALS, 'more trial')}")

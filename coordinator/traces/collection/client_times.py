@@ -8,6 +8,7 @@ traces.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,14 +37,22 @@ _OUTSIDE = SpanKey("", "code outside of actions", "")
 _NO_ACTION = "requests in no action"
 
 
-def client_features(
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClientTimes:
+    """Iterations as features, and when each was due, nanoseconds after t0."""
+
+    features: Features
+    due: Ints
+
+
+def client_times(
     directory: RunDirectory,
     names: Sequence[str],
     warmup_ns: Mapping[int, int],
     only: Collection[int],
     wanted: Callable[[], bool] = lambda: True,
-) -> Features:
-    """Features of the iterations of the workloads `only`, by number; `names` are those of all.
+) -> ClientTimes:
+    """The iterations of the workloads `only`, by number; `names` are those of all.
 
     Iterations that started in the warm-up (`warmup_ns` by workload) are left out. If `wanted`
     returns False, those read until then are all. Raises DamagedRun.
@@ -96,6 +105,7 @@ class _DividedRows:
 
     def __init__(self, rows: Columns, vocabulary: Vocabulary) -> None:
         self.iteration = rows.iteration
+        self.due = rows.due
         self.outcome = rows.outcome.astype(np.int64)
         self.total = np.maximum(rows.response, 0)
         #: By part: row, number of the key, nanoseconds.
@@ -191,7 +201,7 @@ def _requests(
 
 def _joined(
     names: Sequence[str], found: Mapping[int, Sequence[_DividedRows]], vocabulary: Vocabulary
-) -> Features:
+) -> ClientTimes:
     """The table of all parts."""
     blocks = [(number, one) for number, parts in sorted(found.items()) for one in parts]
     sizes = [len(one.iteration) for _, one in blocks]
@@ -203,7 +213,7 @@ def _joined(
     row = joined([one.row + at for (_, one), at in zip(blocks, first, strict=False)])
     order = np.argsort(row, kind="stable")
     count = int(first[-1])
-    return Features(
+    features = Features(
         keys=tuple(vocabulary.keys),
         places=tuple((key, "") for key in range(len(vocabulary.keys))),
         groups=tuple(names),
@@ -224,3 +234,4 @@ def _joined(
         calls=np.ones(len(row), np.int64),
         unit=ITERATION,
     )
+    return ClientTimes(features=features, due=joined([one.due for _, one in blocks]))

@@ -19,9 +19,10 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import Comparison, compare_parts
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
 from osbench.coordinator.traces.analysis.explanation import explain
-from osbench.coordinator.traces.analysis.features import NO_GROUP, Features, Ints
+from osbench.coordinator.traces.analysis.features import NO_GROUP, Features
 from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
+from osbench.coordinator.traces.collection.compared_parts import LoadParts, due_in
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
 from osbench.coordinator.traces.collection.received import ReceivedTraces
 from osbench.coordinator.traces.collection.retention import Retention
@@ -32,10 +33,6 @@ from osbench.coordinator.traces.collection.traced_iterations import (
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.sources.files import merge, open_file
 from osbench.coordinator.traces.sources.redis_store import RedisTraces
-
-#: A part of a load: from when to when after t0 its iterations were due, seconds; several times.
-Part = Sequence[tuple[float, float]]
-Parts = tuple[Part, Part]
 
 _POLL_S = 0.25
 #: After this time without new events, traces without gaps are complete, seconds.
@@ -82,15 +79,6 @@ class Collected:
     notes: tuple[str, ...] = ()
 
 
-def _due_in(rows: TracedIterations, workload: int, part: Part) -> Ints:
-    """Numbers of the iterations of a workload that were due within a part of its load."""
-    within = np.zeros(len(rows), bool)
-    for from_s, to_s in part:
-        within |= (rows.due >= round(from_s * 1e9)) & (rows.due < round(to_s * 1e9))
-    found: Ints = rows.iteration[within & (rows.workload == workload)]
-    return found
-
-
 @dataclass(kw_only=True)
 class _Read:
     """The traces read so far, with the number of events that each had."""
@@ -122,7 +110,7 @@ class Collection:
         settings: CollectionSettings,
         *,
         warmup_ns: Mapping[int, int],
-        compared: Mapping[int, Parts] | None = None,
+        compared: Mapping[int, LoadParts] | None = None,
         wanted: Callable[[], bool] = lambda: True,
         seal: Callable[[], None] = lambda: None,
     ) -> None:
@@ -241,7 +229,8 @@ class Collection:
 
     def _compare_parts(self, rows: TracedIterations, features: Features) -> None:
         for number, parts in self._compared.items():
-            before, after = (_due_in(rows, number, part) for part in parts)
+            mine = rows.workload == number
+            before, after = (due_in(rows.iteration[mine], rows.due[mine], one) for one in parts)
             name = self._names[number]
             self._comparisons[number] = compare_parts(features, name, before, after)
 

@@ -12,19 +12,18 @@ from oslo_config import cfg
 from osbench.common.deployment.record import Deployment
 from osbench.common.plugin.sla import SpanSelection
 from osbench.common.secrets.masking import error_text
-from osbench.coordinator.formatting import distinct
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.collection import received
-from osbench.coordinator.traces.collection.client_times import client_features
 from osbench.coordinator.traces.collection.collector import (
     Collected,
     Collection,
     CollectionSettings,
 )
+from osbench.coordinator.traces.collection.compared_parts import compared_parts
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.sampling import readable_store
+from osbench.coordinator.traces.collection.untraced_workloads import with_client_times
 from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
 
 LOG = logging.getLogger(__name__)
@@ -69,41 +68,7 @@ def _collected(
     if not wanted():
         return Collected()
     collected = _traces(directory, outcomes, deployment, conf, wanted, receiver, selections)
-    return _with_client_times(directory, outcomes, collected, wanted)
-
-
-def _with_client_times(
-    directory: RunDirectory,
-    outcomes: Sequence[WorkloadOutcome],
-    collected: Collected,
-    wanted: Callable[[], bool],
-) -> Collected:
-    """Explain workloads without traces by their HTTP requests, which osbench has measured."""
-    requests = [one.statistics.requests for one in outcomes]
-    only = [
-        number
-        for number, one in enumerate(outcomes)
-        if requests[number].actions and not one.tracing.traced and one.search is None
-    ]
-    if not only:
-        return collected
-    names = distinct([one.name for one in outcomes])
-    warmup_ns = {at: int(one.warmup.seconds * 1e9) for at, one in enumerate(outcomes)}
-    try:
-        features = client_features(directory, names, warmup_ns, only, wanted)
-        found = {
-            answer.name: answer.sentence
-            for answer in explain(features).answers
-            # what can be said without traces is nothing to wait for
-            if answer.described_band is not None
-        }
-    except Exception as error:
-        LOG.exception("iterations could not be explained")
-        note = f"iterations could not be explained: {error_text(error)}"
-        return replace(collected, notes=(*collected.notes, note))
-    before = collected.sentences or ("",) * len(names)
-    sentences = [one or found.get(name, "") for one, name in zip(before, names, strict=True)]
-    return replace(collected, sentences=tuple(sentences))
+    return with_client_times(directory, outcomes, collected, wanted)
 
 
 def _traces(
@@ -129,11 +94,7 @@ def _traces(
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
-            compared={
-                number: parts
-                for number, one in enumerate(outcomes)
-                if one.search is not None and (parts := one.search.parts) is not None
-            },
+            compared=compared_parts(outcomes),
             wanted=wanted,
             seal=receiver.seal if receiver is not None else lambda: None,
         )

@@ -16,7 +16,7 @@ from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.ranking import Ranked, ranked_from
 from osbench.coordinator.traces.analysis.what_if import PredictedLoad
 from osbench.coordinator.traces.collection.archive import Archive
-from osbench.coordinator.traces.collection.client_times import client_features
+from osbench.coordinator.traces.collection.client_times import client_times
 from osbench.coordinator.traces.collection.predicted_loads import predicted_loads
 from osbench.coordinator.traces.model.clock_skew import Clocks, clocks_from
 from osbench.coordinator.traces.model.critical_path import Path as CriticalPath
@@ -108,12 +108,13 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
     """The times that the client measured in a run without traces. Raises UsageError if none."""
     summary = directory.read("summary.json") or {"workloads": []}
     workloads = summary["workloads"]
-    features = client_features(
+    found = client_times(
         directory,
         distinct([one["name"] for one in workloads]),
         {at: int(one["warmup"]["seconds"] * 1e9) for at, one in enumerate(workloads)},
         range(len(workloads)),
     )
+    features = found.features
     if not len(features):
         raise UsageError(f"run {directory.path.name} has neither traces nor iterations to explain")
     return TraceSet(

@@ -15,7 +15,6 @@ from osbench.common.protocol.exchanges import OWN, PHASES, pack_exchange, pack_o
 from osbench.coordinator.traces.analysis.explanation import explain
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.collection import client_times
-from osbench.coordinator.traces.collection.client_times import client_features
 
 MS = 1_000_000
 NAMES = ["buy", "list", "order"]
@@ -92,7 +91,8 @@ def run_of(planted: str, seed: int, size: int = 500) -> Directory:
 
 
 def features_of(directory: Directory, only: Sequence[int] = (0,)) -> Features:
-    return client_features(directory, ["shop"], {}, only)  # type: ignore[arg-type]
+    found = client_times.client_times(directory, ["shop"], {}, only)  # type: ignore[arg-type]
+    return found.features
 
 
 def named(directory: Directory) -> set[str]:

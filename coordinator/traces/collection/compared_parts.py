@@ -1,0 +1,34 @@
+"""Parts of a load whose iterations are compared: of a search, the rate that held and the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.coordinator.results.outcome import WorkloadOutcome
+
+Ints = NDArray[np.int64]
+
+#: From when to when after t0 its iterations were due, seconds; several times.
+LoadPart = Sequence[tuple[float, float]]
+LoadParts = tuple[LoadPart, LoadPart]
+
+
+def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadParts]:
+    """The two parts to compare of each workload that has searched for its capacity, by number."""
+    return {
+        number: parts
+        for number, one in enumerate(outcomes)
+        if one.search is not None and (parts := one.search.parts) is not None
+    }
+
+
+def due_in(iteration: Ints, due: Ints, part: LoadPart) -> Ints:
+    """Numbers of the iterations that were due within a part; `due` is nanoseconds after t0."""
+    within = np.zeros(len(iteration), bool)
+    for from_s, to_s in part:
+        within |= (due >= round(from_s * 1e9)) & (due < round(to_s * 1e9))
+    found: Ints = iteration[within]
+    return found

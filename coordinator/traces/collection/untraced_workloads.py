@@ -1,0 +1,84 @@
+"""Explains workloads without traces by their HTTP requests, which osbench has measured."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from osbench.common.secrets.masking import error_text
+from osbench.coordinator.formatting import distinct
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.comparison import Comparison, compare_parts
+from osbench.coordinator.traces.analysis.explanation import explain
+from osbench.coordinator.traces.collection.client_times import ClientTimes, client_times
+from osbench.coordinator.traces.collection.collector import Collected
+from osbench.coordinator.traces.collection.compared_parts import (
+    LoadParts,
+    compared_parts,
+    due_in,
+)
+
+LOG = logging.getLogger(__name__)
+
+
+def with_client_times(
+    directory: RunDirectory,
+    outcomes: Sequence[WorkloadOutcome],
+    collected: Collected,
+    wanted: Callable[[], bool],
+) -> Collected:
+    """What was collected, with explanations and comparisons of workloads without traces."""
+    requests = [one.statistics.requests for one in outcomes]
+    only = [
+        number
+        for number, one in enumerate(outcomes)
+        if requests[number].actions and not one.tracing.traced
+    ]
+    if not only:
+        return collected
+    names = distinct([one.name for one in outcomes])
+    warmup_ns = {at: int(one.warmup.seconds * 1e9) for at, one in enumerate(outcomes)}
+    try:
+        times = client_times(directory, names, warmup_ns, only, wanted)
+        sentences = _sentences(times, names, outcomes)
+        comparisons = {
+            number: _compared(times, names[number], number, parts)
+            for number, parts in compared_parts(outcomes).items()
+            if number in only
+        }
+    except Exception as error:
+        LOG.exception("iterations could not be explained")
+        note = f"iterations could not be explained: {error_text(error)}"
+        return replace(collected, notes=(*collected.notes, note))
+    before = collected.sentences or ("",) * len(names)
+    return replace(
+        collected,
+        sentences=tuple(
+            one or sentences.get(name, "") for one, name in zip(before, names, strict=True)
+        ),
+        comparisons={**collected.comparisons, **comparisons},
+    )
+
+
+def _sentences(
+    times: ClientTimes, names: Sequence[str], outcomes: Sequence[WorkloadOutcome]
+) -> Mapping[str, str]:
+    """Why the slow iterations of workloads are slow, by name, of those with enough of them.
+
+    The slow ones of a search are those of its highest rates, which says nothing.
+    """
+    searches = {name for name, one in zip(names, outcomes, strict=True) if one.search is not None}
+    return {
+        answer.name: answer.sentence
+        for answer in explain(times.features).answers
+        if answer.described_band is not None and answer.name not in searches
+    }
+
+
+def _compared(times: ClientTimes, name: str, number: int, parts: LoadParts) -> Comparison:
+    mine = times.features.group == number
+    numbers, due = times.features.iteration[mine], times.due[mine]
+    before, after = (due_in(numbers, due, part) for part in parts)
+    return compare_parts(times.features, name, before, after)
