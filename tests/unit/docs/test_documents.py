@@ -166,3 +166,20 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert "<code>samples/tasks</code>" in page
     # a reader without a network sees all of it
     assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.(?:https?:)?//[^>]*>", page)
+
+
+def test_the_index_of_decisions_names_each_with_its_title() -> None:
+    folder = REPOSITORY / "docs" / "adr"
+    index = (folder / "index.md").read_text("utf-8")
+    named = re.findall(r"^\| (\d+) \| \[(.+)\]\((.+)\) \|$", index, re.MULTILINE)
+    written = []
+    for path in sorted(folder.glob("[0-9]*.md")):
+        number, title = path.read_text("utf-8").splitlines()[0].removeprefix("# ").split(". ", 1)
+        assert int(path.name[:4]) == int(number)
+        written.append((number, title, path.name))
+
+    assert named == written
+    numbers = {int(number) for number, _, _ in written}
+    unused = set(range(1, max(numbers))) - numbers
+    assert unused == {28, 29, 35}
+    assert "Numbers 28, 29 and 35 " in index
