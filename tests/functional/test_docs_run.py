@@ -69,7 +69,7 @@ def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
 def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> None:
     first, shop, *stories, samples, by_hand, worker = blocks("plugin-guide", PLUGIN_GUIDE)
     customers, requests, coroutines = stories
-    redis, configure, *_ = blocks("scale-out")
+    redis, configure, *_ = blocks("scale-out", "docs/many-hosts.md")
 
     greeted = machine.run(first)
     with machine.running(shop) as terminal:
@@ -131,7 +131,7 @@ def test_the_page_on_exporters(machine: Machine) -> None:
 
 
 def test_the_page_on_operations_when_a_coordinator_dies(machine: Machine) -> None:
-    redis, configure, worker, *_ = blocks("scale-out")
+    redis, configure, worker, *_ = blocks("scale-out", "docs/many-hosts.md")
     (story,) = blocks("coordinator-dies", "docs/operations.md")
 
     with machine.running(redis):

@@ -1,4 +1,4 @@
-"""README.md's commands do what README.md says, word by word."""
+"""The commands of README.md and of the first pages do what they say, word by word."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from helpers.machine import Machine
-from helpers.readme import blocks
+from helpers.readme import REPOSITORY, blocks, files
 from servers import RabbitmqServer, folder
 
 pytestmark = pytest.mark.functional
+
+FIRST_RUN, FIRST_FLOW, MANY_HOSTS = (
+    f"docs/{page}.md" for page in ("first-run", "first-flow", "many-hosts")
+)
 
 
 @pytest.fixture
@@ -24,9 +28,7 @@ def home() -> Iterator[Path]:
 def test_every_block_of_commands_is_run_by_a_test() -> None:
     stories = [block.story for block in blocks()]
 
-    assert set(stories) == {
-        *("address", "first-run", "own-scenario", "openstack", "scale-out", "rabbitmq")
-    }
+    assert set(stories) == {"address"}
 
 
 def test_an_address_under_load(home: Path) -> None:
@@ -42,22 +44,50 @@ def test_an_address_under_load(home: Path) -> None:
     assert "passed  failure_rate" in printed
 
 
-def test_a_first_run_in_local_mode(home: Path) -> None:
-    machine = Machine(home)
-    (block,) = blocks("first-run")
+def test_the_first_run_from_an_address_to_a_task(home: Path) -> None:
+    desk = home / "desk"
+    desk.mkdir()
+    (desk / "samples").symlink_to(REPOSITORY / "samples")
+    machine = Machine(home, folder=desk)
+    server, *steps = blocks("tutorial", FIRST_RUN)
 
-    printed = machine.run(block)
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        ran, _, again = map(machine.run, steps)
 
-    assert "Dummy.dummy" in printed
+    assert "200 = 200" in ran
+    assert "percentile" in ran
+    assert "<html" in (desk / "report.html").read_text("utf-8")
+    assert "rps: 40" in (desk / "items.yaml").read_text("utf-8")
+    assert "40.0/s planned" in again
     assert not list(home.glob("*.sock"))
+
+
+def test_the_first_flow_logs_in_looks_and_buys(home: Path) -> None:
+    desk = home / "desk"
+    desk.mkdir()
+    (desk / "samples").symlink_to(REPOSITORY / "samples")
+    machine = Machine(home, folder=desk)
+    for name, text in files(FIRST_FLOW).items():
+        (desk / name).write_text(machine.text(text), encoding="utf-8")
+    server, once, many = blocks("flow", FIRST_FLOW)
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        shown, ran = machine.run(once), machine.run(many)
+
+    assert "/login" in shown
+    assert "60 = 60" in ran
+    for action in ("look > list", "look > item", "buy > order"):
+        assert action.partition(" > ")[2] in ran
 
 
 def test_a_scenario_of_ones_own_in_local_mode_and_on_two_workers(home: Path) -> None:
     desk = home / "desk"
     desk.mkdir()
     machine = Machine(home, folder=desk)
-    (block,) = blocks("own-scenario")
-    server, configure, *workers, _ = blocks("scale-out")
+    (block,) = blocks("own-scenario", FIRST_RUN)
+    server, configure, *workers, _ = blocks("scale-out", MANY_HOSTS)
 
     alone = machine.run(block)
     with machine.running(server):
@@ -78,7 +108,7 @@ def test_a_scenario_of_ones_own_in_local_mode_and_on_two_workers(home: Path) -> 
 
 def test_two_workers_and_a_coordinator_by_hand(home: Path) -> None:
     machine = Machine(home)
-    server, configure, one, two, run = blocks("scale-out")
+    server, configure, one, two, run = blocks("scale-out", MANY_HOSTS)
 
     with machine.running(server) as redis:
         machine.run(configure)
@@ -94,8 +124,8 @@ def test_two_workers_and_a_coordinator_by_hand(home: Path) -> None:
 
 def test_two_workers_and_a_coordinator_with_rabbitmq(home: Path, rabbitmq: RabbitmqServer) -> None:
     machine = Machine(home, broker_port=rabbitmq.port)
-    server, configure, one, two, run = blocks("scale-out")
-    (broker,) = blocks("rabbitmq")
+    server, configure, one, two, run = blocks("scale-out", MANY_HOSTS)
+    (broker,) = blocks("rabbitmq", MANY_HOSTS)
 
     with machine.running(server):
         machine.run(configure)

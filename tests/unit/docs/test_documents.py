@@ -17,6 +17,10 @@ from osbench.coordinator.cli import main
 from osbench.coordinator.taskfile import load
 
 GUIDES = (
+    "docs/first-run.md",
+    "docs/first-flow.md",
+    "docs/first-cloud.md",
+    "docs/many-hosts.md",
     "docs/user-guide.md",
     "docs/live-view.md",
     "docs/traces.md",
@@ -45,6 +49,12 @@ DOCUMENTS = (
 
 #: Stories of the guides, each run by a functional test.
 RUN = {
+    "tutorial": "test_readme.py",
+    "own-scenario": "test_readme.py",
+    "flow": "test_readme.py",
+    "scale-out": "test_readme.py",
+    "rabbitmq": "test_readme.py",
+    "openstack": "../lab/test_readme_openstack.py",
     "user-guide": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
     "coordinator-dies": "test_docs_run.py",
