@@ -59,15 +59,18 @@ class Teller:
 
     def __init__(self, server: Any) -> None:
         self._server = server
-        #: Ids of the entries added, oldest first.
-        self._places: list[bytes] = []
+        #: Ids of the entries added, oldest first, by stream: those of two may be the same.
+        self._places: dict[str, list[bytes]] = {}
 
     def tell(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """The answer to one command."""
         try:
-            return self._plain(name, getattr(self._server, name)(*self._named(name, args), **named))
+            answer = getattr(self._server, name)(*self._named(name, args), **named)
+            # an iterator asks only now
+            return self._plain(name, args, answer)
         except redis.ResponseError as error:
-            return self._plain(name, error)
+            # with and without its code, as redis-py has a class for it
+            return "error", str(error).removeprefix("ERR ").split()[0]
 
     def _named(self, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
         if name == "xread":
@@ -75,34 +78,36 @@ class Teller:
             return ({key: after},)
         if name == "xdel":
             key, at = args
-            return (key, self._places[at] if at < len(self._places) else b"1-1")
+            places = self._places.get(key, [])
+            return (key, places[at] if at < len(places) else b"1-1")
         return args
 
-    def _plain(self, name: str, answer: Any) -> Any:
-        if isinstance(answer, redis.ResponseError):
-            # with and without its code, as redis-py has a class for it
-            return "error", str(answer).removeprefix("ERR ").split()[0]
+    def _plain(self, name: str, args: tuple[Any, ...], answer: Any) -> Any:
         if name == "sscan_iter":
             return sorted(answer)
         if name == "xadd" and answer is not None:
-            self._places.append(answer)
-            answer = len(self._places)
+            places = self._places.setdefault(args[0], [])
+            places.append(answer)
+            answer = len(places)
         if name == "xinfo_stream":
-            answer = self._at(answer["last-generated-id"])
+            answer = self._at(args[0], answer["last-generated-id"])
         if name == "xread":
             streams = list(answer.items()) if isinstance(answer, dict) else answer
             found = [
                 (key, entries[0] if isinstance(answer, dict) else entries)
                 for key, entries in streams
             ]
-            return [(key, [(self._at(at), fields) for at, fields in part]) for key, part in found]
+            return [
+                (key, [(self._at(key.decode(), at), fields) for at, fields in part])
+                for key, part in found
+            ]
         if name == "ttl":
             # seconds pass on a busy machine
             answer = min(answer, 0)
         return bool(answer) if name == "expire" else answer
 
-    def _at(self, place: bytes) -> int:
-        return self._places.index(place)
+    def _at(self, key: str, place: bytes) -> int:
+        return self._places[key].index(place)
 
 
 @pytest.fixture(scope="module")
