@@ -6,8 +6,10 @@ They import all that a run needs: the workers of local mode are started before.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import CommandSettings, console, echo
 from osbench.coordinator.cli.live_view import LiveView
 from osbench.coordinator.cli.one_run import Wanted, rerun_once, resume_once, run_once
@@ -53,7 +55,11 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
         early=early,
     )
     try:
-        if mode.once or mode.repeat:
+        if task is not None and Path(task).is_dir():
+            code = _in_directory(mode, settings, wanted, exports, progress, as_json=output.as_json)
+        elif mode.keep_going:
+            raise UsageError("--keep-going is for a directory of tasks")
+        elif mode.once or mode.repeat:
             code = _in_mode(mode, settings, wanted, run_exports, progress, as_json=output.as_json)
         else:
             with run_exports.around():
@@ -98,6 +104,30 @@ def _in_mode(
     from osbench.coordinator.cli.repeated_runs import run_repeatedly  # noqa: PLC0415 - see above
 
     return run_repeatedly(settings, wanted, progress, times=mode.repeat or 1, as_json=as_json)
+
+
+def _in_directory(
+    mode: ModeOptions,
+    settings: CommandSettings,
+    wanted: Wanted,
+    exports: RunExportOptions,
+    progress: Progress,
+    *,
+    as_json: bool,
+) -> int:
+    """Run the tasks of a directory; returns the exit code. Raises OsbenchError."""
+    from osbench.coordinator.cli.task_directories import (  # noqa: PLC0415 - seldom
+        run_directory,
+    )
+
+    if mode.once or mode.repeat:
+        raise UsageError("--once and --repeat are for one task, not for a directory")
+    if exports.wanted.given or exports.metrics:
+        raise UsageError(
+            "--report, --export and --metrics are for one run, not for a directory:"
+            " `osbench-coord report RUN` exports each of its runs"
+        )
+    return run_directory(settings, wanted, progress, keep_going=mode.keep_going, as_json=as_json)
 
 
 def resume_as_asked(

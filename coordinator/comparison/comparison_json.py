@@ -8,6 +8,7 @@ from typing import Any
 
 from osbench.coordinator.comparison.comparison_result import ComparisonResult
 from osbench.coordinator.comparison.load_series import RunsStaircase
+from osbench.coordinator.comparison.trend_check import TrendCheck
 from osbench.coordinator.comparison.trends import RunsTrend
 
 #: Version of these formats.
@@ -19,8 +20,8 @@ def comparison_json(result: ComparisonResult) -> dict[str, Any]:
     return {"format": FORMAT, **asdict(result)}
 
 
-def trends_json(trends: Sequence[RunsTrend]) -> dict[str, Any]:
-    """The JSON object of trends."""
+def trends_json(trends: Sequence[RunsTrend], checks: Sequence[TrendCheck] = ()) -> dict[str, Any]:
+    """The JSON object of trends; `checks` are those of their newest runs, if they were wanted."""
     found = []
     for trend in trends:
         document = asdict(trend)
@@ -28,7 +29,8 @@ def trends_json(trends: Sequence[RunsTrend]) -> dict[str, Any]:
             for written, change in zip(series["changes"], one.changes, strict=True):
                 written["ratio"] = change.ratio
         found.append(document)
-    return {"format": FORMAT, "trends": found}
+    document = {"format": FORMAT, "trends": found}
+    return document | ({"checks": [asdict(one) for one in checks]} if checks else {})
 
 
 def staircases_json(found: Sequence[RunsStaircase]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from osbench.coordinator.comparison.comparison_result import (
 )
 from osbench.coordinator.comparison.load_series import RunsStaircase
 from osbench.coordinator.comparison.run_series import common_keys, common_workloads, log_values
+from osbench.coordinator.comparison.trend_check import TrendCheck
 from osbench.coordinator.comparison.trends import RunsTrend
 from osbench.coordinator.formatting import count, duration, plain
 from osbench.coordinator.report.staircase.staircase_text import staircase_lines
@@ -170,6 +171,17 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
                 f" osbench-coord compare {change.before_run} {change.after_run}"
             )
             _show(console, Text(text, style="red" if change.ratio > 1 else "green"))
+
+
+def show_check(check: TrendCheck, console: Console) -> None:
+    """Print what the check of a trend has found."""
+    style = "bold red" if check.worse else "bold"
+    _show(console, Text(plain(check.sentence, 1000), style=style))
+    for one in check.worse:
+        text = f"   {plain(one.label)}: {duration(one.before_s)} to {duration(one.now_s)}"
+        _show(console, Text(text, style="red"))
+    if check.calls:
+        _show(console, Text(f"   what changed: {plain(check.calls, 1000)}"))
 
 
 def _drawn(values: Sequence[float | None]) -> str:

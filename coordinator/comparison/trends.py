@@ -11,7 +11,7 @@ from osbench.coordinator.comparison.run_series import SeriesKey, common_keys, lo
 from osbench.coordinator.statistics.change_points import ENOUGH, change_points
 
 #: Trends of equal runs name a change in so many cases at most, all series together.
-_SIGNIFICANT = 0.01
+SIGNIFICANT = 0.01
 #: Series at most; each of them needs clearer evidence the more there are.
 _SERIES = 33
 
@@ -81,7 +81,7 @@ def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
     keys = [key for name in newest.workloads for key in common_keys([newest], name)]
     # the iterations themselves come first, then the actions
     keys = sorted(keys, key=lambda key: bool(key.action))[:_SERIES]
-    significance = _SIGNIFICANT / max(len(keys), 1)
+    significance = SIGNIFICANT / max(len(keys), 1)
     series = tuple(_series(runs, key, significance) for key in keys)
     return RunsTrend(
         fingerprint=newest.fingerprint,

@@ -39,3 +39,15 @@ def test_the_guide_from_repeats_to_trends() -> None:
         assert "A fit takes 6 steps of different concurrency or more; there are 3" in by_load
         for page in ("comparison.html", "duel.html", "trends.html", "steps.html"):
             assert (desk / page).read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_the_guide_to_nightly_runs() -> None:
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        (nightly,) = blocks("nightly", GUIDE)
+
+        said = Machine(home, folder=desk).run(nightly)
+
+        assert "1 task, exit code 0" in said
+        assert "1 of at least 8 runs: too few to check the last one." in said

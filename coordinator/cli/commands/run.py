@@ -49,6 +49,7 @@ Examples:
   osbench-coord run task.yaml --once               one iteration, with its requests and logs
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
+  osbench-coord run nightly/ --keep-going          all tasks of a directory, one exit code
 
 \b
 Exit codes, the first that applies:
@@ -78,6 +79,10 @@ class ModeOptions(OptionSet):
         type=click.IntRange(2),
         metavar="N",
         help="Run the task N times, one after the other, and print how much the runs differ.",
+    )
+    keep_going: bool = flag(
+        "--keep-going",
+        help="Of a directory of tasks run the next ones, too, if one does not end with 0.",
     )
     detach: bool = flag("--detach", help="Run in the background and print the run's id.")
     write: str | None = option(
@@ -176,6 +181,9 @@ def run(
     output: LiveOutputOptions,
 ) -> None:
     """Run a task file, one request or one scenario, and print the report.
+
+    If TASK is a directory, its files *.yaml, *.yml and *.json are checked, then run in the order of
+    their names.
 
     Without [messaging] redis_url in osbench.conf a private Redis and workers for the cores are
     started for the run, and removed with it.

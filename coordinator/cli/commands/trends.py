@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +26,10 @@ from osbench.coordinator.cli.options.shared_options import (
 from osbench.coordinator.comparison.compared_run import ComparedRun, finished_runs
 from osbench.coordinator.comparison.comparison_json import staircases_json, trends_json
 from osbench.coordinator.comparison.comparison_page import trends_page
-from osbench.coordinator.comparison.comparison_text import show_staircase, show_trend
+from osbench.coordinator.comparison.comparison_text import show_check, show_staircase, show_trend
 from osbench.coordinator.comparison.load_series import staircases_of
 from osbench.coordinator.comparison.staircase_page import staircases_page
+from osbench.coordinator.comparison.trend_check import check_trend
 from osbench.coordinator.comparison.trends import trend_of
 
 _Shown = TypeVar("_Shown")
@@ -54,6 +56,11 @@ class TrendsOptions(OptionSet):
         "--by-load",
         help="Runs that differ in their rate or virtual users alone, by load instead of time.",
     )
+    check: bool = flag(
+        "--check",
+        help="Exit with 1 if the newest run is worse than the runs before it, beyond how they"
+        " differ.",
+    )
     #: Leave out runs whose files are cut or changed.
     damaged: bool = damaged_flag()
     as_json: bool = json_flag()
@@ -67,6 +74,11 @@ RULES = (
         why="shows runs of different loads, each with another fingerprint",
         excludes=("--fingerprint",),
         remedy="--task TITLE selects runs, too",
+    ),
+    Rule(
+        option="--check",
+        why="judges the newest run among runs of the same load",
+        excludes=("--by-load",),
     ),
 )
 
@@ -82,21 +94,35 @@ def trends(settings: CommandSettings, wanted: TrendsOptions) -> None:
     run. Changes are looked for from 8 runs on; runs whose load was not the one asked for are left
     out. A run whose files are cut or changed ends the command; --damaged leaves it out.
 
+    With --check the newest run is judged by the runs before it, back to their last lasting
+    change: what they have in common is the limit. Of runs without a change 1 % fail. With traces,
+    or HTTP requests, the span that takes longer is named. With --check --tag TEXT it is the newest
+    run of each fingerprint.
+
     With --by-load runs belong together whose loads differ and nothing else: throughput and
     latency by load, the knee, and from six loads on how throughput scales.
 
     \b
     Examples:
       osbench-coord trends
+      osbench-coord trends --check --tag nightly
       osbench-coord trends --task "Nightly boot test" --html trends.html
       osbench-coord trends --by-load --task "Nightly boot test"
       osbench-coord trends --json | jq '.trends[].series[].changes'
+
+    \b
+    Exit codes with --check:
+      0 the newest run is like those before it, or there are too few
+      1 it is worse
     """
     newest_runs = [runs[-wanted.last :] for runs in _groups(settings, wanted).values()]
     if not wanted.by_load:
         found = [trend_of(runs) for runs in newest_runs]
-        _write(wanted, trends_page, trends_json, show_trend, found)
-        return
+        checks = [check_trend(runs) for runs in newest_runs] if wanted.check else []
+        _write(wanted, trends_page, lambda _: trends_json(found, checks), show_trend, found)
+        for check in checks if not wanted.as_json else ():
+            show_check(check, console())
+        sys.exit(1 if any(check.worse for check in checks) else 0)
     stairs = [one for runs in newest_runs for one in staircases_of(runs)]
     if not stairs:
         raise UsageError(
@@ -135,7 +161,7 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
             groups.setdefault(name, []).append(run)
     if not groups:
         raise UsageError("no finished run matches")
-    if wanted.task is None and wanted.fingerprint is None:
+    if wanted.task is None and wanted.fingerprint is None and not (wanted.check and wanted.tag):
         newest = max(groups, key=lambda name: groups[name][-1].run_id)
         return {newest: groups[newest]}
     return groups

@@ -230,13 +230,15 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
             r"^ExecStart=\S+", f"ExecStart={sys.executable}", unit.read_text(), flags=re.M
         )
         (tmp_path / unit.name).write_text(text)
+    for timer in (DEPLOY / "systemd").glob("*.timer"):
+        shutil.copy(timer, tmp_path)
 
     done = subprocess.run(
         [tool, "verify", *sorted(tmp_path.iterdir())], capture_output=True, text=True, check=False
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(UNITS) == 2
+    assert len(UNITS) == 3
 
 
 def test_users_of_the_units_are_made(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ RUN = {
     "otlp": "test_traces_run.py",
     "exporters": "test_docs_run.py",
     "comparing": "test_docs_comparing.py",
+    "nightly": "test_docs_comparing.py",
     "rally": "test_docs_rally.py",
     "coming-from-rally": "test_docs_rally.py",
     "rally-runner": "test_docs_rally.py",

@@ -222,3 +222,40 @@ def test_runs_of_one_load_are_no_staircase_and_it_says_what_to_do(invoke, tmp_pa
         "--fingerprint cannot be combined with --by-load, which shows runs of different loads"
         in both.output
     )
+
+
+def test_the_check_of_a_trend_decides_the_exit_code(invoke, tmp_path):
+    keep(tmp_path, trend_runs(QUEUE, chance(), count=12))
+    like = invoke("trends", "--check")
+    worse = side(QUEUE, chance(), "worse", 1, slower=1.5)
+    keep(tmp_path, worse)
+
+    text, document = invoke("trends", "--check"), invoke("trends", "--check", "--json")
+
+    assert (like.exit_code, text.exit_code, document.exit_code) == (0, 1, 1)
+    assert "is like the runs before it" in like.output
+    assert "Run worse0 is worse: p" in text.output
+    (check,) = json.loads(document.stdout)["checks"]
+    assert check["worse"]
+    assert check["run_id"] == "worse0"
+
+
+def test_a_check_judges_no_runs_of_different_loads(invoke):
+    found = invoke("trends", "--check", "--by-load")
+
+    assert found.exit_code == 2
+    assert "--by-load" in found.output
+
+
+def test_a_check_by_tag_judges_the_newest_run_of_each_fingerprint(invoke, tmp_path):
+    keep(tmp_path, trend_runs(QUEUE, chance(), count=9), tag="nightly")
+    (other,) = side(QUEUE, chance(), "z", 1)
+    other.manifest["deployment"] = "prod"
+    keep(tmp_path, [other], tag="nightly")
+
+    found = json.loads(invoke("trends", "--check", "--tag", "nightly", "--json").stdout)
+
+    assert sorted((one["run_id"], one["enough"]) for one in found["checks"]) == [
+        ("run8", True),
+        ("z0", False),
+    ]

@@ -1,0 +1,170 @@
+"""`run DIR`: the task files of a directory, one after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.padding import Padding
+from rich.text import Text
+
+from osbench.common.errors import INTERRUPTED, OsbenchError, UsageError
+from osbench.common.escaping import escaped
+from osbench.coordinator.cli.base import CommandSettings, console, echo
+from osbench.coordinator.cli.one_run import Interrupts, Wanted
+from osbench.coordinator.cli.options.task_options import read_task
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.repeated_runs import run_tagged
+from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.report.exit_code import MEANINGS, worst
+from osbench.coordinator.report.model.model import Report
+from osbench.coordinator.report.text import render
+from osbench.coordinator.run.plan import new_run_id
+from osbench.coordinator.text_table import TextTable, figures, names, texts
+
+#: Version of the JSON object that `run DIR` prints.
+FORMAT = 1
+
+_SUFFIXES = frozenset((".yaml", ".yml", ".json"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRun:
+    """What became of one task file."""
+
+    path: Path
+    #: None if it was not run.
+    exit_code: int | None
+    #: The run's JSON object; None if it could not begin.
+    summary: dict[str, Any] | None = None
+    #: Why it could not begin, or was not run.
+    error: str = ""
+
+
+def run_directory(
+    settings: CommandSettings,
+    wanted: Wanted,
+    progress: Progress,
+    *,
+    keep_going: bool,
+    as_json: bool,
+) -> int:
+    """Run the task files of the directory `wanted.source`; returns the worst exit code of all.
+
+    All are checked before the first is run. Unless `keep_going`, the first that does not end with
+    0 is the last. All runs get one tag in common. Raises UsageError where there is no task file,
+    and where one is wrong unless `keep_going`.
+    """
+    paths = task_files(Path(str(wanted.source)))
+    wrong = _wrong(settings, wanted, paths)
+    if wrong and not keep_going:
+        listed = "\n".join(f"{path.name}: {said}" for path, said in wrong.items())
+        raise UsageError(f"{listed}\n--keep-going runs the other tasks")
+    tag = f"directory-{new_run_id()}"
+    found = _run_all(settings, wanted, progress, tag, paths, wrong, keep_going, as_json=as_json)
+    code = worst([one.exit_code for one in found if one.exit_code is not None])
+    if as_json:
+        tasks = [
+            {"file": one.path.name, "exit_code": one.exit_code, "error": one.error}
+            | {"run": one.summary}
+            for one in found
+        ]
+        echo(json.dumps({"format": FORMAT, "tag": tag, "exit_code": code, "tasks": tasks}))
+    else:
+        _print(found, tag, code)
+    return code
+
+
+def task_files(folder: Path) -> list[Path]:
+    """The task files of a directory, in the order of their names. Raises UsageError for none."""
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix in _SUFFIXES and not path.name.startswith(".") and path.is_file()
+    )
+    if not found:
+        raise UsageError(f"{folder} has no file *.yaml, *.yml or *.json to run")
+    return found
+
+
+def _wrong(settings: CommandSettings, wanted: Wanted, paths: Sequence[Path]) -> dict[Path, str]:
+    """The files that are no task, or a wrong one, each with what is wrong."""
+    wrong: dict[Path, str] = {}
+    for path in paths:
+        try:
+            read_task(str(path), settings.conf, wanted.options)
+        except OsbenchError as error:
+            wrong[path] = str(error)
+    return wrong
+
+
+def _run_all(
+    settings: CommandSettings,
+    wanted: Wanted,
+    progress: Progress,
+    tag: str,
+    paths: Sequence[Path],
+    wrong: dict[Path, str],
+    keep_going: bool,
+    *,
+    as_json: bool,
+) -> list[TaskRun]:
+    found: list[TaskRun] = []
+    interrupts = Interrupts()
+    why = ""
+    with interrupts.noted():
+        for number, path in enumerate(paths, 1):
+            if why:
+                code = INTERRUPTED if interrupts.count else None
+                found.append(TaskRun(path=path, exit_code=code, error=why))
+                continue
+            progress.say(f"task {number} of {len(paths)}: {path.name}")
+            one = _run_one(settings, wanted, progress, interrupts, tag, path, wrong.get(path, ""))
+            found.append(one)
+            if one.error:
+                echo(escaped(f"Error: {path.name}: {one.error}", breaks=True), err=True)
+            elif one.summary is not None and not as_json:
+                render(Report.from_json(one.summary), console())
+                echo("")
+            if interrupts.count:
+                why = "not run: interrupted"
+            elif one.exit_code and not keep_going:
+                why = f"not run: {path.name} ended with exit code {one.exit_code}"
+    return found
+
+
+def _run_one(
+    settings: CommandSettings,
+    wanted: Wanted,
+    progress: Progress,
+    interrupts: Interrupts,
+    tag: str,
+    path: Path,
+    wrong: str,
+) -> TaskRun:
+    if wrong:
+        return TaskRun(path=path, exit_code=UsageError.exit_code, error=wrong)
+    try:
+        summary = run_tagged(settings, replace(wanted, source=str(path)), progress, interrupts, tag)
+    except OsbenchError as error:
+        return TaskRun(path=path, exit_code=error.exit_code, error=str(error))
+    return TaskRun(path=path, exit_code=int(summary["exit_code"]), summary=summary)
+
+
+def _print(found: Sequence[TaskRun], tag: str, code: int) -> None:
+    terminal = console()
+    table = TextTable(texts("task"), names("run"), figures("exit code"), texts(""))
+    for one in found:
+        said = one.error.partition("\n")[0] or MEANINGS.get(one.exit_code or 0, "unknown")
+        table.add_row(
+            plain(one.path.name, 100),
+            plain(str(one.summary["run_id"])) if one.summary else "",
+            "" if one.exit_code is None else str(one.exit_code),
+            plain(said, 200),
+        )
+    terminal.print(Text(f"{count(len(found), 'task')}, exit code {code}", style="bold"))
+    terminal.print(Padding(table, (0, 0, 0, 3)))
+    echo(f"Tag of these runs: {tag}")

@@ -1,0 +1,144 @@
+"""Whether the newest run of a trend is worse than its predecessors, beyond how they differ."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from osbench.coordinator.comparison.compared_run import ComparedRun
+from osbench.coordinator.comparison.slower_calls import changed_calls
+from osbench.coordinator.comparison.trends import (
+    SIGNIFICANT,
+    RunsTrend,
+    TrendSeries,
+    trend_of,
+)
+from osbench.coordinator.formatting import duration, plain
+from osbench.coordinator.statistics.change_points import ENOUGH, change_points
+from osbench.coordinator.statistics.student_t import upper_p
+
+#: A lasting change that began so many runs ago, at most, may have become clear by the newest.
+_RECENT = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorseFigure:
+    """A percentile that the newest run has worse. Times are seconds."""
+
+    workload: str
+    action: str
+    percent: float
+    #: Geometric mean of the runs before it, since their last change, and how many they are.
+    before_s: float
+    runs: int
+    now_s: float
+    #: Probability of such a run if nothing has changed.
+    p: float
+
+    @property
+    def label(self) -> str:
+        """The percentile and what of."""
+        return f"p{self.percent:g} of {self.action or self.workload}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendCheck:
+    """What the check of a trend has found."""
+
+    fingerprint: str
+    task: str
+    run_id: str
+    #: There are enough runs for a verdict.
+    enough: bool
+    #: Clearest first.
+    worse: tuple[WorseFigure, ...]
+    sentence: str
+    #: What takes longer within the first of them; "" if it is not known.
+    calls: str = ""
+
+
+def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
+    """Check the newest of some runs of one fingerprint, oldest first; there must be one at least.
+
+    A run is worse if one of its percentiles is above what a t-test predicts from the runs before
+    it, back to their last lasting change; or if a lasting change for the worse became clear with
+    it. All percentiles together err in 1 % of runs without a change. A run that goes on as the
+    worse ones before it is no news.
+    """
+    trend = trend_of(runs)
+    enough = len(runs) >= ENOUGH
+    level = SIGNIFICANT / max(2 * len(trend.series), 1)
+    found = [_worse(one, level) for one in trend.series] if enough else []
+    worse = sorted((one for one in found if one), key=lambda one: (bool(one.action), one.p))
+    calls = ""
+    if worse:
+        before = runs[max(len(runs) - 1 - worse[0].runs, 0) : -1]
+        calls = changed_calls(before, runs[-1:], worse[0].workload, changed=True)
+    return TrendCheck(
+        fingerprint=trend.fingerprint,
+        task=trend.task,
+        run_id=runs[-1].run_id,
+        enough=enough,
+        worse=tuple(worse),
+        sentence=_sentence(trend, worse),
+        calls=calls,
+    )
+
+
+def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
+    """What is worse of a percentile, at a level of significance; None if nothing is."""
+    logs = [None if value is None else math.log(value) for value in series.values_s]
+    known = [value for value in logs if value is not None]
+    if logs[-1] is None or len(known) < ENOUGH:
+        return None
+    *earlier, now = known
+    changes = change_points(earlier, level)
+    base = earlier[changes[-1].at if changes else 0 :]
+    p = _p(base, now)
+    if p >= level:
+        # a change may be too small for one run, and clear by several
+        later = change_points(known, level)
+        last = later[-1] if later else None
+        is_news = last is not None and (not changes or last.at > changes[-1].at)
+        if last is None or not is_news or last.at < len(known) - _RECENT:
+            return None
+        if last.after <= last.before:
+            return None
+        base, p = known[: last.at][-len(base) :], last.p
+    return WorseFigure(
+        workload=series.workload,
+        action=series.action,
+        percent=series.percent,
+        before_s=math.exp(statistics.fmean(base)),
+        runs=len(base),
+        now_s=math.exp(now),
+        p=p,
+    )
+
+
+def _p(base: Sequence[float], now: float) -> float:
+    """Probability of a value as great, or greater, if it is another of normal ones (t-test)."""
+    if len(base) < ENOUGH - 1:
+        return 1.0
+    spread = statistics.stdev(base) * math.sqrt(1 + 1 / len(base))
+    above = now - statistics.fmean(base)
+    if not spread:
+        return 0.0 if above > 0 else 1.0
+    return upper_p(above / spread, len(base) - 1)
+
+
+def _sentence(trend: RunsTrend, worse: Sequence[WorseFigure]) -> str:
+    runs = len(trend.runs)
+    if runs < ENOUGH:
+        return f"{runs} of at least {ENOUGH} runs: too few to check the last one."
+    if not worse:
+        return f"Run {trend.runs[-1].run_id} is like the runs before it."
+    first = worse[0]
+    more = f"; and {len(worse) - 1} other percentiles" if len(worse) > 1 else ""
+    return (
+        f"Run {trend.runs[-1].run_id} is worse: {plain(first.label)} takes {duration(first.now_s)},"
+        f" {100 * (first.now_s / first.before_s - 1):.0f} % more than in the {first.runs} runs"
+        f" before it ({duration(first.before_s)} on average){more}."
+    )

@@ -1,0 +1,96 @@
+"""`run DIR`: the tasks of a directory, in order, and one exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from helpers.commands import coord
+
+pytestmark = pytest.mark.functional
+
+
+def write(folder: Path, name: str, scenario: str = "Dummy.dummy", **sla: object) -> None:
+    workload = {
+        "title": name,
+        "scenario": {scenario: {}},
+        "runner": {"serial": {"times": 3}},
+        "sla": sla or {"failure_rate": {"max": 0}},
+    }
+    document = {"version": 2, "title": name, "subtasks": [workload]}
+    (folder / name).write_text(yaml.safe_dump(document), "utf-8")
+
+
+@pytest.fixture
+def nightly(tmp_path: Path) -> Path:
+    folder = tmp_path / "nightly"
+    folder.mkdir()
+    write(folder, "10-first.yaml")
+    write(folder, "30-last.json")
+    (folder / "README.md").write_text("not a task")
+    (folder / ".hidden.yaml").write_text("not a task")
+    return folder
+
+
+def test_tasks_run_in_the_order_of_their_names(tmp_path: Path, nightly: Path) -> None:
+    done = coord(tmp_path, "run", "nightly", "--json", "--tag", "night")
+
+    assert done.returncode == 0, done.stderr
+    assert "task 1 of 2: 10-first.yaml" in done.stderr
+    found = json.loads(done.stdout)
+    assert [one["file"] for one in found["tasks"]] == ["10-first.yaml", "30-last.json"]
+    tags = {tuple(one["run"]["tags"]) for one in found["tasks"]}
+    assert tags == {("night", found["tag"])}
+
+
+def test_the_first_that_fails_is_the_last_unless_told_otherwise(
+    tmp_path: Path, nightly: Path
+) -> None:
+    write(nightly, "20-second.yaml", max_avg_duration=1e-9)
+
+    stopped = coord(tmp_path, "run", "nightly", "--quiet")
+    kept = coord(tmp_path, "run", "nightly", "--quiet", "--keep-going", "--json")
+
+    assert stopped.returncode == kept.returncode == 1
+    assert "3 tasks, exit code 1" in stopped.stdout
+    assert "not run: 20-second.yaml ended with exit code 1" in " ".join(stopped.stdout.split())
+    assert [one["exit_code"] for one in json.loads(kept.stdout)["tasks"]] == [0, 1, 0]
+
+
+def test_all_are_checked_before_the_first_is_run(tmp_path: Path, nightly: Path) -> None:
+    write(nightly, "25-mistyped.yaml", scenario="Dummy.dumy")
+
+    refused = coord(tmp_path, "run", "nightly")
+    kept = coord(tmp_path, "run", "nightly", "--keep-going", "--json", "--quiet")
+
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert "25-mistyped.yaml: " in refused.stderr
+    assert "--keep-going runs the other tasks" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert kept.returncode == 2
+    assert [one["exit_code"] for one in json.loads(kept.stdout)["tasks"]] == [0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("empty",), "empty has no file *.yaml, *.yml or *.json to run"),
+        (("nightly", "--once"), "are for one task, not for a directory"),
+        (("nightly", "--report", "r.html"), "`osbench-coord report RUN` exports each of its runs"),
+        (("nightly/10-first.yaml", "--keep-going"), "--keep-going is for a directory of tasks"),
+    ],
+)
+def test_what_cannot_be_done_with_a_directory_is_said(
+    tmp_path: Path, nightly: Path, words: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+
+    done = coord(tmp_path, "run", *words)
+
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())
+    assert not (nightly.parent / ".osbench" / "runs").exists()
