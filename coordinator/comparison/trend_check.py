@@ -50,6 +50,8 @@ class TrendCheck:
     fingerprint: str
     task: str
     run_id: str
+    #: Of the newest run, ISO 8601, UTC.
+    started_at: str
     #: There are enough runs for a verdict.
     enough: bool
     #: Clearest first.
@@ -80,6 +82,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
         fingerprint=trend.fingerprint,
         task=trend.task,
         run_id=runs[-1].run_id,
+        started_at=trend.runs[-1].started_at,
         enough=enough,
         worse=tuple(worse),
         sentence=_sentence(trend, worse),

@@ -29,7 +29,7 @@ from osbench.coordinator.comparison.comparison_page import trends_page
 from osbench.coordinator.comparison.comparison_text import show_check, show_staircase, show_trend
 from osbench.coordinator.comparison.load_series import staircases_of
 from osbench.coordinator.comparison.staircase_page import staircases_page
-from osbench.coordinator.comparison.trend_check import check_trend
+from osbench.coordinator.comparison.trend_check import TrendCheck, check_trend
 from osbench.coordinator.comparison.trends import trend_of
 
 _Shown = TypeVar("_Shown")
@@ -61,6 +61,11 @@ class TrendsOptions(OptionSet):
         help="Exit with 1 if the newest run is worse than the runs before it, beyond how they"
         " differ.",
     )
+    alert: str | None = option(
+        "--alert",
+        metavar="URL",
+        help="With --check: send each run that is worse as a webhook of Alertmanager.",
+    )
     #: Leave out runs whose files are cut or changed.
     damaged: bool = damaged_flag()
     as_json: bool = json_flag()
@@ -80,6 +85,7 @@ RULES = (
         why="judges the newest run among runs of the same load",
         excludes=("--by-load",),
     ),
+    Rule(option="--alert", why="sends what the check has found", needs=("--check",)),
 )
 
 
@@ -122,6 +128,8 @@ def trends(settings: CommandSettings, wanted: TrendsOptions) -> None:
         _write(wanted, trends_page, lambda _: trends_json(found, checks), show_trend, found)
         for check in checks if not wanted.as_json else ():
             show_check(check, console())
+        if wanted.alert is not None:
+            _send(wanted.alert, checks)
         sys.exit(1 if any(check.worse for check in checks) else 0)
     stairs = [one for runs in newest_runs for one in staircases_of(runs)]
     if not stairs:
@@ -148,6 +156,25 @@ def _write(
         if number:
             click.echo()
         show(one, console())
+
+
+def _send(url: str, checks: Sequence[TrendCheck]) -> None:
+    """Send a webhook for each run that is worse. Raises ExportError."""
+    # the command needs no HTTP client otherwise
+    from osbench.coordinator.exporters.alert import alert_document, post_alert  # noqa: PLC0415
+
+    for check in checks:
+        if check.worse:
+            labels = {"task": check.task, "run": check.run_id, "fingerprint": check.fingerprint}
+            document = alert_document(
+                "OsbenchRunWorse",
+                labels=labels,
+                summary=check.sentence,
+                details=[check.calls] if check.calls else [],
+                started_at=check.started_at,
+                ended_at=None,
+            )
+            post_alert(url, document)
 
 
 def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[ComparedRun]]:

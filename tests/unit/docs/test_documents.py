@@ -86,6 +86,7 @@ NOT_RUN = {
     "k6 run": "needs k6: test_shop_flow.py reads its script",
     "OSPROFILER_CONNECTION_STRING=": "needs a trace to show: test_demo.py shows one",
     "osbench-coord run task.yaml --export otlp=": "needs a collector: test_exports_run.py has one",
+    "osbench-coord run task.yaml --export alert=": "needs a receiver: test_alert.py has one",
     "osbench-coord report last --export opensearch=": "needs a server: test_exports_run.py has one",
     "pip install ./deploy/osprofiler": "test_service_driver.py installs the wheel of it",
     "pip install opentelemetry-distro": "needs the SDK: test_otlp_sdks.py has it, `make otlp-sdks`",

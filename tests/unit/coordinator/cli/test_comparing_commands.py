@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from bench.evidence import trend_runs
 from helpers.queue_runs import Queue, side
+from helpers.recording_server import recording_server
 from osbench.coordinator.cli.commands.compare import compare
 from osbench.coordinator.cli.commands.duel import sound_pairs
 from osbench.coordinator.cli.commands.trends import trends
@@ -259,3 +260,26 @@ def test_a_check_by_tag_judges_the_newest_run_of_each_fingerprint(invoke, tmp_pa
         ("run8", True),
         ("z0", False),
     ]
+
+
+def test_a_run_that_is_worse_is_sent_as_an_alert(invoke, tmp_path):
+    keep(tmp_path, trend_runs(QUEUE, chance(), count=12))
+
+    with recording_server() as server:
+        like = invoke("trends", "--check", "--alert", server.url)
+        before = server.taken()
+        keep(tmp_path, side(QUEUE, chance(), "worse", 1, slower=1.5))
+        worse = invoke("trends", "--check", "--alert", server.url)
+        (taken,) = server.taken()
+
+    assert (like.exit_code, before, worse.exit_code) == (0, [], 1)
+    (alert,) = json.loads(taken.body)["alerts"]
+    assert (alert["labels"]["alertname"], alert["labels"]["run"]) == ("OsbenchRunWorse", "worse0")
+    assert alert["annotations"]["summary"].startswith("Run worse0 is worse: p")
+
+
+def test_an_alert_needs_a_check(invoke):
+    found = invoke("trends", "--alert", "http://127.0.0.1:9/")
+
+    assert found.exit_code == 2
+    assert "--alert needs --check" in found.output
