@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,3 +87,52 @@ def test_what_cannot_be_replayed_is_told_before_the_run(here: Site) -> None:
     assert damaged.code == 2
     assert "some.arrivals is damaged (the end is missing): copy it again" in damaged.out
     assert not [one for one in (unknown, without, damaged) if "Traceback" in one.err + one.out]
+
+
+NOTED = """
+import os
+
+from osbench.plugin import scenario
+
+
+@scenario.configure(name="Noted.run")
+class Noted(scenario.Scenario):
+    def run(self, branch):
+        file = os.open("{log}", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, f"{{self.context['iteration']}} {{branch}}\\n".encode())
+        os.close(file)
+"""
+
+
+def test_a_replay_that_is_resumed_makes_each_arrival_as_it_was(here: Site) -> None:
+    log = here.home / "noted"
+    (here.home / "noted.py").write_text(NOTED.format(log=log), "utf-8")
+    (here.home / "noted.yaml").write_text(
+        "version: 2\ntitle: Noted\nsubtasks:\n  - title: one\n    scenario: {Noted.run: {}}\n"
+        "    runner: {replay: {file: tasks/some.arrivals, speed: 0.5, from: 1s}}\n",
+        "utf-8",
+    )
+    run = here.start("osbench-coord", "run", "--json", "noted.yaml", "--plugin-path", "noted.py")
+    run.wait_for(lambda: log.exists() and len(log.read_text("utf-8").splitlines()) > 20)
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    content = arrivals(here).read_bytes()
+    arrivals(here).write_bytes(content[:-1] + b"x")
+    damaged = here.coord("resume", "last")
+    write_arrivals(arrivals(here), [k / 50 for k in range(200)], NAMES[1:], 4)
+    changed = here.coord("resume", "last")
+    arrivals(here).write_bytes(content)
+    done = here.coord("resume", "last", "--json")
+
+    assert (damaged.code, changed.code) == (2, 2), damaged.err + changed.err
+    assert "cannot be resumed: " in damaged.err
+    assert "some.arrivals is damaged" in damaged.err
+    assert "some.arrivals has changed since the run began" in changed.err
+    # what killed workers had may be lost, and arrivals meanwhile are dropped
+    assert done.code in (0, 1, 3), done.err
+    (workload,) = done.printed["workloads"]
+    sums = checked(workload)
+    made = dict(line.split(" ", 1) for line in log.read_text("utf-8").splitlines())
+    assert sums["planned"] == 150
+    assert len(made) == len(log.read_text("utf-8").splitlines()) >= sums["ok"] > 20
+    assert made == {number: NAMES[(int(number) + 49) % 3] for number in made}
