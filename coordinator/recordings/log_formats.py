@@ -153,12 +153,16 @@ class JsonFormat:
         self._names = {
             key: (fields[key],) if key in fields else usual for key, usual in FIELDS.items()
         }
+        #: The names that were found last, by key.
+        self._last = {key: names[0] for key, names in self._names.items()}
+        #: Method and path were found in one text.
+        self._in_line = False
         self._instants = InstantTexts()
 
     def read(self, block: bytes) -> LogLines:
         """What some whole lines say."""
         lines = LogLines()
-        for at, line in enumerate(block.split(b"\n")):
+        for at, line in enumerate(block.decode("utf-8", "replace").split("\n")):
             if not line.strip():
                 continue
             try:
@@ -169,7 +173,7 @@ class JsonFormat:
                 lines.unreadable.append(at)
         return lines
 
-    def _add(self, document: Mapping[str, Any], lines: LogLines) -> bool:
+    def _add(self, document: dict[str, Any], lines: LogLines) -> bool:
         method, target = self._request(document)
         time_us = self._time_us(document)
         if not method or not target or time_us < 0:
@@ -183,42 +187,62 @@ class JsonFormat:
         lines.queries += mark != ""
         return True
 
-    def _request(self, document: Mapping[str, Any]) -> tuple[str, str]:
-        method, path = self._value(document, "method"), self._value(document, "path")
-        if isinstance(method, str) and isinstance(path, str):
-            words = [method.upper(), path]
-        else:
+    def _request(self, document: dict[str, Any]) -> tuple[str, str]:
+        line = self._value(document, "request") if self._in_line else None
+        if not isinstance(line, str):
+            method, path = self._value(document, "method"), self._value(document, "path")
+            if isinstance(method, str) and isinstance(path, str):
+                return _request(method.upper(), path)
             line = self._value(document, "request")
-            words = line.split(" ") if isinstance(line, str) else []
-        if len(words) < 2 or not re.fullmatch(r"[A-Z]+", words[0]) or " " in words[1]:
+        if not isinstance(line, str):
             return "", ""
-        return words[0], words[1]
+        # most lines are like the one before
+        self._in_line = True
+        method, _, rest = line.partition(" ")
+        return _request(method, rest.partition(" ")[0])
 
-    def _time_us(self, document: Mapping[str, Any]) -> int:
+    def _time_us(self, document: dict[str, Any]) -> int:
         found = self._value(document, "time")
-        if isinstance(found, str):
-            return self._instants[found.encode("utf-8", "replace")]
-        return _epoch_us(_number(found))
+        number = _number(found)
+        if number or not isinstance(found, str):
+            return _epoch_us(number)
+        return self._instants[found.encode("utf-8", "replace")]
 
-    def _value(self, document: Mapping[str, Any], key: str) -> Any:
+    def _value(self, document: dict[str, Any], key: str) -> Any:
+        found = _within(document, self._last[key])
+        if found is not None:
+            return found
         for name in self._names[key]:
             found = _within(document, name)
             if found is not None:
+                self._last[key] = name
                 return found
         return None
 
 
-def _within(document: Mapping[str, Any], name: str) -> Any:
-    if name in document or "." not in name:
-        return document.get(name)
+def _request(method: str, target: str) -> tuple[str, str]:
+    """Method and target of a request; two empty texts if they are none."""
+    if target and " " not in target and method.isascii() and method.isalpha() and method.isupper():
+        return method, target
+    return "", ""
+
+
+def _within(document: dict[str, Any], name: str) -> Any:
+    found = document.get(name)
+    if found is not None or "." not in name:
+        return found
     outer, _, inner = name.partition(".")
     below = document.get(outer)
-    return _within(below, inner) if isinstance(below, Mapping) else None
+    return _within(below, inner) if isinstance(below, dict) else None
+
+
+#: Types that may be numbers; true and false are none.
+_NUMBERS = frozenset({int, float, str})
 
 
 def _number(value: Any) -> float:
     """A number, also one in a text; 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if type(value) not in _NUMBERS:
         return 0.0
     try:
         found = float(value)
@@ -263,9 +287,6 @@ def _instant_us(text: str) -> int:
 
 
 def _iso_us(text: str) -> int:
-    number = _number(text)
-    if number:
-        return _epoch_us(number)
     at = datetime.fromisoformat(text)
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at
     return _epoch_us(round(at.timestamp(), 6))

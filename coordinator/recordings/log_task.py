@@ -98,17 +98,15 @@ class _LogCounts:
     """What the requests of a log are."""
 
     table: TemplateTable = field(default_factory=TemplateTable)
-    #: Requests by template and status.
-    counts: Ints = field(default_factory=lambda: np.zeros((1, _STATUSES), np.int64))
+    #: Requests by template and status: `_STATUSES` numbers for each template.
+    counts: Counter[int] = field(default_factory=Counter)
 
     def add(self, codes: Ints, statuses: Ints) -> None:
         """Count the requests of some lines."""
-        templates = len(self.table.templates)
-        if templates > len(self.counts):
-            more = np.zeros((max(templates, 2 * len(self.counts)), _STATUSES), np.int64)
-            more[: len(self.counts)] = self.counts
-            self.counts = more
-        np.add.at(self.counts.reshape(-1), codes * _STATUSES + np.minimum(statuses, 599), 1)
+        pairs = codes * _STATUSES + np.minimum(statuses, _STATUSES - 1)
+        found, counts = np.unique(pairs, return_counts=True)
+        for pair, number in zip(found.tolist(), counts.tolist(), strict=True):
+            self.counts[pair] += number
 
 
 def _read(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
@@ -134,13 +132,12 @@ class _Branch:
     template: RequestTemplate
     name: str
     requests: int
-    #: Requests by status, from 0.
-    statuses: Ints
+    statuses: Counter[int]
 
     @property
     def expect(self) -> int | None:
         """The status that most requests had, if it says that they failed."""
-        most = int(self.statuses.argmax())
+        ((most, _),) = self.statuses.most_common(1)
         return most if most >= 400 else None
 
 
@@ -150,16 +147,18 @@ class _Branches:
     def __init__(self, found: _LogCounts, *, all_methods: bool) -> None:
         templates = merged(found.table.templates)
         numbers = {one: at for at, one in enumerate(dict.fromkeys(templates))}
-        self._of = np.array([numbers[one] for one in templates], np.int64)
-        counts = np.zeros((len(numbers), _STATUSES), np.int64)
-        np.add.at(counts, self._of, found.counts[: len(templates)])
-        totals = counts.sum(axis=1)
+        of = np.array([numbers[one] for one in templates], np.int64)
+        statuses = [Counter[int]() for _ in numbers]
+        for pair, number in found.counts.items():
+            table_number, status = divmod(pair, _STATUSES)
+            statuses[of[table_number]][status] += number
+        totals = [one.total() for one in statuses]
         listed = list(numbers)
         self.methods = Counter[str]()
         self.left_out = Counter[str]()
         wanted = []
         for at, template in enumerate(listed):
-            requests = int(totals[at])
+            requests = totals[at]
             if at != OTHER:
                 self.methods[template.method] += requests
             if not requests:
@@ -174,21 +173,21 @@ class _Branches:
                 self.left_out[f"{template.method}, whose bodies are not in the log"] += requests
         wanted.sort(key=lambda at: -totals[at])
         for at in wanted[_MOST_BRANCHES:]:
-            self.left_out["requests of rare templates"] += int(totals[at])
+            self.left_out["requests of rare templates"] += totals[at]
         unused = UnusedNames()
         self.chosen = [
             _Branch(
                 template=listed[at],
                 name=unused.of(listed[at].name),
-                requests=int(totals[at]),
-                statuses=counts[at],
+                requests=totals[at],
+                statuses=statuses[at],
             )
             for at in wanted[:_MOST_BRANCHES]
         ]
         places = np.full(len(listed), -1, np.int64)
         places[wanted[:_MOST_BRANCHES]] = np.arange(len(self.chosen))
         #: Positions of chosen templates by the numbers that lines have; -1 for those left out.
-        self.positions: Ints = places[self._of]
+        self.positions: Ints = places[of]
 
 
 class _RequestPath:

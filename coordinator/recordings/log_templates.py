@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from osbench.common.secrets.masking import holds_secret
@@ -26,6 +26,9 @@ _ASSET = re.compile(r"[A-Za-z0-9_.~-]{1,100}\.(?:css|js|mjs|woff2?|ttf|ico|map)"
 
 #: Parts that `details.path` takes for ids, but those with a dot, which may be assets.
 _CLEAR_ID = re.compile(rb"/(?!v\d+/|v\d+$)[^/.]*\d[^/.]*(?=/|$)")
+
+#: A method, and the parts of a path before the one that is looked at.
+Place = tuple[str, tuple[str, ...]]
 
 #: The template of requests beyond those that are told apart.
 OTHER = 0
@@ -54,6 +57,8 @@ class TemplateTable(dict[bytes, int]):
         super().__init__()
         self.templates = [RequestTemplate(method="", parts=())]
         self._numbers: dict[RequestTemplate, int] = {}
+        self._parts: defaultdict[Place, set[str]] = defaultdict(set)
+        self._full: set[Place] = set()
 
     def __missing__(self, request: bytes) -> int:
         # most requests with an id are made once, and need not be kept
@@ -63,30 +68,54 @@ class TemplateTable(dict[bytes, int]):
     def _added(self, request: bytes) -> int:
         if len(self) >= _MOST_REQUESTS:
             self.clear()
-        template = template_of(request.decode("utf-8", "replace"))
+        template = template_of(request.decode("utf-8", "replace"), self._full)
         number = self._numbers.get(template)
         if number is None:
             if len(self.templates) > _MOST_TEMPLATES:
                 return OTHER
             number = self._numbers[template] = len(self.templates)
             self.templates.append(template)
+            self._note(template)
         self[request] = number
         return number
 
+    def _note(self, template: RequestTemplate) -> None:
+        """Note the places that have had so many different parts that all later ones are ids."""
+        for depth in range(1, len(template.parts)):
+            if _may_be_id(template, depth):
+                place = (template.method, template.parts[:depth])
+                parts = self._parts[place]
+                parts.add(template.parts[depth])
+                if len(parts) > _MOST_PARTS:
+                    self._full.add(place)
 
-def template_of(request: str) -> RequestTemplate:
-    """The template of a method and a path, without ids and what may be secret or personal."""
+
+def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTemplate:
+    """The template of a method and a path, without ids and what may be secret or personal.
+
+    All parts in the places `full` are ids, but those of assets.
+    """
     method, _, path = request.partition(" ")
     if "://" in path:
         path = "/" + path.split("://", 1)[1].partition("/")[2]
-    shown = path[:_LONGEST].split("/")
-    # parts with digits and long ones are ids, as in analyses of traces
-    without = [part if _ASSET.fullmatch(part) else details.path(part) for part in shown]
-    parts = [
-        part if part == ID or (_PLAIN.fullmatch(part) and not holds_secret(before, part)) else ID
-        for before, part in zip(["", *without], without, strict=False)
-    ]
+    parts: list[str] = []
+    for part in path[:_LONGEST].split("/"):
+        if _ASSET.fullmatch(part):
+            parts.append(part if not holds_secret(parts[-1] if parts else "", part) else ID)
+        elif parts and part and (method, tuple(parts)) in full:
+            parts.append(ID)
+        else:
+            parts.append(_without_values(parts[-1] if parts else "", part))
     return RequestTemplate(method=method, parts=tuple(parts))
+
+
+def _without_values(before: str, part: str) -> str:
+    """A part of a path, or `ID` in its place; `before` is the one before it."""
+    # parts with digits and long ones are ids, as in analyses of traces
+    shown = details.path(part)
+    if shown == ID or not _PLAIN.fullmatch(shown) or holds_secret(before, shown):
+        return ID
+    return shown
 
 
 def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
@@ -99,7 +128,7 @@ def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
 
 def _merged_at(templates: Sequence[RequestTemplate], depth: int) -> Iterator[RequestTemplate]:
     """The templates, with ids among the parts at one depth."""
-    places: defaultdict[tuple[str, tuple[str, ...]], set[str]] = defaultdict(set)
+    places: defaultdict[Place, set[str]] = defaultdict(set)
     for one in templates:
         if _may_be_id(one, depth):
             places[one.method, one.parts[:depth]].add(one.parts[depth])

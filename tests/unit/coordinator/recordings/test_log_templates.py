@@ -78,3 +78,13 @@ def test_requests_that_are_alike_have_the_template_of_their_own(part: str) -> No
     numbers = [table[one.encode()] for one in requests]
 
     assert [table.templates[at] for at in numbers] == list(map(template_of, requests))
+
+
+def test_a_place_with_many_parts_takes_no_more_templates() -> None:
+    table = TemplateTable()
+
+    words = [f"{chr(97 + k // 26)}{chr(97 + k % 26)}" for k in range(400)]
+    numbers = [table[f"GET /users/{word}/x".encode()] for word in words]
+
+    assert len(table.templates) == 53
+    assert len(set(merged([table.templates[at] for at in numbers]))) == 1
