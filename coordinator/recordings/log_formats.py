@@ -116,7 +116,8 @@ def combined() -> PatternFormat:
 
 def haproxy() -> PatternFormat:
     """The format of HAProxy's `option httplog`, with what syslog writes before it."""
-    start = rb"^[^\"\n]*?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}) [^\n]*?"
+    # what comes before is bounded: lines of hostile clients take no more than linear time
+    start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}) [^"\n]*'
     return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*$", (0, 2, 3, 1))
 
 

@@ -13,7 +13,7 @@ import pytest
 from helpers.arrivals import write_arrivals
 from helpers.form_site import FormSite
 from helpers.json_server import serving
-from helpers.runs import Site, checked, site
+from helpers.runs import Site, Started, checked, site
 
 pytestmark = pytest.mark.functional
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_replayed_is_told_before_the_run(here: Site) -> None:
 
     assert sound.code == 0, sound.err
     assert unknown.code == 2
-    assert "mix has no branch 'GET /a', which arrivals ask for" in unknown.out
+    assert "mix has no branch 'GET /a'" in unknown.out
     assert without.code == 2
     assert "Dummy.dummy_exception has no argument 'branch'" in without.out
     assert damaged.code == 2
@@ -99,21 +99,42 @@ from osbench.plugin import scenario
 class Noted(scenario.Scenario):
     def run(self, branch):
         file = os.open("{log}", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(file, f"{{self.context['iteration']}} {{branch}}\\n".encode())
+        os.write(file, f"{{self.context['iteration']}} {{os.getpid()}} {{branch}}\\n".encode())
         os.close(file)
 """
 
 
-def test_a_replay_that_is_resumed_makes_each_arrival_as_it_was(here: Site) -> None:
-    log = here.home / "noted"
-    (here.home / "noted.py").write_text(NOTED.format(log=log), "utf-8")
+def noted(here: Site, *options: str) -> Started:
+    """Start a replay whose iterations are noted; some have been made."""
+    (here.home / "noted.py").write_text(NOTED.format(log=here.home / "noted"), "utf-8")
     (here.home / "noted.yaml").write_text(
         "version: 2\ntitle: Noted\nsubtasks:\n  - title: one\n    scenario: {Noted.run: {}}\n"
         "    runner: {replay: {file: tasks/some.arrivals, speed: 0.5, from: 1s}}\n",
         "utf-8",
     )
-    run = here.start("osbench-coord", "run", "--json", "noted.yaml", "--plugin-path", "noted.py")
-    run.wait_for(lambda: log.exists() and len(log.read_text("utf-8").splitlines()) > 20)
+    run = here.start(
+        *("osbench-coord", "run", "--json", "noted.yaml", "--plugin-path", "noted.py", *options)
+    )
+    run.wait_for(lambda: len(notes(here)) > 20)
+    return run
+
+
+def notes(here: Site) -> list[list[str]]:
+    """Number, process and branch of the iterations that were made."""
+    log = here.home / "noted"
+    text = log.read_text("utf-8") if log.exists() else ""
+    return [line.split(" ", 2) for line in text.splitlines()]
+
+
+def assert_as_recorded(here: Site) -> None:
+    """Each iteration had the branch of its arrival, and none was made twice."""
+    made = {int(number): branch for number, _, branch in notes(here)}
+    assert len(made) == len(notes(here))
+    assert made == {number: NAMES[(number + 49) % 3] for number in made}
+
+
+def test_a_replay_that_is_resumed_makes_each_arrival_as_it_was(here: Site) -> None:
+    run = noted(here)
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
     content = arrivals(here).read_bytes()
@@ -132,7 +153,20 @@ def test_a_replay_that_is_resumed_makes_each_arrival_as_it_was(here: Site) -> No
     assert done.code in (0, 1, 3), done.err
     (workload,) = done.printed["workloads"]
     sums = checked(workload)
-    made = dict(line.split(" ", 1) for line in log.read_text("utf-8").splitlines())
     assert sums["planned"] == 150
-    assert len(made) == len(log.read_text("utf-8").splitlines()) >= sums["ok"] > 20
-    assert made == {number: NAMES[(int(number) + 49) % 3] for number in made}
+    assert len(notes(here)) >= sums["ok"] > 20
+    assert_as_recorded(here)
+
+
+def test_a_replay_goes_on_without_a_worker_that_died(here: Site) -> None:
+    run = noted(here, "--workers", "2")
+    os.kill(int(notes(here)[0][1]), signal.SIGKILL)
+
+    done = run.finish()
+
+    assert done.code in (0, 1, 3), done.err
+    (workload,) = done.printed["workloads"]
+    sums = checked(workload)
+    assert sums["planned"] == 150
+    assert sums["ok"] > 20
+    assert_as_recorded(here)

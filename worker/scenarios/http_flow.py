@@ -38,7 +38,8 @@ class HttpFlow(Scenario):
         on_start, always, on_stop = lives
         found += unsaved(on_start, always, branches, on_stop, args.get("headers"))
         found += of_flow(args)
-        if args.get("branch") and "mix" in args:
+        # a row of a data file has the branch without the mix
+        if args.get("branch") and ("mix" in args or "steps" in args):
             found += cls.check_branches(method, args, (args["branch"],))
         return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
 
@@ -75,12 +76,12 @@ class HttpFlow(Scenario):
         """Branches that arrivals ask for and the mix does not have."""
         known = [str(branch.get("name")) for branch in _mappings(args.get("mix"))]
         if not known:
-            return ["arrivals have the names of branches, and there is no mix"]
+            return ["branch names a branch of mix, and there is no mix"]
         missing = [name for name in names if name not in known]
-        more = f", nor {len(missing) - 1} others" if len(missing) > 1 else ""
+        more = f" ({len(missing)} names are missing)" if len(missing) > 1 else ""
         return [
-            f"mix has no branch {name!r}, which arrivals ask for{near(name, known)}{more}: names"
-            " of branches must stay as the file of arrivals has them"
+            f"mix has no branch {name!r}{near(name, known)}{more}: a file of arrivals asks for the"
+            " names that branches had when it was made"
             for name in missing[:1]
         ]
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from osbench.coordinator.recordings.log_formats import JsonFormat, combined, haproxy
+from osbench.coordinator.recordings.log_formats import JsonFormat, LogFormat, combined, haproxy
 
 AT_S = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).timestamp()
 
@@ -124,5 +124,22 @@ def test_fields_of_json_can_be_named() -> None:
 )
 def test_json_that_is_no_request_is_unreadable(line: str) -> None:
     lines = JsonFormat({}).read(line.encode("utf-8", "surrogateescape"))
+
+    assert (lines.requests, lines.unreadable) == ([], [0])
+
+
+@pytest.mark.parametrize("form", [combined(), haproxy(), JsonFormat({})])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"[01/Mar/2026:12:00:05.1] a b 0 200 ",
+        b'[01/Mar/2026:12:00:05 +0000] "GET /',
+        b'"GET /a?',
+        b'{"time": [',
+        b'" 200 ',
+    ],
+)
+def test_hostile_lines_are_unreadable(form: LogFormat, piece: bytes) -> None:
+    lines = form.read(piece * 20_000 + b"\n")
 
     assert (lines.requests, lines.unreadable) == ([], [0])
