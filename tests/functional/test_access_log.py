@@ -6,10 +6,11 @@ import contextlib
 import json
 import os
 import shutil
+import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from helpers.readme import REPOSITORY, Block, blocks, files
 from helpers.runs import checked, site
 from osbench.coordinator.arrivals.arrival_file import ArrivalFile
 from servers import folder, free_port
-from servers.child import Child, missing
+from servers.child import PATIENCE_S, Child, missing
 
 pytestmark = pytest.mark.functional
 
@@ -83,6 +84,13 @@ def lines(log: Path) -> list[str]:
     return log.read_text("utf-8").splitlines()
 
 
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_the_log_of_nginx_is_replayed() -> None:
     with site() as here, folder() as home, nginx(home) as url:
         for number in range(20):
@@ -91,8 +99,11 @@ def test_the_log_of_nginx_is_replayed() -> None:
         ask(f"{url}/gone")
         ask(f"{url}/list", "HEAD")
         ask(f"{url}/orders", "POST")
-        before = len(lines(home / "access.log"))
         logs = [home / "access.log", home / "access.json"]
+        # nginx writes a line once it has answered
+        for log in logs:
+            wait_for(lambda log=log: "POST /orders" in log.read_text("utf-8"))
+        before = len(lines(logs[0]))
         made = [
             here.coord(
                 *("init", f"{log.suffix[1:]}.yaml", "--from-access-log", str(log), "--base", url)
@@ -100,6 +111,7 @@ def test_the_log_of_nginx_is_replayed() -> None:
             for log in logs
         ]
         done = here.run("log.yaml", "--workers", "2", "--set", "0.0.runner.speed=1000")
+        wait_for(lambda: len(lines(logs[0])) >= 2 * before - 1)
         wanted = Counter(
             line.split('"')[1].rpartition(" ")[0] for line in lines(home / "access.log")[before:]
         )
