@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from osbench.common.plugin.iteration_rows import IterationRows
+
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
@@ -85,7 +87,10 @@ def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
 
 
 class Runner:
-    """Base of runners. Has no clock and does no I/O: `step` gets all it needs as arguments."""
+    """Base of runners. Has no clock and makes no connection: `step` gets all it needs.
+
+    The only I/O is to read a file that the configuration names (`FILES`).
+    """
 
     #: Name in task files.
     NAME: ClassVar[str] = ""
@@ -93,6 +98,12 @@ class Runner:
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
     #: True: iterations are due at planned instants (open). False: when a virtual user is free.
     OPEN: ClassVar[bool] = False
+    #: Keys of the configuration that name files. Paths are relative to the folder of the task
+    #: file; the runner gets them absolute.
+    FILES: ClassVar[tuple[str, ...]] = ()
+
+    #: Levels of `asked` are stages of the load, and reports have figures of each.
+    STAGED: ClassVar[bool] = True
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.config = config
@@ -136,6 +147,13 @@ class Runner:
     def ramp_up_s(self) -> float:
         """Seconds in which a closed runner adds its virtual users."""
         return 0.0
+
+    def rows(self, key: bytes | None = None) -> IterationRows | None:
+        """Arguments of its iterations, by number; None if it has none.
+
+        `key` encrypts them on their way to workers; a new one where it is None.
+        """
+        return None
 
     def users(self, elapsed_s: float) -> int:
         """Virtual users that a closed runner asks for at an instant, seconds after t0."""

@@ -267,6 +267,16 @@ class Scenario:
         return []
 
     @classmethod
+    def check_branches(
+        cls, method: str, args: Mapping[str, Any], names: Collection[str]
+    ) -> list[str]:
+        """What is wrong with arguments if the argument `branch` takes these values.
+
+        Asked for the runner `replay`, whose file has them.
+        """
+        return []
+
+    @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """What is wrong with arguments in a workload without `http: {base: ...}` or a service."""
         return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Step
-from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.dispatch.batches import Batches
 from osbench.coordinator.dispatch.closed_load import ClosedLoad
@@ -31,7 +31,7 @@ class Dispatcher:
         *,
         is_open: bool,
         max_lag_s: float,
-        data: DataFile | None = None,
+        data: IterationRows | None = None,
         warmup_ns: int = 0,
         planned_s: float | None = None,
     ) -> None:

@@ -267,6 +267,7 @@ class Run:
 
 def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
     workload, runner = one.workload, one.runner
+    asked = runner.asked() if runner.STAGED else runner.asked()[:1]
     trials = None
     if isinstance(runner, SearchingRunner):
         criteria = partial(SlaEvaluator, workload.sla, plan.plugins)
@@ -276,7 +277,7 @@ def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
         sla=SlaEvaluator(workload.sla, plan.plugins),
         warmup_s=workload.warmup_s,
         abort=AbortRule(workload.abort) if workload.abort else None,
-        stages=StageStatistics(runner.asked(), is_open=runner.OPEN, lasts_s=runner.lasts_s),
+        stages=StageStatistics(asked, is_open=runner.OPEN, lasts_s=runner.lasts_s),
         trials=trials,
         statistics=WorkloadStatistics(is_open=runner.OPEN, planned_s=runner.planned_s),
     )

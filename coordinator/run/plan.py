@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
+from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.runner import Runner
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin
@@ -81,7 +82,7 @@ class WorkloadPlan:
     runner: Runner
     #: Which of its iterations are profiled.
     sampling: Sampling
-    data: DataFile | None
+    data: IterationRows | None
     #: Its rows go to virtual users.
     user_data: DataFile | None = None
 
@@ -189,7 +190,7 @@ def plan_run(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     options: RunOptions,
-    data: Mapping[int, DataFile] | None = None,
+    data: Mapping[int, IterationRows] | None = None,
     user_data: Mapping[int, DataFile] | None = None,
 ) -> RunPlan:
     """Plan a checked task. Raises TaskError where a data file cannot be used.
@@ -222,13 +223,13 @@ def _plans(
     plugins: Plugins,
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
-    data: Mapping[int, DataFile],
+    data: Mapping[int, IterationRows],
     user_data: Mapping[int, DataFile],
     *,
     otlp: bool,
 ) -> Iterator[WorkloadPlan]:
     """The plan of each workload; sampling depends on the iterations of all of them."""
-    runners = [_runner(workload, plugins) for workload in task.workloads]
+    runners = [runner_of(workload, plugins) for workload in task.workloads]
     pairs = list(zip(task.workloads, runners, strict=True))
     in_all = planned_in_all(
         ((workload, runner.planned) for workload, runner in pairs), deployment, conf
@@ -248,12 +249,13 @@ def _plans(
             sla_sources=tuple(plugins.find("sla", one.name).source for one in workload.sla),
             runner=runner,
             sampling=sampling(workload, deployment, conf, runner.planned, in_all, otlp=otlp),
-            data=data.get(number),
+            data=data[number] if number in data else runner.rows(),
             user_data=user_data.get(number),
         )
 
 
-def _runner(workload: Workload, plugins: Plugins) -> Runner:
+def runner_of(workload: Workload, plugins: Plugins) -> Runner:
+    """The runner of a checked workload."""
     kind = plugins.get("runner", workload.runner.name)
     assert issubclass(kind, Runner)
     return kind(workload.runner.config)

@@ -8,6 +8,7 @@ from typing import Any
 
 from osbench.common.errors import Problem, TaskError
 from osbench.common.named_files import expanded
+from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.runner import Runner
 from osbench.common.task import Task, Workload
 from osbench.coordinator.data_file import MAX_PROBLEMS, DataFile, read
@@ -26,9 +27,14 @@ def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list
     """A file that the task names at a place, and its problems; neither where `name` is empty."""
     if not name:
         return None, []
-    folder = Path() if task.source == "-" else expanded(task.source).parent
-    file, faults = read(folder / expanded(name))
+    file, faults = read(located(task, name))
     return file, [Problem(place, fault) for fault in faults]
+
+
+def located(task: Task, name: str) -> Path:
+    """The path of a file that a task names, relative to the folder of the task file."""
+    folder = Path() if task.source == "-" else expanded(task.source).parent
+    return folder / expanded(name)
 
 
 def data_files(task: Task) -> dict[int, DataFile]:
@@ -51,7 +57,7 @@ def files_of_workloads(
     return found
 
 
-def given_twice(file: DataFile, workload: Workload) -> Iterator[Problem]:
+def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
     """Arguments that are set both in the file and in the task."""
     for name in file.arguments:
         if name in workload.args:
@@ -59,7 +65,7 @@ def given_twice(file: DataFile, workload: Workload) -> Iterator[Problem]:
 
 
 def misfits(
-    file: DataFile, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
+    file: IterationRows, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
 ) -> Iterator[Problem]:
     """What `check` finds wrong with the arguments of a row; of many rows the first ones."""
     told = 0
@@ -71,7 +77,7 @@ def misfits(
             return
 
 
-def too_few(file: DataFile, workload: Workload, runner: Runner) -> Iterator[Problem]:
+def too_few(file: IterationRows, workload: Workload, runner: Runner) -> Iterator[Problem]:
     """A problem if the plan has more iterations than there are rows."""
     if runner.planned is not None and runner.planned > len(file):
         yield Problem(

@@ -74,6 +74,12 @@ class FlowTask:
     arguments: Mapping[str, str]
     left_out: Counter[str]
     notes: Sequence[str] = ()
+    #: Of the subtask.
+    subtask: str = "One virtual user"
+    #: None: ten iterations of one virtual user.
+    runner: Mapping[str, Any] | None = None
+    #: What the command says of the recording.
+    found: Sequence[str] = ()
 
     def made(self) -> int:
         """How many requests the task makes, those in comments apart."""
@@ -112,6 +118,14 @@ class RecordingOptions:
     hosts: Sequence[str] = ()
     #: Also images, fonts, styles and scripts.
     assets: bool = False
+    #: Where requests go; "": where they went, if that is known.
+    base: str = ""
+    #: Also methods that change data.
+    all_methods: bool = False
+    #: Names of fields, as `KEY=NAME`.
+    log_fields: Sequence[str] = ()
+    #: The file of arrivals to write.
+    arrivals: Path = Path("task.arrivals")
 
 
 #: Reads the file at a path; raises UsageError if there is no task in it.
@@ -151,13 +165,15 @@ def step_name(method: str, path: str) -> str:
 def written(task: FlowTask, file: str) -> str:
     """The text of a task that is to be in `file`."""
     think_s = sum(step.keys.get("think", 0) for step in task.steps if step.keys is not None)
-    runner = {"times": 10, "concurrency": 1, "timeout": f"{math.ceil(_TIMEOUT_S + think_s)}s"}
+    few = {"times": 10, "concurrency": 1, "timeout": f"{math.ceil(_TIMEOUT_S + think_s)}s"}
+    ((runner, config),) = (task.runner or {"constant": few}).items()
+    keys = ", ".join(f"{key}: {_inline(value)}" for key, value in config.items())
     lines = [
         *_head(task, file),
         "version: 2",
         *_dumped({"title": task.title}),
         "subtasks:",
-        "  - title: One virtual user",
+        *_indented(_dumped([{"title": task.subtask}]), 2),
         "    scenario:",
         "      HttpFlow.run:",
         "        # to another place: --task-args 'base: http://127.0.0.1:8080'",
@@ -167,12 +183,17 @@ def written(task: FlowTask, file: str) -> str:
         *(["        mix:"] if task.branches else []),
         *_indented(_branches(task), 10),
         "    runner:",
-        f"      constant: {{times: {runner['times']}, concurrency: {runner['concurrency']},"
-        f" timeout: {runner['timeout']}}}",
+        f"      {runner}: {{{keys}}}",
         "    sla:",
         "      failure_rate: {max: 0}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _inline(value: Any) -> str:
+    """A value as YAML on one line."""
+    plain = isinstance(value, int) or re.fullmatch(r"[A-Za-z0-9_][\w.-]*", value)
+    return str(value) if plain else json.dumps(JINJA.sub("_", value), ensure_ascii=False)
 
 
 def _head(task: FlowTask, file: str) -> Iterator[str]:

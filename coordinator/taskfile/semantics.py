@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from osbench.common.errors import PluginError, Problem
+from osbench.common.plugin.iteration_rows import BRANCH, IterationRows
 from osbench.common.plugin.plugin_names import NATIVE, RALLY, asked
 from osbench.common.plugin.plugins import Found, Plugins
 from osbench.common.plugin.runner import Runner, SearchingRunner
@@ -17,7 +18,6 @@ from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.plugin.sla import Sla
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
-from osbench.coordinator.data_file import DataFile
 from osbench.coordinator.taskfile import data, scripted_load
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import (
@@ -58,8 +58,19 @@ def check(task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Problem]:
-    file, faults = data.data_file(task, workload)
+    runner, runner_faults = None, list(_runner(workload, plugins, task.version))
+    if not runner_faults:
+        runner = _runner_class(workload, plugins)(workload.runner.config)
+    columns, faults = data.data_file(task, workload)
     yield from faults
+    arrivals = runner.rows() if runner is not None else None
+    file: IterationRows | None = arrivals if columns is None else columns
+    if arrivals is not None and workload.args_from:
+        yield Problem(
+            inside(workload.place, "args_from"),
+            f"cannot be combined with the runner {workload.runner.name}, whose file says what"
+            " each iteration does",
+        )
     if file is not None:
         yield from data.given_twice(file, workload)
     plugin = None
@@ -78,10 +89,8 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
                 for message in _ask_plugin(asked_of, workload):
                     yield Problem(args_place(workload, task.version), message)
     yield from virtual_users.http_faults(workload)
-    faults = list(_runner(workload, plugins, task.version))
-    yield from faults
-    if not faults:
-        runner = _runner_class(workload, plugins)(workload.runner.config)
+    yield from runner_faults
+    if runner is not None:
         yield from virtual_users.faults(task, workload, runner)
         if plugin is not None and isinstance(runner, ScriptedRunner):
             yield from scripted_load.faults(workload, plugin)
@@ -126,7 +135,10 @@ def _is_search(workload: Workload, plugins: Plugins) -> bool:
 
 
 def in_seconds(task: Task, plugins: Plugins) -> Task:
-    """The task with the durations of its plug-ins as seconds; unknown plug-ins are left alone."""
+    """The task with the durations of its plug-ins as seconds, and files of runners absolute.
+
+    Unknown plug-ins are left alone.
+    """
 
     def read(kind: str, named: Named) -> Named:
         try:
@@ -134,6 +146,19 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
         except PluginError:
             return named
         return replace(named, config=schema_durations.in_seconds(named.config, schema))
+
+    def runner(workload: Workload) -> Named:
+        named = read("runner", workload.runner)
+        try:
+            keys = getattr(_runner_class(workload, plugins), "FILES", ())
+        except PluginError:
+            return named
+        files = {
+            key: str(data.located(task, named.config[key]).absolute())
+            for key in keys
+            if isinstance(named.config, Mapping) and isinstance(named.config.get(key), str)
+        }
+        return replace(named, config={**named.config, **files}) if files else named
 
     def arguments(workload: Workload) -> Mapping[str, Any]:
         try:
@@ -147,7 +172,7 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
         return replace(
             workload,
             args=arguments(workload),
-            runner=read("runner", workload.runner),
+            runner=runner(workload),
             contexts=tuple(read("context", one) for one in workload.contexts),
             sla=tuple(read("sla", one) for one in workload.sla),
             hooks=tuple(
@@ -233,7 +258,7 @@ def _scenario(
     plugin: ScenarioPlugin,
     plugins: Plugins,
     version: int,
-    file: DataFile | None,
+    file: IterationRows | None,
 ) -> Iterator[Problem]:
     messages: list[str] = []
     if workload.args_from and file is None:
@@ -251,6 +276,7 @@ def _scenario(
             partial(plugin.check_args, columns=file.arguments if file else ()), workload.args
         )
         if file is not None:
+            messages += _ask_plugin(partial(_branch_faults, plugin, file), workload.args)
             yield from data.misfits(file, workload, partial(_ask_plugin, plugin.check_row))
     for message in messages:
         yield Problem(args_place(workload, version), message)
@@ -263,6 +289,16 @@ def _scenario(
             continue
         for problem in _configured("context", found, config, "", plugins):
             yield Problem(place, f"{plugin.name} needs the context {name}: {problem}")
+
+
+def _branch_faults(
+    plugin: ScenarioPlugin, file: IterationRows, args: Mapping[str, Any]
+) -> list[str]:
+    """Names of branches in a file that the scenario does not have."""
+    if BRANCH not in file.arguments:
+        return []
+    names = dict.fromkeys(str(row[BRANCH]) for row in file.rows())
+    return plugin.cls.check_branches(plugin.method, args, tuple(names))
 
 
 def _arguments_schema(plugin: ScenarioPlugin) -> Mapping[str, Any]:

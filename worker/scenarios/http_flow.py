@@ -38,6 +38,9 @@ class HttpFlow(Scenario):
         on_start, always, on_stop = lives
         found += unsaved(on_start, always, branches, on_stop, args.get("headers"))
         found += of_flow(args)
+        # a row of a data file has the branch without the mix
+        if args.get("branch") and ("mix" in args or "steps" in args):
+            found += cls.check_branches(method, args, (args["branch"],))
         return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
 
     @classmethod
@@ -67,6 +70,22 @@ class HttpFlow(Scenario):
         ]
 
     @classmethod
+    def check_branches(
+        cls, method: str, args: Mapping[str, Any], names: Collection[str]
+    ) -> list[str]:
+        """Branches that arrivals ask for and the mix does not have."""
+        known = [str(branch.get("name")) for branch in _mappings(args.get("mix"))]
+        if not known:
+            return ["branch names a branch of mix, and there is no mix"]
+        missing = [name for name in names if name not in known]
+        more = f" ({len(missing)} names are missing)" if len(missing) > 1 else ""
+        return [
+            f"mix has no branch {name!r}{near(name, known)}{more}: a file of arrivals asks for the"
+            " names that branches had when it was made"
+            for name in missing[:1]
+        ]
+
+    @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Compile the steps."""
         context[FLOW] = Flow(context["args"])
@@ -89,8 +108,9 @@ class HttpFlow(Scenario):
         relogin: Mapping[str, Any] | None = None,
         on_start: Sequence[Mapping[str, Any]] = (),
         on_stop: Sequence[Mapping[str, Any]] = (),
+        branch: str = "",
     ) -> None:
-        """Make the steps, then those of one branch of `mix`, drawn by their weights.
+        """Make the steps, then those of one branch of `mix`: `branch`, or drawn by their weights.
 
         A step has a `path`, and may have `name`, `method`, `query`, `json`, `form`, `multipart`,
         `headers`, `expect`, `check`, `verify`, `save`, `relogin`, `think`, `when`, `repeat`,
@@ -103,7 +123,7 @@ class HttpFlow(Scenario):
         more, then the request. Texts may hold {user.number}, {data.COLUMN},
         {saved.NAME}, {iteration} and {run}; {brace} is a brace that is to stay one.
         """
-        await self._flow.play(self, self._values())
+        await self._flow.play(self, self._values(), branch)
 
     @property
     def _flow(self) -> Flow:

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from click.shell_completion import get_completion_class
 
 from osbench.common.config.options import OPTIONS
+from osbench.common.errors import UsageError
+from osbench.common.plugin.request_values import base_fault
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
-from osbench.coordinator.cli.options.option_table import flag, option, options, repeated
+from osbench.coordinator.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    option_set,
+    options,
+    repeated,
+)
 from osbench.coordinator.cli.written_task import refuse_existing, write_new
 from osbench.coordinator.taskfile.first_task import ADDRESS, first_task
 from osbench.coordinator.taskfile.flow_task import (
@@ -25,11 +36,39 @@ _RECORDING = "selects requests of a recording"
 
 RULES = (
     Alternatives(
-        of=("--url", "--from-har", "--from-openapi"), single="a task is made of one of them"
+        of=("--url", "--from-har", "--from-openapi", "--from-access-log"),
+        single="a task is made of one of them",
     ),
     Rule(option="--host", why=_RECORDING, needs=("--from-har",)),
     Rule(option="--with-assets", why=_RECORDING, needs=("--from-har",)),
+    Rule(option="--base", why="says where requests of a log go", needs=("--from-access-log",)),
+    Rule(option="--all-methods", why="selects requests of a log", needs=("--from-access-log",)),
+    Rule(option="--log-field", why="names fields of a log", needs=("--from-access-log",)),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessLogOptions(OptionSet):
+    """What is made of an access log, and how."""
+
+    SECTION = "Access logs"
+    from_access_log: str | None = option(
+        "--from-access-log",
+        metavar="LOG",
+        help="Make the task, and a file of arrivals beside it, of what nginx, Apache or HAProxy"
+        " logged, or of JSON lines; also compressed by gzip.",
+    )
+    base: str | None = option("--base", metavar="URL", help="Where the requests go.")
+    all_methods: bool = flag(
+        "--all-methods",
+        help="Keep POST, PUT and others than GET and HEAD, with an empty body.",
+    )
+    log_fields: tuple[str, ...] = repeated(
+        "--log-field",
+        metavar="KEY=NAME",
+        help="In JSON lines, the field that is the time, method, path, request, status or took"
+        " (seconds before the time); may be repeated.",
+    )
 
 
 @click.command(cls=RuledCommand, rules=RULES)
@@ -51,6 +90,7 @@ RULES = (
         help="Make the task of what OpenAPI 3 or Swagger 2 describes.",
     ),
 )
+@option_set(AccessLogOptions, "log")
 def init(
     file: str,
     url: str | None,
@@ -58,6 +98,7 @@ def init(
     hosts: tuple[str, ...],
     with_assets: bool,
     from_openapi: str | None,
+    log: AccessLogOptions,
 ) -> None:
     """Write a task to FILE (task.yaml): a flow of requests that runs as it is.
 
@@ -67,6 +108,7 @@ def init(
       osbench-coord init nightly.yaml
       osbench-coord init shop.yaml --from-har shop.har
       osbench-coord init shop.yaml --from-openapi shop-api.yaml
+      osbench-coord init load.yaml --from-access-log access.log --base http://127.0.0.1:8080
     """
     target = Path(file)
     refuse_existing(target)
@@ -75,9 +117,38 @@ def init(
         _write_flow(target, read_recording("har", from_har, options))
     elif from_openapi is not None:
         _write_flow(target, read_recording("openapi", from_openapi, RecordingOptions()))
+    elif log.from_access_log is not None:
+        _write_replay(target, log, log.from_access_log)
     else:
         write_new(target, first_task(target.name, url or ADDRESS))
         click.echo(f"wrote {file}; run it with: osbench-coord run {file}", err=True)
+
+
+def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
+    arrivals = target.with_suffix(".arrivals")
+    refuse_existing(arrivals)
+    options = RecordingOptions(
+        base=_checked(log.base),
+        all_methods=log.all_methods,
+        log_fields=log.log_fields,
+        arrivals=arrivals,
+    )
+    flow = read_recording("access-log", file, options)
+    for line in flow.found:
+        click.echo(line, err=True)
+    _write_flow(target, flow)
+    click.echo(f"wrote {arrivals}; the task needs it beside it", err=True)
+
+
+def _checked(base: str | None) -> str:
+    """The base of requests. Raises UsageError for one that none can have."""
+    if base is None:
+        return ""
+    if not base.startswith(("http://", "https://")):
+        raise UsageError(f"--base must begin with http:// or https://, got {mask_url(base)!r}")
+    if fault := base_fault(base):
+        raise UsageError(f"--base: {fault}")
+    return base
 
 
 def _write_flow(target: Path, flow: FlowTask) -> None:

@@ -7,7 +7,7 @@ Redis is not in it: that is taken from the configuration of the command that res
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,14 @@ from osbench.common.deployment.record import Deployment
 from osbench.common.encrypted_file import EncryptedFile
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.named_files import expanded
+from osbench.common.plugin.iteration_rows import IterationRows
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.contexts.state_store import KEY, ContextStateStore
 from osbench.coordinator.data_file import DataFile, read
 from osbench.coordinator.run.connection import Connection
-from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run
+from osbench.coordinator.run.plan import RunOptions, RunPlan, plan_run, runner_of
 from osbench.coordinator.storage.resumable import PLAN
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -103,7 +104,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
         Deployment.from_dict(saved["deployment"]) if saved["deployment"] else None,
         conf,
         RunOptions(**{**options, "tags": tuple(options["tags"])}),
-        {int(number): _data_file(name, one) for number, one in saved["data"].items()},
+        dict(_rows(name, task, plugins, saved["data"])),
         {int(number): _data_file(name, one) for number, one in saved["user_data"].items()},
     )
     return SavedRun(
@@ -170,12 +171,32 @@ def _check_scenarios(name: str, task: Task, plugins: Plugins, known: Mapping[str
             )
 
 
-def _saved(file: DataFile) -> dict[str, str]:
+def _saved(file: IterationRows) -> dict[str, str]:
     return {
         "path": str(file.path.absolute()),
         "digest": file.digest,
         "key": file.key.decode("ascii"),
     }
+
+
+def _rows(
+    name: str, task: Task, plugins: Plugins, saved: Mapping[str, Mapping[str, str]]
+) -> Iterator[tuple[int, IterationRows]]:
+    """The rows of iterations of each workload that has some, by its number. Raises UsageError."""
+    workloads = list(task.workloads)
+    for number, one in saved.items():
+        workload = workloads[int(number)]
+        if workload.args_from:
+            yield int(number), _data_file(name, one)
+            continue
+        try:
+            runner = runner_of(workload, plugins)
+            found = runner.rows(one["key"].encode("ascii"))
+        except UsageError as error:
+            raise UsageError(f"run {name} cannot be resumed: {error}") from None
+        if found is None or found.digest != one["digest"]:
+            raise _changed(name, Path(one["path"]))
+        yield int(number), found
 
 
 def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
@@ -184,8 +205,12 @@ def _data_file(name: str, saved: Mapping[str, str]) -> DataFile:
     if found is None:
         raise UsageError(f"run {name} cannot be resumed: {'; '.join(problems)}")
     if found.digest != saved["digest"]:
-        raise UsageError(f"run {name} cannot be resumed: {path} has changed since the run began")
+        raise _changed(name, path)
     return found
+
+
+def _changed(name: str, path: Path) -> UsageError:
+    return UsageError(f"run {name} cannot be resumed: {path} has changed since the run began")
 
 
 def task_of(saved: Mapping[str, Any]) -> Task:

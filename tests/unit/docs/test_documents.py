@@ -60,6 +60,7 @@ RUN = {
     "coordinator-dies": "test_docs_run.py",
     "redis-access": "test_docs_operations.py",
     "control": "test_docs_run.py",
+    "access-log": "test_access_log.py",
     "recorded-flow": "test_recorded_flow.py",
     "live-view": "test_live_view.py",
     "traces": "test_traces_run.py",

@@ -119,6 +119,11 @@ ARGUMENTS: Mapping[str, Any] = {
                 "additionalProperties": False,
             },
         },
+        "branch": {
+            "type": "string",
+            "description": "the branch of mix to make, by its name, and none that is drawn; the"
+            " runner replay gives it",
+        },
     },
     "anyOf": [{"required": ["steps"]}, {"required": ["mix"]}],
     "additionalProperties": False,

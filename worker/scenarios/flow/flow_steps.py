@@ -218,6 +218,7 @@ class Flow:
         self._branches = [
             FlowBranch(name=one["name"], steps=_steps(one["steps"], common)) for one in mix
         ]
+        self._by_name = {branch.name: branch for branch in self._branches}
         self._sums = list(itertools.accumulate(float(one.get("weight", 1)) for one in mix))
 
     async def start(self, scenario: Scenario, values: Values) -> None:
@@ -229,14 +230,17 @@ class Flow:
         """Make the steps `on_stop`."""
         await self._played(self._on_stop, scenario, values)
 
-    async def play(self, scenario: Scenario, values: Values) -> None:
-        """One iteration: the steps, then one branch of the mix."""
+    async def play(self, scenario: Scenario, values: Values, branch_name: str = "") -> None:
+        """One iteration: the steps, then one branch of the mix, drawn unless its name is given."""
         await self._played(self._steps, scenario, values)
         if self._sums:
-            at = bisect(self._sums, random.random() * self._sums[-1])  # noqa: S311 - load
-            branch = self._branches[min(at, len(self._branches) - 1)]
+            branch = self._by_name[branch_name] if branch_name else self._drawn()
             with ActionTimer(scenario, branch.name):
                 await self._played(branch.steps, scenario, values)
+
+    def _drawn(self) -> FlowBranch:
+        at = bisect(self._sums, random.random() * self._sums[-1])  # noqa: S311 - load
+        return self._branches[min(at, len(self._branches) - 1)]
 
     async def _played(self, steps: Sequence[FlowStep], scenario: Scenario, values: Values) -> None:
         for step in steps:

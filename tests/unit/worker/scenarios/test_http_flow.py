@@ -203,6 +203,21 @@ def test_a_value_that_is_no_number_of_times_fails_the_iteration(times):
         play(args, Requests({"n": times}))
 
 
+def test_a_branch_that_is_named_is_made():
+    requests = Requests()
+    mix = [{"name": name, "steps": [{"path": f"/{name}"}]} for name in ("look", "buy")]
+    made = flow({"mix": mix}, requests)
+
+    async def some() -> None:
+        for name in ("buy", "buy", "look"):
+            await made.run(branch=name)
+
+    asyncio.run(some())
+
+    assert [path for _, path, _ in requests.asked] == ["/buy", "/buy", "/look"]
+    assert set(made._recorder.names.names) == {"look", "buy"}
+
+
 def test_branches_are_drawn_by_their_weights():
     requests = Requests()
     args = {
@@ -349,3 +364,18 @@ def test_a_value_that_a_step_may_have_saved_is_used(args):
 )
 def test_paths_need_a_base(args, count):
     assert len(HttpFlow.check_without_base("run", args)) == count
+
+
+def test_a_branch_that_is_named_is_one_of_the_mix():
+    mix = [{"name": name, "steps": [{"path": "/"}]} for name in ("GET /a", "GET /b")]
+
+    sound = HttpFlow.check_arguments("run", {"mix": mix, "branch": "GET /b"})
+    other = HttpFlow.check_arguments("run", {"mix": mix, "branch": "GET /A"})
+    without = HttpFlow.check_arguments("run", {"steps": mix[0]["steps"], "branch": "GET /a"})
+    of_file = HttpFlow.check_branches("run", {"mix": mix}, ("GET /a", "x", "y"))
+
+    assert sound == []
+    assert other[0].startswith("mix has no branch 'GET /A'")
+    assert without == ["branch names a branch of mix, and there is no mix"]
+    assert of_file[0].startswith("mix has no branch 'x'")
+    assert "(2 names are missing)" in of_file[0]

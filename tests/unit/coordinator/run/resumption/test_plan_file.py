@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from oslo_config import cfg
 
+from helpers.arrivals import write_arrivals
 from osbench.common.config.config import load as load_config
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, UsageError
@@ -248,3 +249,34 @@ def test_a_run_of_which_nothing_is_kept_cannot_be_run_again(desk: Desk) -> None:
         UsageError, match="cannot be run again: what was requested of it is not kept"
     ):
         run_request.load(desk.directory, desk.conf())
+
+
+def test_arrivals_go_on_with_the_key_of_their_rows(desk: Desk) -> None:
+    path = write_arrivals(desk.folder / "some.arrivals", [0, 1, 2, 3], ["blue", "red"], 4)
+    plugins = Plugins([str(desk.scenario)], "rally")
+    document = {
+        "version": 2,
+        "title": "Replayed",
+        "subtasks": [
+            {
+                "title": "fed",
+                "scenario": {"Branched.run": {}},
+                "runner": {"replay": {"file": "some.arrivals", "from": 1}},
+            }
+        ],
+    }
+    desk.scenario.write_text(SCENARIO.replace("Fed", "Branched").replace("size, color", "branch"))
+    task = checked(document, str(desk.folder / "task.yaml"), plugins)
+    plan = plan_run(task, plugins, None, desk.conf(), RunOptions(run_id=RUN))
+    desk.save(plan)
+
+    again = plan_file.load(desk.directory, desk.conf()).plan
+    write_arrivals(path, [0, 1, 2, 3], ["blue", "red!"], 4)
+
+    (before,), (now,) = plan.workloads, again.workloads
+    assert before.data is not None
+    assert now.data is not None
+    assert (now.data.key, now.data.digest) == (before.data.key, before.data.digest)
+    assert len(now.data) == now.runner.planned == 3
+    with pytest.raises(UsageError, match=r"some\.arrivals has changed since the run began"):
+        plan_file.load(desk.directory, desk.conf())

@@ -1,0 +1,61 @@
+"""Arguments of single iterations, which go to workers with batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from osbench.common.intervals import Intervals
+
+if TYPE_CHECKING:
+    from osbench.common.plugin.runner import Step, Totals
+
+#: The argument that gets the name of what an arrival requests.
+BRANCH = "branch"
+
+
+class IterationRows(Protocol):
+    """A row of arguments for each iteration, from a file; rows count from 1."""
+
+    #: Encrypts the rows of this run's batches.
+    key: bytes
+
+    def __len__(self) -> int: ...
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file, for messages."""
+
+    @property
+    def header(self) -> list[str]:
+        """Columns, as `RowReader` takes them."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file, in hex."""
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        """The arguments that rows give."""
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """The arguments of one row."""
+
+    @property
+    def batch_limit(self) -> int:
+        """Rows that a batch should carry at most."""
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The arguments of the rows to check; equal ones may be left out."""
+
+    def sealed(self, numbers: Intervals) -> bytes:
+        """The rows of some iterations, in their order, as a batch carries them."""
+
+    def within(self, step: Step, totals: Totals) -> Step:
+        """The step, without iterations that there is no row for."""

@@ -1,0 +1,1 @@
+"""Recorded arrivals: their file, and what each brings to its iteration."""

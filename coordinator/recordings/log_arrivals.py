@@ -1,0 +1,199 @@
+"""Sorts the arrivals of an access log in bounded memory, and writes a file of them.
+
+Servers write a line when they have answered, and some note when the request came: lines are not in
+order. Sorted parts go to a temporary file, and are merged from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.errors import UsageError
+from osbench.coordinator.arrivals.arrival_file import ArrivalWriter
+
+Ints = NDArray[np.int64]
+
+#: Arrivals that are sorted at once.
+PART = 1 << 20
+#: Arrivals of each part that are in memory while parts are merged.
+PIECE = 1 << 15
+_SECOND_US = 1_000_000
+_BYTES = 16
+
+
+class SortedArrivals:
+    """Arrivals that came in any order, by their instants; equal ones as they came."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` gets a temporary file without a name."""
+        self._folder = folder
+        self._file: BinaryIO | None = None
+        self._times: list[Ints] = []
+        self._codes: list[Ints] = []
+        self._waiting = 0
+        #: Where each part is in the file, in arrivals, and how many it has.
+        self._parts: list[tuple[int, int]] = []
+        #: All instants are whole seconds: the log does not say more.
+        self.coarse = True
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, times_us: Ints, codes: Ints) -> None:
+        """Add arrivals with a number each. Raises OSError."""
+        self._times.append(times_us)
+        self._codes.append(codes)
+        self._waiting += len(times_us)
+        self.coarse = self.coarse and not (times_us % _SECOND_US).any()
+        if self._waiting >= PART:
+            self._flush()
+
+    def _flush(self) -> None:
+        times, codes = np.concatenate(self._times), np.concatenate(self._codes)
+        order = np.argsort(times, kind="stable")
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - see close
+        self._file.write(np.stack((times[order], codes[order]), axis=1).tobytes())
+        begin = sum(self._parts[-1]) if self._parts else 0
+        self._parts.append((begin, len(times)))
+        self._times, self._codes, self._waiting = [], [], 0
+
+    def seconds(self) -> Iterator[tuple[Ints, Ints]]:
+        """All arrivals, in pieces that have whole seconds. Raises OSError."""
+        if self._waiting:
+            self._flush()
+        heads = [_Head(self._file, begin, count) for begin, count in self._parts if self._file]
+        while heads:
+            for head in heads:
+                head.fill(PIECE)
+            until = min(head.known_until for head in heads)
+            # a whole second: those within it are spread together
+            until = until if until == _END else until // _SECOND_US * _SECOND_US
+            taken = [head.take(until) for head in heads]
+            if not any(map(len, taken)):
+                for head in heads:
+                    head.fill(len(head) + PIECE)
+            else:
+                rows = np.concatenate(taken)
+                rows = rows[np.argsort(rows[:, 0], kind="stable")]
+                yield rows[:, 0], rows[:, 1]
+            heads = [head for head in heads if head]
+
+
+#: After all instants.
+_END = 1 << 62
+
+
+class _Head:
+    """The arrivals of a part that come next."""
+
+    def __init__(self, file: BinaryIO, begin: int, count: int) -> None:
+        self._file = file
+        self._begin, self._left = begin, count
+        self._rows: Ints = np.empty((0, 2), np.int64)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __bool__(self) -> bool:
+        return bool(self._left or len(self._rows))
+
+    @property
+    def known_until(self) -> int:
+        """Nothing that is still to be read comes before this instant."""
+        return int(self._rows[-1, 0]) if self._left else _END
+
+    def fill(self, least: int) -> None:
+        """Read until there are so many."""
+        count = min(self._left, least - len(self._rows))
+        if count <= 0:
+            return
+        self._file.seek(self._begin * _BYTES)
+        content = self._file.read(count * _BYTES)
+        self._rows = np.concatenate((self._rows, np.frombuffer(content, np.int64).reshape(-1, 2)))
+        self._begin += count
+        self._left -= count
+
+    def take(self, until_us: int) -> Ints:
+        """Those before an instant, which are taken away."""
+        count = int(np.searchsorted(self._rows[:, 0], until_us))
+        taken, self._rows = self._rows[:count], self._rows[count:]
+        return taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenArrivals:
+    """What a file of arrivals has."""
+
+    count: int
+    #: Seconds since the epoch of its beginning, and its length, seconds.
+    began_at: float
+    span_s: float
+    #: Most arrivals of a second.
+    peak: int
+
+
+def write_arrivals(
+    path: Path, arrivals: SortedArrivals, names: Sequence[str], positions: Ints
+) -> WrittenArrivals:
+    """Write those arrivals to a new file whose number has a position among the names, from 0.
+
+    Raises UsageError if it cannot be written.
+    """
+    begin_us, end_us = _bounds(arrivals, positions)
+    count = peak = 0
+    try:
+        with path.open("xb") as file:
+            try:
+                writer = ArrivalWriter(file, names, end_us - begin_us)
+                for times_us, codes in _chosen(arrivals, positions):
+                    seconds = (times_us - begin_us) // _SECOND_US
+                    peak = max(peak, int(np.unique(seconds, return_counts=True)[1].max()))
+                    placed = spread(times_us) if arrivals.coarse else times_us
+                    writer.add(placed - begin_us, codes)
+                    count += len(codes)
+                writer.close()
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                raise
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
+    span_s = (end_us - begin_us) / _SECOND_US
+    return WrittenArrivals(count=count, began_at=begin_us / _SECOND_US, span_s=span_s, peak=peak)
+
+
+def _chosen(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, Ints]]:
+    for times_us, codes in arrivals.seconds():
+        placed = positions[codes]
+        kept = placed >= 0
+        if kept.any():
+            yield times_us[kept], placed[kept]
+
+
+def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
+    """The whole seconds around the arrivals that are kept."""
+    first, last = _END, 0
+    for times_us, _ in _chosen(arrivals, positions):
+        first, last = min(first, int(times_us[0])), int(times_us[-1])
+    return first // _SECOND_US * _SECOND_US, (last // _SECOND_US + 1) * _SECOND_US
+
+
+def spread(times_us: Ints) -> Ints:
+    """Whole seconds, ascending, as instants at equal distances within them."""
+    _, at, counts = np.unique(times_us, return_inverse=True, return_counts=True)
+    begins = np.cumsum(counts) - counts
+    ranks = np.arange(len(times_us)) - begins[at]
+    within_us = np.floor_divide((2 * ranks + 1) * _SECOND_US, 2 * counts[at])
+    placed: Ints = (times_us + within_us).astype(np.int64)
+    return placed

@@ -1,0 +1,115 @@
+"""Reads an access log in blocks of whole lines, also a compressed one, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from osbench.common.errors import UsageError
+from osbench.common.regular_files import open_regular
+from osbench.coordinator.recordings.log_formats import LogFormat, LogLines, formats
+
+_BLOCK = 1 << 20
+#: A longer line is not one of an access log; its parts are read as lines.
+_LONGEST = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+
+class LogReader:
+    """The lines of one access log, and how many of them could be read."""
+
+    def __init__(self, path: Path, fields: Mapping[str, str]) -> None:
+        """`fields`: names of fields in JSON that replace the usual ones."""
+        self.path = path
+        self.form = ""
+        self.compressed = False
+        self.lines = 0
+        self.unreadable = 0
+        #: Number of the first line that could not be read, from 1; 0 for none.
+        self.first_unreadable = 0
+        self.queries = 0
+        self._fields = fields
+
+    def read(self) -> Iterator[LogLines]:
+        """The requests of each block. Raises UsageError."""
+        form: LogFormat | None = None
+        for block in self._blocks():
+            if form is None:
+                form = self._form(block)
+            if form is None:
+                self._note(block, _blank(block))
+                continue
+            found = form.read(block)
+            self._note(block, found.unreadable)
+            self.queries += found.queries
+            yield found
+        if form is None:
+            raise UsageError(self._unknown())
+        self.form = form.NAME
+
+    def _form(self, block: bytes) -> LogFormat | None:
+        """The format that reads most lines of a block; None if there is none that reads any."""
+        # formats keep what they have read: a sample is enough to choose
+        end = block.find(b"\n", 64 << 10) + 1 or len(block)
+        found = [(len(one.read(block[:end]).requests), one) for one in formats(self._fields)]
+        most = max(count for count, _ in found)
+        return next(one for count, one in found if count == most) if most else None
+
+    def _note(self, block: bytes, unreadable: list[int]) -> None:
+        if unreadable and not self.unreadable:
+            self.first_unreadable = self.lines + unreadable[0] + 1
+        self.unreadable += len(unreadable)
+        self.lines += block.count(b"\n")
+
+    def _unknown(self) -> str:
+        if not self.lines:
+            return f"{self.path} is empty"
+        if self._fields:
+            return (
+                f"{self.path}: no line is JSON with a time, a method and a path (line"
+                f" {self.first_unreadable} is the first): look at --log-field"
+            )
+        return (
+            f"{self.path} is no access log: no line (line {self.first_unreadable} is the first) is"
+            " in the combined format of nginx and Apache, of HAProxy's httplog, or JSON with time,"
+            " method and path; name other fields with --log-field"
+        )
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Whole lines, each with its end. Raises UsageError."""
+        try:
+            with open_regular(self.path) as file:
+                self.compressed = file.read(2) == _GZIP
+                file.seek(0)
+                opened = gzip.GzipFile(fileobj=file) if self.compressed else file
+                yield from _lines(cast("BinaryIO", opened))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UsageError(
+                f"{self.path} is damaged after line {self.lines}, as gzip: {error}"
+            ) from None
+        except OSError as error:
+            said = error.strerror or error
+            raise UsageError(f"{self.path} cannot be read: {said}") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    left = b""
+    while piece := file.read(_BLOCK):
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield left + piece[:end]
+            left = piece[end:]
+        else:
+            left += piece
+        if len(left) > _LONGEST:
+            yield left + b"\n"
+            left = b""
+    if left:
+        yield left + b"\n"
+
+
+def _blank(block: bytes) -> list[int]:
+    return [at for at, line in enumerate(block.split(b"\n")) if line.strip()]

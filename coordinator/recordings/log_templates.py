@@ -1,0 +1,144 @@
+"""Templates of the requests of an access log: method and path, without ids and secrets."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+
+from osbench.common.secrets.masking import holds_secret
+from osbench.coordinator.taskfile.flow_task import step_name
+from osbench.coordinator.traces.sources import details
+
+ID = "{id}"
+#: Requests that are kept with their templates, and templates at most; others are counted together.
+_MOST_REQUESTS = 200_000
+_MOST_TEMPLATES = 50_000
+#: Characters of a path that is looked at.
+_LONGEST = 2000
+#: More different parts of a path in one place are ids: user names, for example.
+_MOST_PARTS = 50
+#: What names of resources are made of; all else may be of a person.
+_PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
+#: Files that belong to the site, whatever digits their names have.
+_ASSET = re.compile(r"[A-Za-z0-9_.~-]{1,100}\.(?:css|js|mjs|woff2?|ttf|ico|map)", re.I)
+
+#: Parts that `details.path` takes for ids, but those with a dot, which may be assets.
+_CLEAR_ID = re.compile(rb"/(?!v\d+/|v\d+$)[^/.]*\d[^/.]*(?=/|$)")
+
+#: A method, and the parts of a path before the one that is looked at.
+Place = tuple[str, tuple[str, ...]]
+
+#: The template of requests beyond those that are told apart.
+OTHER = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestTemplate:
+    """A method and the parts of a path."""
+
+    method: str
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of its step."""
+        return step_name(self.method, "/".join(self.parts).replace(ID, "[id]"))
+
+
+class TemplateTable(dict[bytes, int]):
+    """Numbers of templates by request, a method and a path; all that a log has, in bounded memory.
+
+    Number 0 is for the requests that are beyond those told apart.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.templates = [RequestTemplate(method="", parts=())]
+        self._numbers: dict[RequestTemplate, int] = {}
+        self._parts: defaultdict[Place, set[str]] = defaultdict(set)
+        self._full: set[Place] = set()
+
+    def __missing__(self, request: bytes) -> int:
+        # most requests with an id are made once, and need not be kept
+        alike = _CLEAR_ID.sub(b"/0", request)
+        return self._added(request) if alike == request else self[alike]
+
+    def _added(self, request: bytes) -> int:
+        if len(self) >= _MOST_REQUESTS:
+            self.clear()
+        template = template_of(request.decode("utf-8", "replace"), self._full)
+        number = self._numbers.get(template)
+        if number is None:
+            if len(self.templates) > _MOST_TEMPLATES:
+                return OTHER
+            number = self._numbers[template] = len(self.templates)
+            self.templates.append(template)
+            self._note(template)
+        self[request] = number
+        return number
+
+    def _note(self, template: RequestTemplate) -> None:
+        """Note the places that have had so many different parts that all later ones are ids."""
+        for depth in range(1, len(template.parts)):
+            if _may_be_id(template, depth):
+                place = (template.method, template.parts[:depth])
+                parts = self._parts[place]
+                parts.add(template.parts[depth])
+                if len(parts) > _MOST_PARTS:
+                    self._full.add(place)
+
+
+def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTemplate:
+    """The template of a method and a path, without ids and what may be secret or personal.
+
+    All parts in the places `full` are ids, but those of assets.
+    """
+    method, _, path = request.partition(" ")
+    if "://" in path:
+        path = "/" + path.split("://", 1)[1].partition("/")[2]
+    parts: list[str] = []
+    for part in path[:_LONGEST].split("/"):
+        if _ASSET.fullmatch(part):
+            parts.append(part if not holds_secret(parts[-1] if parts else "", part) else ID)
+        elif parts and part and (method, tuple(parts)) in full:
+            parts.append(ID)
+        else:
+            parts.append(_without_values(parts[-1] if parts else "", part))
+    return RequestTemplate(method=method, parts=tuple(parts))
+
+
+def _without_values(before: str, part: str) -> str:
+    """A part of a path, or `ID` in its place; `before` is the one before it."""
+    # parts with digits and long ones are ids, as in analyses of traces
+    shown = details.path(part)
+    if shown == ID or not _PLAIN.fullmatch(shown) or holds_secret(before, shown):
+        return ID
+    return shown
+
+
+def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
+    """The templates, with an id in the place of parts of which there are many in one place."""
+    found = list(templates)
+    for depth in range(1, max((len(one.parts) for one in found), default=0)):
+        found = list(_merged_at(found, depth))
+    return found
+
+
+def _merged_at(templates: Sequence[RequestTemplate], depth: int) -> Iterator[RequestTemplate]:
+    """The templates, with ids among the parts at one depth."""
+    places: defaultdict[Place, set[str]] = defaultdict(set)
+    for one in templates:
+        if _may_be_id(one, depth):
+            places[one.method, one.parts[:depth]].add(one.parts[depth])
+    for one in templates:
+        many = _may_be_id(one, depth) and len(places[one.method, one.parts[:depth]]) > _MOST_PARTS
+        parts = (*one.parts[:depth], ID, *one.parts[depth + 1 :]) if many else one.parts
+        yield RequestTemplate(method=one.method, parts=parts)
+
+
+def _may_be_id(template: RequestTemplate, depth: int) -> bool:
+    if depth >= len(template.parts):
+        return False
+    return template.parts[depth] not in (ID, "") and not _ASSET.fullmatch(template.parts[depth])

@@ -1,0 +1,161 @@
+"""The `replay` runner: recorded arrivals at their instants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from osbench.coordinator.runners import runner_schema
+from osbench.coordinator.runners.schedule import MOST
+from osbench.plugin import runner
+from osbench.plugin.durations import DURATION
+from osbench.plugin.recorded_arrivals import ArrivalFile, ArrivalFileError, ArrivalRows
+
+_INSTANT: Mapping[str, Any] = {**DURATION, "minimum": 0, "maximum": 1e9}
+
+
+class Replay(runner.Runner):
+    """Starts an iteration at the instant of every arrival in `file`, over all workers.
+
+    `init --from-access-log` makes the file of an access log, and a task whose scenario makes the
+    request of each arrival: `HttpFlow.run`, or any with an argument `branch`. `speed` 2 takes half
+    the time, at twice the rate. `from` and `to` replay a part of the file, in seconds of the
+    recorded time. At most `max_concurrency` iterations (any number unless given) run at once;
+    arrivals beyond that are dropped.
+    """
+
+    NAME: ClassVar[str] = "replay"
+    OPEN: ClassVar[bool] = True
+    #: Bins of time are no stages.
+    STAGED: ClassVar[bool] = False
+    FILES: ClassVar[tuple[str, ...]] = ("file",)
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "$schema": runner_schema.DRAFT,
+        "type": "object",
+        "properties": {
+            "file": {
+                "type": "string",
+                "minLength": 1,
+                "description": "the arrivals; relative to the folder of the task file",
+            },
+            "speed": {
+                "type": "number",
+                "minimum": 0.001,
+                "maximum": 1000,
+                "description": "how many times as fast; 1 by default",
+            },
+            "from": {
+                **_INSTANT,
+                "description": "begins with the arrivals at this time in the file; 0 by default",
+            },
+            "to": {
+                **_INSTANT,
+                "description": "ends before this time in the file; its end by default",
+            },
+            "max_concurrency": runner_schema.MAX_CONCURRENCY,
+            "timeout": runner_schema.TIMEOUT,
+        },
+        "required": ["file"],
+        "additionalProperties": False,
+    }
+
+    @classmethod
+    def check(cls, config: Mapping[str, Any]) -> list[str]:
+        """Refuse files that are damaged or no arrivals, and parts without any arrival."""
+        begin_s, end_s = config.get("from", 0), config.get("to")
+        if end_s is not None and end_s <= begin_s:
+            return [f"to must be after from, got from {begin_s:g} and to {end_s:g}"]
+        try:
+            made = cls(config)
+            made._file.verify()
+            if made.planned:
+                return []
+            span = f"{made._file.span_us / 1e6:g} s"
+            until = "" if end_s is None else f" to {end_s:g} s"
+            return [f"from {begin_s:g}{until} there is no arrival: {made._file.path} has {span}"]
+        except ArrivalFileError as error:
+            return [f"file: {error}"]
+
+    @classmethod
+    def notes(cls, config: Mapping[str, Any]) -> list[str]:
+        """Note that `to` is beyond the end."""
+        span_s = cls(config)._file.span_us / 1e6
+        if config.get("to", 0) <= span_s:
+            return []
+        return [f"to {config['to']:g} s is beyond the end: the arrivals take {span_s:g} s"]
+
+    @property
+    def concurrency(self) -> int:
+        """The most iterations that may run at once; 0 is any number."""
+        return int(self.config.get("max_concurrency", 0))
+
+    @property
+    def planned(self) -> int:
+        """Number of arrivals between `from` and `to`."""
+        return self._stop - self._start
+
+    @property
+    def lasts_s(self) -> float:
+        """Duration of the part that is replayed, seconds."""
+        return (self._end_us - self._begin_us) / 1e6 / self._speed
+
+    @cached_property
+    def _file(self) -> ArrivalFile:
+        return ArrivalFile(Path(self.config["file"]))
+
+    @cached_property
+    def _speed(self) -> float:
+        return float(self.config.get("speed", 1))
+
+    @cached_property
+    def _begin_us(self) -> int:
+        return round(float(self.config.get("from", 0)) * 1e6)
+
+    @cached_property
+    def _end_us(self) -> int:
+        end_s = self.config.get("to")
+        span_us = self._file.span_us
+        return span_us if end_s is None else min(span_us, round(float(end_s) * 1e6))
+
+    @cached_property
+    def _start(self) -> int:
+        return self._file.before(self._begin_us)
+
+    @cached_property
+    def _stop(self) -> int:
+        return max(self._start, self._file.before(self._end_us))
+
+    def rows(self, key: bytes | None = None) -> ArrivalRows:
+        """The name of what each arrival requests."""
+        return ArrivalRows(self._file, self._start, self.planned, key)
+
+    def asked(self) -> Sequence[tuple[float, float]]:
+        """The rate over time, as means of the bins that the file has."""
+        bins = self._file.bins
+        width_us = self._file.span_us / len(bins)
+        points: list[tuple[float, float]] = []
+        for at, arrivals in enumerate(bins):
+            low = max(at * width_us, self._begin_us)
+            high = min((at + 1) * width_us, self._end_us)
+            if low < high:
+                rate = arrivals / width_us * 1e6 * self._speed
+                points += [(self._elapsed_s(low), rate), (self._elapsed_s(high), rate)]
+        return points
+
+    def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
+        """Plan the arrivals of the next seconds that are not planned yet."""
+        planned, allotted = self.planned, totals.allotted
+        horizon_s = elapsed_s + runner_schema.HORIZON_S
+        ahead_us = self._begin_us + horizon_s * 1e6 * self._speed
+        first = self._start + allotted
+        stop = min(self._file.before(ahead_us), self._stop, first + MOST)
+        instants_us = self._file.instants(first, stop) - self._begin_us
+        return runner.Step(
+            arrivals=(instants_us / 1e6 / self._speed).tolist(),
+            done=allotted >= planned and totals.settled >= planned,
+        )
+
+    def _elapsed_s(self, instant_us: float) -> float:
+        return (instant_us - self._begin_us) / 1e6 / self._speed
