@@ -203,6 +203,11 @@ class FlowBranch:
     name: str
     steps: Sequence[FlowStep]
 
+    @property
+    def is_its_step(self) -> bool:
+        """Whether it is one step of its own name, whose action is enough."""
+        return len(self.steps) == 1 and self.steps[0].name == self.name
+
 
 class Flow:
     """All steps of a workload."""
@@ -235,6 +240,9 @@ class Flow:
         await self._played(self._steps, scenario, values)
         if self._sums:
             branch = self._by_name[branch_name] if branch_name else self._drawn()
+            if branch.is_its_step:
+                await self._played(branch.steps, scenario, values)
+                return
             with ActionTimer(scenario, branch.name):
                 await self._played(branch.steps, scenario, values)
 

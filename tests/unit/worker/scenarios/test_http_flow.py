@@ -218,6 +218,16 @@ def test_a_branch_that_is_named_is_made():
     assert set(made._recorder.names.names) == {"look", "buy"}
 
 
+@pytest.mark.parametrize(("step", "around"), [("look", []), ("list", ["look"])])
+def test_a_branch_of_one_step_of_its_name_has_no_action_around_it(step, around):
+    mix = [{"name": "look", "steps": [{"name": step, "path": "/a"}]}]
+    made = flow({"mix": mix}, Requests())
+
+    asyncio.run(made.run())
+
+    assert made._recorder.names.names == around
+
+
 def test_branches_are_drawn_by_their_weights():
     requests = Requests()
     args = {
