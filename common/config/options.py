@@ -426,6 +426,35 @@ _TRACES = [
         6.0,
         "Seconds that a run waits at its end for spans by OTLP: SDKs send them every 5 s.",
     ),
+    cfg.StrOpt(
+        "query_url",
+        secret=True,
+        default="",
+        help="Query the spans of services at the end of a run, as `run --traces-from` does: "
+        "tempo+http://HOST:3200 or jaeger+http://HOST:16686, or with https. Runs are traced "
+        "without profiler_hmac_key and a trace store then.",
+    ),
+    cfg.StrOpt(
+        "query_headers",
+        secret=True,
+        default="",
+        help="Headers of these queries, name=value,name=value, percent-encoded, such as "
+        "Authorization=Bearer%20TOKEN,X-Scope-OrgID=TENANT.",
+    ),
+    _whole(
+        "query_most",
+        4000,
+        "Traces of a run that are queried, about: a random sample, and up to a quarter for those "
+        "that are kept.",
+        low=1,
+    ),
+    _whole("query_parallel", 8, "Queries at a time.", low=1),
+    _seconds("query_limit_s", 120.0, "Seconds that all queries of a run may take.", low=1.0),
+    _seconds(
+        "query_late_s",
+        30.0,
+        "Seconds during which traces that are not there yet are queried again.",
+    ),
     cfg.Opt(
         "tail_percent",
         type=_Number(min=0.0, max=99.99, type_name="percent"),

@@ -80,6 +80,7 @@ def _run_options(course: CourseOptions, mode: ModeOptions, run_id: str) -> RunOp
         abort_on_sla=course.abort_on_sla_failure,
         stop_on_error=course.stop_on_error,
         otlp=course.otlp or "",
+        traces_from=course.traces_from or "",
         shown=mode.once + mode.verbose,
     )
 

@@ -21,9 +21,11 @@ from osbench.common.errors import (
     StoreAway,
     StoreLost,
     Superseded,
+    UsageError,
 )
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.common.ports import clock as time
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.model.measure import measured
@@ -50,8 +52,9 @@ from osbench.coordinator.storage.progress import contexts_at
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import describe, write_summary, write_timeline
 from osbench.coordinator.traces.collection import received
-from osbench.coordinator.traces.collection.trace_collection import collect_traces
+from osbench.coordinator.traces.collection.trace_collection import SpanSources, collect_traces
 from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
+from osbench.coordinator.traces.sources.trace_backend import TraceBackend
 
 LOG = logging.getLogger(__name__)
 
@@ -78,6 +81,14 @@ class Run:
         """Run everything; returns the summary (docs/results.schema.json), kept on disk too."""
         plan, started_at = self._plan, time.time()
         receiver = self._listening()
+        backend = self._backend()
+        if backend is not None:
+            try:
+                backend.check()
+            except UsageError:
+                if receiver is not None:
+                    receiver.stop()
+                raise
         directory = RunDirectory.create(plan.conf.data_dir, plan.run_id)
 
         def begin() -> None:
@@ -112,6 +123,18 @@ class Run:
         plan = self._plan
         return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None
 
+    def _backend(self) -> TraceBackend | None:
+        """The place where spans are queried, if there is one. Raises UsageError."""
+        plan = self._plan
+        traces = plan.conf.traces
+        return (
+            TraceBackend(
+                plan.query_url, str(traces.query_headers), everything=bool(traces.keep_arguments)
+            )
+            if plan.query_url
+            else None
+        )
+
     def _through(
         self,
         connection: Connection,
@@ -127,6 +150,8 @@ class Run:
             if receiver is not None:
                 receiver.start(plan.run_id, directory.path)
                 self._ui.say(f"spans are received by OTLP at {receiver.url}")
+            if plan.query_url:
+                self._ui.say(f"traces are queried at {mask_url(plan.query_url)} at the end")
             report = self._connected(connection, directory, started_at, receiver)
             summary = measured(report).to_json()
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
@@ -216,7 +241,7 @@ class Run:
             plan.conf,
             wanted=lambda: not status.interruption.stops,
             selections=selections_of(load.workloads),
-            receiver=receiver,
+            sources=SpanSources(receiver=receiver, backend=self._backend()),
             resumable=self._cut_off is not None,
         )
         outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)

@@ -60,6 +60,8 @@ class RunOptions:
     stop_on_error: bool = False
     #: Where spans are received by OTLP, ADDR:PORT; "" for `[traces] otlp_listen`.
     otlp: str = ""
+    #: Where spans are queried; "" for `[traces] query_url`.
+    traces_from: str = ""
     #: What workers note of the HTTP requests of iterations (`Specification.shown`).
     shown: int = 0
 
@@ -151,6 +153,16 @@ class RunPlan:
         return str(self.options.otlp or self.conf.traces.otlp_listen)
 
     @property
+    def query_url(self) -> str:
+        """Where spans are queried at the end; "" for nowhere."""
+        return str(self.options.traces_from or self.conf.traces.query_url)
+
+    @property
+    def by_otlp(self) -> bool:
+        """Services send spans by OTLP: iterations are traced without a key and a store."""
+        return bool(self.otlp_address or self.query_url)
+
+    @property
     def local_processes(self) -> int:
         """Worker processes of local mode: one per core, no more than there are users to carry."""
         wanted = self.options.workers or self.conf.worker.processes
@@ -202,7 +214,8 @@ def plan_run(
         data = data_files(task)
     if user_data is None:
         user_data = user_files(task)
-    otlp = bool(options.otlp or conf.traces.otlp_listen)
+    traces = conf.traces
+    otlp = bool(options.otlp or traces.otlp_listen or options.traces_from or traces.query_url)
     plans = list(_plans(task, plugins, deployment, conf, data, user_data, otlp=otlp))
     groups = tuple(_groups(task, plans))
     return RunPlan(

@@ -50,7 +50,7 @@ def specify(
         rows_key=data.key if data is not None else b"",
         shown=plan.options.shown,
         script=_script(plan, one),
-        otlp=bool(plan.otlp_address),
+        otlp=plan.by_otlp,
         ship_interval_s=_ship_interval_s(workers, plan.options.abort_on_sla),
     )
 

@@ -27,6 +27,7 @@ from osbench.coordinator.cli.options.shared_options import (
 from osbench.coordinator.cli.options.task_options import TaskOptions
 from osbench.coordinator.cli.options.web_options import (
     OTLP,
+    BackendUrl,
     ListenAddress,
     LiveOutputOptions,
     WithWeb,
@@ -46,6 +47,7 @@ Examples:
   osbench-coord run task.yaml --report report.html --export junit=junit.xml
   osbench-coord run task.yaml --web                live view in a browser; prints its address
   osbench-coord run task.yaml --otlp               services send it their spans
+  osbench-coord run task.yaml --traces-from tempo+http://tempo:3200
   osbench-coord run task.yaml --once               one iteration, with its requests and logs
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
@@ -115,6 +117,14 @@ class CourseOptions(FleetOptions):
         help="Receive spans of services by OTLP, by default at 127.0.0.1:4318; iterations are "
         "traced without a key and a trace store then. Default: [traces] otlp_listen.",
     )
+    traces_from: str | None = option(
+        "--traces-from",
+        type=BackendUrl(),
+        metavar="URL",
+        help="Query the traces of iterations from Tempo or Jaeger at the end, without a key and a"
+        " trace store: tempo+http://HOST:3200, jaeger+http://HOST:16686, or with https. Default:"
+        " [traces] query_url.",
+    )
     stop_on_error: bool = flag(
         "--stop-on-error",
         help="End the run where the contexts or arguments of a workload fail; by default it goes"
@@ -150,6 +160,7 @@ RULES = (
             "--metrics",
             "--web",
             "--otlp",
+            "--traces-from",
         ),
     ),
     Rule(

@@ -221,6 +221,7 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
         trace_set.clocks,
         trace_set.skipped,
         by_otlp=trace_set.by_otlp,
+        queried=trace_set.queried,
     )
 
 
@@ -289,6 +290,7 @@ def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptio
         trace_set.clocks,
         trace_set.skipped,
         by_otlp=trace_set.by_otlp,
+        queried=trace_set.queried,
     )
 
 
@@ -312,6 +314,7 @@ def _show_predictions(
         trace_set.clocks,
         trace_set.skipped,
         by_otlp=trace_set.by_otlp,
+        queried=trace_set.queried,
     )
 
 

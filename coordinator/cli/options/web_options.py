@@ -1,4 +1,4 @@
-"""The options of `run` that name an address to listen at, or stand alone: live view and OTLP."""
+"""The options of `run` that name an address: live view, and where spans come from."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from osbench.common.network.listen_address import is_listen_address, parse_liste
 from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option
 from osbench.coordinator.cli.options.shared_options import OutputOptions
+from osbench.coordinator.traces.sources.backend_url import parse_backend_url
 
 #: The options, and what they mean without a value.
 WEB, OTLP = "--web", "--otlp"
@@ -65,6 +66,17 @@ class ListenAddress(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text. Raises UsageError if it is not an address."""
         parse_listen_address(value)
+        return str(value)
+
+
+class BackendUrl(click.ParamType[str]):
+    """An address to query traces at, as text."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text. Raises UsageError."""
+        parse_backend_url(value)
         return str(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from osbench.coordinator.formatting import count, plain, spaced
 from osbench.coordinator.traces.analysis.comparison import worded
@@ -14,10 +14,16 @@ _NAMED = 10
 
 
 def trace_notes(
-    coverage: TraceCoverage, clocks: Clocks, skipped: int, *, by_otlp: bool = False
+    coverage: TraceCoverage,
+    clocks: Clocks,
+    skipped: int,
+    *,
+    by_otlp: bool = False,
+    queried: Sequence[str] = (),
 ) -> Iterable[str]:
-    """All notes on some traces; `by_otlp` as for `missing_parts`."""
-    yield from missing_parts(coverage, by_otlp=by_otlp)
+    """All notes on some traces, with those on queries; `by_otlp` as for `missing_parts`."""
+    yield from queried
+    yield from missing_parts(coverage, by_otlp=by_otlp, queried=bool(queried))
     for name, after in sorted(coverage.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
         mean = after.after_ns / after.count / 1e9
         yield (
@@ -33,12 +39,20 @@ def trace_notes(
         yield f"{count(skipped, 'entry', 'entries')} could not be read"
 
 
-def missing_parts(coverage: TraceCoverage, *, by_otlp: bool = False) -> Iterator[str]:
+def missing_parts(
+    coverage: TraceCoverage, *, by_otlp: bool = False, queried: bool = False
+) -> Iterator[str]:
     """Notes on parts that are missing from the traces or were left out.
 
-    `by_otlp`: the run received spans of services.
+    `by_otlp`: the run received spans of services; `queried`: they were queried.
     """
-    if coverage.unanswered and by_otlp:
+    if coverage.unanswered and queried:
+        yield (
+            f"no service wrote a span into any of {count(coverage.traces, 'trace')}. Look at"
+            " whether services send spans to this backend, whether OTEL_PROPAGATORS has"
+            " tracecontext, and OTEL_TRACES_SAMPLER (a parentbased one follows the run)"
+        )
+    elif coverage.unanswered and by_otlp:
         yield (
             f"no service wrote a span into any of {count(coverage.traces, 'trace')}. Look at"
             " OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf) of the"

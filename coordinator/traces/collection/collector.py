@@ -24,6 +24,8 @@ from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
 from osbench.coordinator.traces.collection.compared_parts import LoadParts, due_in
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
+from osbench.coordinator.traces.collection.queried_traces import QueriedTraces, QuerySettings
+from osbench.coordinator.traces.collection.query_sample import even_sample, queried
 from osbench.coordinator.traces.collection.received import ReceivedTraces
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.traced_iterations import (
@@ -58,9 +60,16 @@ class CollectionSettings:
     files: tuple[Path, ...] = ()
     #: Spans that criteria judge, by workload.
     selections: Mapping[int, Sequence[SpanSelection]] = field(default_factory=dict)
-    #: The run received spans by OTLP; longest wait for those under way, seconds.
+    #: The run received spans by OTLP, and how spans are queried.
     received: bool = False
+    query: QuerySettings | None = None
+    #: The wait for spans that services have not sent yet, seconds.
     otlp_late_s: float = 0.0
+
+    @property
+    def by_otlp(self) -> bool:
+        """Services send spans by OTLP, here or elsewhere."""
+        return self.received or self.query is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,13 +142,15 @@ class Collection:
         self._notes: list[str] = []
         self._spans: Mapping[int, Sequence[SpanFigures]] = {}
         self._skipped = 0
+        #: What was queried, in words.
+        self._queried: list[str] = []
 
     def collect(self, conn_str: str | None) -> Collected:
         """Read from the store (None if there is no readable one) and from files."""
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
         settings = self._settings
-        if not len(rows) or not (conn_str or settings.files or settings.received):
+        if not len(rows) or not (conn_str or settings.files or settings.by_otlp):
             return Collected(costs=costs)
         spool = self._archive.spool()
         try:
@@ -161,13 +172,21 @@ class Collection:
     ) -> tuple[tuple[str, ...], tuple[int, ...]]:
         everything = rows.ids()
         reasons = self._settings.retention.choose(rows)
-        drawn = rows.drawn(self._settings.most / len(rows))
+        settings = self._settings
+        query = settings.query
+        if query is None:
+            drawn = rows.drawn(self._settings.most / len(rows))
+        else:
+            drawn, reasons = queried(rows, reasons, query.most)
         ids = [everything[at] for at in np.flatnonzero(drawn | (reasons > 0)).tolist()]
         read = _Read()
-        if self._settings.received:
+        if self._settings.by_otlp:
             # received parts lie in the order of their ids
             ids.sort()
             self._await_received()
+            if query is not None:
+                alone = not (conn_str or settings.files or settings.received)
+                drawn = self._query(query, rows, drawn, ids, alone=alone)
             read.received = ReceivedTraces(self._directory, everything=self._settings.everything)
         self._from_files(ids, read)
         store, unread = self._from_store(conn_str, ids, spool, read)
@@ -197,9 +216,10 @@ class Collection:
         }
         self._compare_parts(rows, features)
         self._archive.close(features, self._described(digest, len(rows), kept))
-        by_otlp = self._settings.received
+        by_otlp = self._settings.by_otlp
         self._notes += [
-            f"traces: {line}" for line in missing_parts(digest.coverage, by_otlp=by_otlp)
+            f"traces: {line}"
+            for line in missing_parts(digest.coverage, by_otlp=by_otlp, queried=bool(self._queried))
         ]
         by_workload = [0] * len(self._names)
         for at, trace_id in enumerate(everything):
@@ -212,6 +232,44 @@ class Collection:
         while self._wanted() and time.monotonic() < deadline:
             time.sleep(min(_POLL_S, max(deadline - time.monotonic(), 0)))
         self._seal()
+
+    def _query(
+        self,
+        query: QuerySettings,
+        rows: TracedIterations,
+        drawn: NDArray[np.bool_],
+        ids: Sequence[str],
+        *,
+        alone: bool,
+    ) -> NDArray[np.bool_]:
+        """Query traces; returns the random sample of those that can be compared.
+
+        `alone`: spans of services come from there only.
+        """
+        queries = QueriedTraces(self._directory, query, self._wanted)
+        place = dict(zip(rows.ids(), drawn.tolist(), strict=True))
+        # what is to be kept first; ids are random, so that any part of the sample is one
+        queries.fetch(sorted(ids, key=lambda one: place[one]))
+        self._skipped += queries.skipped
+        in_sample = int(drawn.sum())
+        self._queried = [
+            f"queried: a random sample of {count(in_sample)} of {count(len(rows))} traced"
+            f" iterations, which is compared, and {count(len(ids) - in_sample)} others to be kept",
+            *queries.notes(),
+        ]
+        if alone:
+            found = queries.found()
+            even = even_sample(rows, drawn, np.array([one in found for one in rows.ids()], bool))
+            drawn = even.chosen
+            if even.uneven:
+                low, high = (f"{100 * share:.0f} %" for share in even.uneven)
+                self._queried.append(
+                    f"how many are there depends on their service time ({low} to {high}): only"
+                    f" {count(even.used)} of {count(even.found)} are compared, to have an even"
+                    " sample. If the backend samples by duration, have it keep a share of all"
+                )
+        self._notes += [f"traces: {line}" for line in self._queried]
+        return drawn
 
     @staticmethod
     def _elsewhere(ids: Sequence[str], read: _Read) -> Iterator[str]:
@@ -382,7 +440,8 @@ class Collection:
             "paused_s": digest.ranking.paused_ns / 1e9,
             "arguments": self._settings.everything,
             "calls": digest.calls.to_dict(self._names),
-            "by_otlp": self._settings.received,
+            "by_otlp": self._settings.by_otlp,
+            "queried": self._queried,
             "ranking": [asdict(row) for row in digest.ranking.rows()],
             "notes": self._notes,
         }

@@ -1,4 +1,7 @@
-"""Traces of a run without a store: spans of services by OTLP, and of workers from result blocks."""
+"""Traces of a run without a store: spans of services, and of workers from result blocks.
+
+Those of services came by OTLP, or were queried.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator
 
 from osbench.coordinator.formatting import count
 from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.collection.queried_traces import QUERIED
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.receiving.otlp_receiver import SPOOL
 from osbench.coordinator.traces.sources.files import merge
@@ -35,7 +39,7 @@ class ReceivedTraces:
             spool.flush()
         finally:
             spool.close()
-        self._sources = SpooledTraces(folder / _WORKERS), SpooledTraces(folder / SPOOL)
+        self._sources = [SpooledTraces(folder / name) for name in (_WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
         """What is known of a trace; None for nothing."""
@@ -53,5 +57,5 @@ class ReceivedTraces:
 
 def remove(directory: RunDirectory) -> None:
     """Remove what was received, if anything, once nobody needs it any more."""
-    for name in (_WORKERS, SPOOL, f"{SPOOL}.json"):
+    for name in (_WORKERS, SPOOL, f"{SPOOL}.json", QUERIED):
         (directory.path / "traces" / name).unlink(missing_ok=True)

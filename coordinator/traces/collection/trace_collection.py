@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from oslo_config import cfg
@@ -21,12 +21,23 @@ from osbench.coordinator.traces.collection.collector import (
     CollectionSettings,
 )
 from osbench.coordinator.traces.collection.compared_parts import compared_parts
+from osbench.coordinator.traces.collection.queried_traces import QuerySettings
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.sampling import readable_store
 from osbench.coordinator.traces.collection.untraced_workloads import with_client_times
 from osbench.coordinator.traces.receiving.otlp_receiver import OtlpReceiver
+from osbench.coordinator.traces.sources.trace_backend import TraceBackend
 
 LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanSources:
+    """Where spans of services come from by OTLP."""
+
+    receiver: OtlpReceiver | None = None
+    #: Queried at the end.
+    backend: TraceBackend | None = None
 
 
 def collect_traces(
@@ -35,23 +46,20 @@ def collect_traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
-    receiver: OtlpReceiver | None = None,
+    sources: SpanSources,
     *,
     selections: Mapping[int, Sequence[SpanSelection]] | None = None,
     resumable: bool = False,
 ) -> Collected:
     """Collect the traces of all workloads; `wanted` is false once there is no time left.
 
-    `receiver` has received spans of the run, which are kept if it is `resumable`. `selections` are
-    the spans that criteria judge, by workload.
+    Spans that were received or queried stay if the run is `resumable`. `selections` are the spans
+    that criteria judge, by workload.
     """
-    collected = _collected(
-        directory, outcomes, deployment, conf, wanted, receiver, selections or {}
-    )
-    if receiver is None:
-        return collected
-    notes = [f"traces: {note}" for note in receiver.stop().notes()]
-    if not resumable:
+    receiver = sources.receiver
+    collected = _collected(directory, outcomes, deployment, conf, wanted, sources, selections or {})
+    notes = [f"traces: {note}" for note in receiver.stop().notes()] if receiver else []
+    if (receiver or sources.backend) and not resumable:
         received.remove(directory)
     return replace(collected, notes=(*collected.notes, *notes))
 
@@ -62,12 +70,12 @@ def _collected(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
-    receiver: OtlpReceiver | None,
+    sources: SpanSources,
     selections: Mapping[int, Sequence[SpanSelection]],
 ) -> Collected:
     if not wanted():
         return Collected()
-    collected = _traces(directory, outcomes, deployment, conf, wanted, receiver, selections)
+    collected = _traces(directory, outcomes, deployment, conf, wanted, sources, selections)
     return with_client_times(directory, outcomes, collected, wanted)
 
 
@@ -77,9 +85,10 @@ def _traces(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
     wanted: Callable[[], bool],
-    receiver: OtlpReceiver | None,
+    sources: SpanSources,
     selections: Mapping[int, Sequence[SpanSelection]],
 ) -> Collected:
+    receiver = sources.receiver
     if not any(one.tracing.traced for one in outcomes):
         return Collected()
     conn_str = None
@@ -90,7 +99,7 @@ def _traces(
         collection = Collection(
             directory,
             [one.name for one in outcomes],
-            replace(_settings(conf, by_otlp=receiver is not None), selections=selections),
+            replace(_settings(conf, sources), selections=selections),
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
@@ -104,8 +113,18 @@ def _traces(
         return Collected(notes=(f"traces could not be collected: {error_text(error)}",))
 
 
-def _settings(conf: cfg.ConfigOpts, *, by_otlp: bool) -> CollectionSettings:
+def _settings(conf: cfg.ConfigOpts, sources: SpanSources) -> CollectionSettings:
     traces = conf.traces
+    query = None
+    if sources.backend is not None and traces.collect:
+        query = QuerySettings(
+            backend=sources.backend,
+            most=traces.query_most,
+            parallel=traces.query_parallel,
+            limit_s=traces.query_limit_s,
+            late_s=traces.query_late_s,
+            limit_bytes=traces.otlp_limit_mib << 20,
+        )
     return CollectionSettings(
         retention=Retention(
             slowest=traces.keep_slowest,
@@ -118,6 +137,7 @@ def _settings(conf: cfg.ConfigOpts, *, by_otlp: bool) -> CollectionSettings:
         most=traces.read_most,
         everything=traces.keep_arguments,
         files=tuple(map(Path, traces.files)) if traces.collect else (),
-        received=by_otlp and traces.collect,
+        received=sources.receiver is not None and traces.collect,
+        query=query,
         otlp_late_s=traces.otlp_late_s,
     )

@@ -54,6 +54,8 @@ class TraceSet:
     predicted_loads: Callable[[], tuple[PredictedLoad, ...]] = tuple
     #: The run received spans by OTLP.
     by_otlp: bool = False
+    #: What was queried from a backend, in words.
+    queried: tuple[str, ...] = ()
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -81,7 +83,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         raise UsageError(
             f"run {directory.path.name} has no traces{why}; a run collects them at its end where"
             " its deployment has profiler_hmac_key and a profiler_conn_str of redis://, or with"
-            " `run --otlp`"
+            " `run --otlp` or `run --traces-from`"
         )
     found = archive.collection()
     features = archive.features()
@@ -101,6 +103,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         has_arguments=found.get("arguments", False),
         predicted_loads=lambda: predicted_loads(directory, features),
         by_otlp=found.get("by_otlp", False),
+        queried=tuple(map(str, found.get("queried", ()))),
     )
 
 

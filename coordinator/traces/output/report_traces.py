@@ -138,7 +138,11 @@ def _of(
     ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))
     notes = tuple(
         trace_notes(
-            trace_set.coverage, trace_set.clocks, trace_set.skipped, by_otlp=trace_set.by_otlp
+            trace_set.coverage,
+            trace_set.clocks,
+            trace_set.skipped,
+            by_otlp=trace_set.by_otlp,
+            queried=trace_set.queried,
         )
     )
     found = []
@@ -244,7 +248,7 @@ def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
 
 _STATES = {
     "switched off": "tracing is switched off (enable_profiler)",
-    "no key": "the deployment has no profiler_hmac_key; `run --otlp` needs none",
+    "no key": "the deployment has no profiler_hmac_key; `run --otlp` and `--traces-from` need none",
     "store not redis://": "the deployment's profiler_conn_str is not the URL of a Redis",
 }
 
@@ -257,6 +261,7 @@ def why_none(
     if state == "no key" and not _deployment(directory):
         return (
             "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
+            " or `--traces-from`"
         )
     if state != "on":
         return _STATES.get(state, state)

@@ -154,9 +154,10 @@ def show_notes(
     skipped: int,
     *,
     by_otlp: bool = False,
+    queried: Sequence[str] = (),
 ) -> None:
     """Print notes on missing parts and clock offsets."""
-    for line in trace_notes(coverage, clocks, skipped, by_otlp=by_otlp):
+    for line in trace_notes(coverage, clocks, skipped, by_otlp=by_otlp, queried=queried):
         _line(console, line)
 
 

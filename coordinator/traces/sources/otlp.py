@@ -1,11 +1,13 @@
 """Reads and writes OpenTelemetry's spans in OTLP's JSON, as collectors write it to files.
 
 Format: https://github.com/open-telemetry/opentelemetry-proto, trace/v1/trace.proto, and the
-JSON mapping of https://opentelemetry.io/docs/specs/otlp/ (ids in hexadecimal).
+JSON mapping of https://opentelemetry.io/docs/specs/otlp/ (ids in hexadecimal). Tempo has ids in
+base64, as protobuf's own JSON does.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
@@ -84,7 +86,7 @@ class OtlpSpans:
                 for written in (span for scope in scopes for span in _list(scope.get("spans"))):
                     try:
                         found = sanitize_span(self._span(written, about))
-                        trace_id = sanitize_text(trace_key(written["traceId"]))
+                        trace_id = sanitize_text(trace_key(_digits(written["traceId"])))
                     except (*_WRONG, RecursionError):
                         self.skipped += 1
                     else:
@@ -103,9 +105,9 @@ class OtlpSpans:
         status = written.get("status")
         if not error and isinstance(status, Mapping) and status.get("code") in _ERROR:
             error = "error"
-        parent = span_key(written.get("parentSpanId") or "")
+        parent = span_key(_digits(written.get("parentSpanId") or ""))
         return Span(
-            span_key(written["spanId"]),
+            span_key(_digits(written["spanId"])),
             "" if not parent.strip("0") else parent,
             title(str(written["name"])),
             _service(about),
@@ -118,6 +120,24 @@ class OtlpSpans:
             marks,
             kept.attributes,
         )
+
+
+def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The export requests in a document: one, or what an answer of Tempo or Jaeger has of a trace.
+
+    An empty trace has none. Raises ValueError for another document.
+    """
+    for envelope in ("result", "trace"):
+        inner = document.get(envelope)
+        if isinstance(inner, Mapping):
+            return export_requests(inner)
+    if isinstance(document.get("batches"), list):
+        return [{"resourceSpans": document["batches"]}]
+    if isinstance(document.get("resourceSpans"), list):
+        return [document]
+    if document.keys() - {"metrics", "status", "message"}:
+        raise ValueError("not a trace")
+    return []
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
@@ -162,6 +182,11 @@ def _id(text: str, digits: int) -> str:
     if len(text) == digits and _HEX.issuperset(text) and text.strip("0"):
         return text
     return blake2b(text.encode("utf-8", "replace"), digest_size=digits // 2).hexdigest()
+
+
+def _digits(written: str) -> str:
+    """An id in hexadecimal; ids of other forms as they are. Raises ValueError for bad base64."""
+    return base64.b64decode(written, validate=True).hex() if written.endswith("=") else written
 
 
 def _instant(written: Any) -> int:

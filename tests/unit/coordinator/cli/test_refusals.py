@@ -37,6 +37,8 @@ REFUSED = (
     "run task.yaml --detach --web",
     f"run {SCENARIO} --write - --otlp",
     "run task.yaml --otlp=nowhere",
+    f"run {SCENARIO} --write - --traces-from tempo+http://tempo:3200",
+    "run task.yaml --traces-from http://tempo:3200",
     "run task.yaml --export-option json.indent=0",
     f"run {SCENARIO} --times 5 --duration 5",
     f"run {SCENARIO} --rps 5 --concurrency 2 --duration 5",

@@ -85,12 +85,13 @@ def archived(directory, *groups, kept=lambda number: True, failed=None):
         (
             workload("no key"),
             {"deployment": "lab"},
-            "the deployment has no profiler_hmac_key; `run --otlp` needs none",
+            "the deployment has no profiler_hmac_key; `run --otlp` and `--traces-from` need none",
         ),
         (
             workload("no key"),
             {},
-            "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`",
+            "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
+            " or `--traces-from`",
         ),
         (
             workload("store not redis://"),

@@ -1,0 +1,254 @@
+"""Queries the traces of a run from where services send their spans, within bounds of time.
+
+Spans arrive late: what is not found is queried again with growing pauses.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from osbench.coordinator.formatting import count
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.model.spans import Span
+from osbench.coordinator.traces.sources.span_spool import SpanSpool
+from osbench.coordinator.traces.sources.trace_backend import (
+    AnswerState,
+    BackendAnswer,
+    TraceBackend,
+)
+
+LOG = logging.getLogger(__name__)
+
+#: The file of spans in the folder of traces, while traces are read.
+QUERIED = "queried"
+#: Pauses before the rounds of queries, seconds.
+_PAUSES_S = (0.0, 2.0, 4.0, 8.0, 16.0)
+_POLL_S = 0.25
+#: Failures to connect, one after another, after which no more is queried.
+_AWAY = 20
+#: States in which a later query may find more.
+_AGAIN = frozenset(
+    (AnswerState.MISSING, AnswerState.BUSY, AnswerState.TIMED_OUT, AnswerState.UNREACHABLE)
+)
+_ANSWERED = frozenset((AnswerState.FOUND, AnswerState.PARTIAL))
+
+#: Words for traces that were not found, by state.
+_WORDS = (
+    (AnswerState.MISSING, "are not there: not sampled, not stored yet, or past its retention"),
+    (AnswerState.PARTIAL, "are there in part only, and are not compared"),
+    (AnswerState.TOO_LARGE, "are too large"),
+    (AnswerState.BUSY, "were refused, since it was too busy"),
+    (AnswerState.TIMED_OUT, "had no answer in time"),
+    (AnswerState.UNREACHABLE, "could not be queried"),
+    (AnswerState.REFUSED, "were refused: look at [traces] query_headers"),
+    (AnswerState.FAILED, "could not be read"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuerySettings:
+    """Where traces are queried, and the bounds of it."""
+
+    backend: TraceBackend
+    #: Most traces, about, and most queries at once.
+    most: int = 4000
+    parallel: int = 8
+    #: Longest time for all queries, and in which missing traces are queried again, seconds.
+    limit_s: float = 120.0
+    late_s: float = 30.0
+    #: Bytes that spans may take, compressed, while they are read.
+    limit_bytes: int = 512 << 20
+
+
+@dataclass(kw_only=True)
+class _Asked:
+    """The state of all queries so far."""
+
+    states: dict[str, AnswerState] = field(default_factory=dict)
+    #: Ids of known spans of traces whose parents are missing.
+    open: dict[str, set[str]] = field(default_factory=dict)
+    #: The first reason for each state.
+    reasons: dict[AnswerState, str] = field(default_factory=dict)
+    skipped: int = 0
+    full: bool = False
+    refused: bool = False
+    #: Failures to connect, one after another.
+    away: int = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """No further query would be answered."""
+        return self.full or self.refused or self.away >= _AWAY
+
+
+class QueriedTraces:
+    """The queries of one run, once."""
+
+    def __init__(
+        self, directory: RunDirectory, settings: QuerySettings, wanted: Callable[[], bool]
+    ) -> None:
+        """`wanted` returns False to end the queries early."""
+        self._path = directory.path / "traces" / QUERIED
+        self._settings = settings
+        self._wanted = wanted
+        self._asked = _Asked()
+        self._ids: tuple[str, ...] = ()
+        self._late = self._took_s = 0.0
+
+    def fetch(self, ids: Sequence[str]) -> None:
+        """Query these traces in this order, and write their spans. Raises OSError."""
+        # of a collection that was broken off
+        self._path.unlink(missing_ok=True)
+        self._ids = tuple(ids)
+        begin = time.monotonic()
+        spool = SpanSpool(self._path, self._settings.limit_bytes)
+        try:
+            self._rounds(spool, begin)
+            spool.flush()
+        finally:
+            spool.close()
+        self._took_s = time.monotonic() - begin
+
+    @property
+    def skipped(self) -> int:
+        """Malformed spans."""
+        return self._asked.skipped
+
+    def found(self) -> frozenset[str]:
+        """Traces that were found as a whole, as far as the backend knows."""
+        states = self._asked.states.items()
+        return frozenset(one for one, state in states if state is AnswerState.FOUND)
+
+    def notes(self) -> Iterator[str]:
+        """What was found, and what was not, and why."""
+        asked, shown = self._asked, self._settings.backend.shown
+        counts = Counter(asked.states.values())
+        found = counts[AnswerState.FOUND] + counts[AnswerState.PARTIAL]
+        yield (
+            f"{count(found)} of {count(len(self._ids), 'trace')} found at {shown},"
+            f" in {self._took_s:.1f} s"
+        )
+        for state, words in _WORDS:
+            if counts[state]:
+                why = asked.reasons.get(state)
+                yield f"{count(counts[state])} {words}" + (f" ({why})" if why else "")
+        left = len(self._ids) - len(asked.states)
+        if left:
+            why = "[traces] query_limit_s was over"
+            if asked.full:
+                why = "[traces] otlp_limit_mib is full"
+            elif asked.hopeless:
+                why = "no other query was answered"
+            elif not self._wanted():
+                why = "the run was stopped"
+            yield f"{count(left)} were not queried: {why}"
+
+    def _rounds(self, spool: SpanSpool, begin: float) -> None:
+        asked, settings = self._asked, self._settings
+        left: Sequence[str] = self._ids
+        for number, pause_s in enumerate(_PAUSES_S):
+            if not left or (number and time.monotonic() - begin + pause_s > settings.late_s):
+                return
+            resume = time.monotonic() + pause_s
+            while self._wanted() and time.monotonic() < resume:
+                time.sleep(min(_POLL_S, max(resume - time.monotonic(), 0)))
+            fresh = 0
+            for answer in self._answers(left, begin + settings.limit_s):
+                fresh += self._take(answer, spool)
+            left = [one for one in left if asked.states.get(one) in _AGAIN or one in asked.open]
+            # the first spans of services come within seconds
+            if (number > 1 and not fresh) or asked.hopeless or not self._wanted():
+                return
+
+    def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendAnswer]:
+        """The answers as they come, until there is no time left, or no hope."""
+        settings, asked = self._settings, self._asked
+        waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+        for one in ids:
+            waiting.put(one)
+        # bounded, as answers may be large
+        answers: queue.Queue[BackendAnswer] = queue.Queue(settings.parallel)
+        ended = threading.Event()
+
+        def ask() -> None:
+            while not ended.is_set():
+                try:
+                    one = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                answer = _answer_of(settings.backend, one)
+                while not ended.is_set():
+                    with suppress(queue.Full):
+                        answers.put(answer, timeout=_POLL_S)
+                        break
+
+        # daemons, so that no answer that drips keeps the process
+        for number in range(min(settings.parallel, len(ids))):
+            threading.Thread(target=ask, name=f"trace-query-{number}", daemon=True).start()
+        came = 0
+        try:
+            while came < len(ids) and self._wanted() and not asked.hopeless:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return
+                try:
+                    answer = answers.get(timeout=min(_POLL_S, left_s))
+                except queue.Empty:
+                    continue
+                came += 1
+                yield answer
+        finally:
+            ended.set()
+
+    def _take(self, answer: BackendAnswer, spool: SpanSpool) -> bool:
+        """Keep what is new in an answer; returns whether anything is."""
+        asked, trace_id = self._asked, answer.trace_id
+        before = asked.states.get(trace_id)
+        asked.away = asked.away + 1 if answer.state is AnswerState.UNREACHABLE else 0
+        if before in _ANSWERED and answer.state not in _ANSWERED:
+            return False
+        if answer.spans and spool.is_full:
+            asked.full = True
+            return False
+        asked.states[trace_id] = answer.state
+        asked.refused = asked.refused or answer.state is AnswerState.REFUSED
+        if answer.why:
+            asked.reasons.setdefault(answer.state, answer.why)
+        known = asked.open.pop(trace_id, set())
+        if not known:
+            asked.skipped += answer.skipped
+        fresh = [span for span in answer.spans if span.span_id not in known]
+        key = bytes.fromhex(trace_id)
+        for span in fresh:
+            spool.add(key, span)
+        known.update(span.span_id for span in fresh)
+        if answer.state is AnswerState.FOUND and _has_gap(answer.spans, known):
+            asked.open[trace_id] = known
+        return bool(fresh)
+
+
+def _answer_of(backend: TraceBackend, trace_id: str) -> BackendAnswer:
+    try:
+        return backend.ask(trace_id)
+    except Exception as error:
+        # nothing that is wrong with a trace may end the queries of others
+        LOG.exception("a trace could not be queried")
+        return BackendAnswer(trace_id=trace_id, state=AnswerState.FAILED, why=type(error).__name__)
+
+
+def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:
+    """Whether the caller of some work within a service is missing.
+
+    The caller of a server's span may be a worker, whose spans are not there.
+    """
+    return any(
+        span.parent_id and span.parent_id not in known and span.kind not in ("", "server")
+        for span in spans
+    )

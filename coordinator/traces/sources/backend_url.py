@@ -1,0 +1,27 @@
+"""Addresses of backends to query traces at: the kind, `+`, and an HTTP URL."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from osbench.common.errors import UsageError
+from osbench.common.secrets.url_masking import mask_url
+
+TEMPO, JAEGER = "tempo", "jaeger"
+
+
+def parse_backend_url(url: str) -> tuple[str, str]:
+    """The kind of a backend, and its HTTP URL. Raises UsageError."""
+    kind, _, base = url.partition("+")
+    try:
+        parts = urlsplit(base)
+        known = kind in (TEMPO, JAEGER) and parts.scheme in ("http", "https")
+        if known and parts.hostname and parts.port != 0 and not parts.query and not parts.fragment:
+            return kind, base
+    except ValueError:
+        pass
+    raise UsageError(
+        f"{mask_url(url)!r} is not an address to query traces at: it must be"
+        " tempo+http://HOST:3200 or jaeger+http://HOST:16686, or either with https, and may have a"
+        " path before /api"
+    )

@@ -1,0 +1,247 @@
+"""Reads traces by id over HTTP from where services send them: Tempo or Jaeger.
+
+Both answer in OTLP's JSON, each in an envelope:
+
+- Tempo, /api/v2/traces/ID (`TraceByIDResponse` of grafana/tempo, pkg/tempopb/tempo.proto): the
+  member `trace`, and `status` PARTIAL if spans are missing. Older releases have /api/traces/ID
+  only, with `batches` for the groups of spans. Ids are in base64.
+- Jaeger, /api/v3/traces/ID (`GRPCGatewayWrapper` of jaegertracing/jaeger-idl,
+  proto/api_v3/query_service.proto): the member `result`, in one or several documents.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from urllib.parse import unquote
+
+import requests
+
+from osbench.common.errors import UsageError
+from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes, bounded_session
+from osbench.common.network.causes import root_cause
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.traces.model.spans import Span
+from osbench.coordinator.traces.sources.backend_url import JAEGER, parse_backend_url
+from osbench.coordinator.traces.sources.otlp import OtlpSpans, export_requests
+
+#: Longest waits for a connection and for the next bytes, and for a whole answer, seconds.
+_CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 60.0
+#: Most bytes of an answer, decoded; Tempo's own limit of a trace is 5 MB.
+ANSWER_BYTES = 32 << 20
+#: Longest text of an answer that messages repeat.
+_TOLD = 200
+_BUSY = frozenset((429, 502, 503, 504))
+_REFUSED = frozenset((401, 403, 407))
+#: What Go's servers answer to a path that they do not have.
+_NO_PATH = "404 page not found"
+
+
+class AnswerState(StrEnum):
+    """The result of a query."""
+
+    FOUND = "found"
+    #: Some of its spans, as the backend says.
+    PARTIAL = "partial"
+    MISSING = "missing"
+    TOO_LARGE = "too large"
+    #: The credentials are wrong, or lacking.
+    REFUSED = "refused"
+    #: Later it may answer.
+    BUSY = "busy"
+    TIMED_OUT = "timed out"
+    UNREACHABLE = "unreachable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendAnswer:
+    """What a backend answered to the query of one trace."""
+
+    trace_id: str
+    state: AnswerState
+    spans: tuple[Span, ...] = ()
+    #: Malformed spans.
+    skipped: int = 0
+    #: What was wrong, in words; "" if nothing was.
+    why: str = ""
+
+
+class TraceBackend:
+    """A Tempo or a Jaeger. `ask` may be called by several threads."""
+
+    def __init__(self, url: str, headers: str = "", *, everything: bool = False) -> None:
+        """`headers` are name=value,name=value, percent-encoded. Raises UsageError.
+
+        `everything` keeps all attributes.
+        """
+        kind, base = parse_backend_url(url)
+        #: The URL without secrets.
+        self.shown = mask_url(url)
+        self.kind = kind
+        self._base = base.rstrip("/")
+        self._headers = {"Accept": "application/json", **_parsed(headers)}
+        self._everything = everything
+        self._sessions = threading.local()
+        #: Tempo has version 2 of its API; None as long as that is not known.
+        self._second: bool | None = None
+
+    def ask(self, trace_id: str) -> BackendAnswer:
+        """Query one trace, 32 hexadecimal digits."""
+        if self.kind == JAEGER:
+            # else Jaeger moves spans by its own guess of clocks
+            return self._ask(trace_id, f"/api/v3/traces/{trace_id}?raw_traces=true")
+        if self._second is False:
+            return self._ask(trace_id, f"/api/traces/{trace_id}")
+        answer = self._ask(trace_id, f"/api/v2/traces/{trace_id}")
+        if answer.state is AnswerState.MISSING and self._second is None:
+            # an older Tempo does not have the path
+            older = self._ask(trace_id, f"/api/traces/{trace_id}")
+            if older.spans:
+                self._second = False
+            return older
+        self._second = self._second or bool(answer.spans)
+        return answer
+
+    def check(self) -> None:
+        """Query a trace that does not exist. Raises UsageError if that cannot work."""
+        answer = self.ask(secrets.token_hex(16))
+        wrong = {
+            AnswerState.REFUSED: "set [traces] query_headers (or OS_TRACES__QUERY_HEADERS)",
+            AnswerState.UNREACHABLE: "look at its address, and whether it runs",
+            AnswerState.TIMED_OUT: "look at its address, and whether it runs",
+            AnswerState.FAILED: "look at its address",
+        }
+        if answer.state in wrong:
+            raise UsageError(
+                f"cannot query traces at {self.shown}: {answer.why}; {wrong[answer.state]}"
+            )
+        if answer.why == _NO_PATH:
+            raise UsageError(
+                f"cannot query traces at {self.shown}: it does not have the API of {self.kind};"
+                " its queries are usually at port 3200 (Tempo) or 16686 (Jaeger), and the URL has"
+                " the path before /api, if there is one"
+            )
+
+    def _ask(self, trace_id: str, path: str) -> BackendAnswer:
+        try:
+            status, body = self._read(self._base + path)
+        except requests.Timeout:
+            state, why = AnswerState.TIMED_OUT, "no answer in time"
+        except _TooLargeError:
+            state, why = AnswerState.TOO_LARGE, f"more than {ANSWER_BYTES >> 20} MiB"
+        except (requests.RequestException, OSError, ValueError) as error:
+            state, why = AnswerState.UNREACHABLE, plain(mask_text(root_cause(error)), _TOLD)
+        else:
+            if status == 200:
+                return self._answer(trace_id, body)
+            state, why = _refusal(status, body)
+        return BackendAnswer(trace_id=trace_id, state=state, why=why)
+
+    def _answer(self, trace_id: str, body: bytes) -> BackendAnswer:
+        """The trace in an answer."""
+        partial, why, found = False, "", []
+        try:
+            for document in _documents(body):
+                if isinstance(document.get("error"), Mapping):
+                    partial, why = True, str(document["error"].get("message") or "an error")
+                else:
+                    found += export_requests(document)
+                    partial = partial or document.get("status") in ("PARTIAL", 1)
+        except (ValueError, RecursionError):
+            return BackendAnswer(
+                trace_id=trace_id,
+                state=AnswerState.FAILED,
+                why="the answer is not a trace in OTLP's JSON",
+            )
+        source = OtlpSpans(found, everything=self._everything)
+        spans = tuple(span for other, span in source.spans() if other == trace_id)
+        state = AnswerState.PARTIAL if partial else AnswerState.FOUND
+        if not spans:
+            state = AnswerState.FAILED if why else AnswerState.MISSING
+        return BackendAnswer(
+            trace_id=trace_id,
+            state=state,
+            spans=spans,
+            skipped=source.skipped,
+            why=plain(mask_text(why), _TOLD),
+        )
+
+    def _read(self, url: str) -> tuple[int, bytes]:
+        """Status and body. Raises requests.RequestException, OSError, ValueError."""
+        session = getattr(self._sessions, "session", None)
+        if session is None:
+            session = self._sessions.session = bounded_session()
+            session.headers.update(self._headers)
+        deadline = time.monotonic() + _ANSWER_S
+        with session.get(
+            url,
+            timeout=(_CONNECT_S, _READ_S),
+            stream=True,
+            # a page to log in is not an answer, and headers are not for other hosts
+            allow_redirects=False,
+        ) as response:
+            if announced_bytes(response) > ANSWER_BYTES:
+                raise _TooLargeError
+            body = bytearray()
+            for part in response.iter_content(CHUNK_BYTES):
+                body += part
+                if len(body) > ANSWER_BYTES:
+                    raise _TooLargeError
+                if time.monotonic() > deadline:
+                    raise requests.Timeout
+            return response.status_code, bytes(body)
+
+
+class _TooLargeError(Exception):
+    """An answer has more than `ANSWER_BYTES`."""
+
+
+def _refusal(status: int, body: bytes) -> tuple[AnswerState, str]:
+    """The state for an answer that is not a trace, and what it says."""
+    text = plain(mask_text(body[: _TOLD * 4].decode("utf-8", "replace")).strip(), _TOLD)
+    if status == 404:
+        return AnswerState.MISSING, _NO_PATH if _NO_PATH in text else ""
+    state = AnswerState.FAILED
+    if status in _REFUSED:
+        state = AnswerState.REFUSED
+    elif status in _BUSY:
+        state = AnswerState.BUSY
+    # Tempo's answer to a trace above its limit; of older releases with 500
+    elif status == 422 or "exceeds max size" in text:
+        state = AnswerState.TOO_LARGE
+    return state, f"HTTP {status} {text}".strip()
+
+
+def _parsed(headers: str) -> dict[str, str]:
+    """Headers as the OTLP exporters of OpenTelemetry have them. Raises UsageError."""
+    found = {}
+    for pair in filter(None, headers.split(",")):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        value = unquote(value)
+        if not equals or not name or not name.isascii() or not (name + value).isprintable():
+            raise UsageError("[traces] query_headers must be name=value,name=value")
+        found[name] = value
+    return found
+
+
+def _documents(body: bytes) -> Iterator[Mapping[str, Any]]:
+    """The documents of an answer, one after another. Raises ValueError, RecursionError."""
+    text = body.decode("utf-8-sig").strip()
+    decoder = json.JSONDecoder()
+    at = 0
+    while at < len(text):
+        document, at = decoder.raw_decode(text, at)
+        if not isinstance(document, Mapping):
+            raise ValueError("not an object")
+        yield document
+        while at < len(text) and text[at].isspace():
+            at += 1
