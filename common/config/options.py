@@ -417,14 +417,15 @@ _TRACES = [
     _whole(
         "otlp_limit_mib",
         512,
-        "MiB that received spans may take in the run directory, compressed, until the end of the "
-        "run; further ones are refused and counted.",
+        "MiB that spans received by OTLP, or queried, may take in the run directory, compressed, "
+        "until the end of the run; further ones are refused and counted.",
         low=1,
     ),
     _seconds(
         "otlp_late_s",
         6.0,
-        "Seconds that a run waits at its end for spans by OTLP: SDKs send them every 5 s.",
+        "Seconds that a run waits at its end for spans by OTLP, here or at query_url: SDKs send "
+        "them every 5 s.",
     ),
     cfg.StrOpt(
         "query_url",

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from helpers.json_server import serving
 from helpers.machine import Machine
 from helpers.readme import REPOSITORY, blocks, files
+from helpers.trace_backends import FakeTempo
 from servers import folder
 
 pytestmark = pytest.mark.functional
@@ -138,3 +140,19 @@ def test_the_guide_receives_the_spans_of_a_service_with_opentelemetry(machine: M
     cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
     assert printed.count(cause) > 2
     assert "4,500 spans of this run received by OTLP" in printed
+
+
+def test_the_guide_queries_the_traces_of_a_service_from_tempo(machine: Machine) -> None:
+    service, step = blocks("tempo", GUIDE)
+
+    with serving(FakeTempo()) as tempo:
+        machine.place("4318", tempo.server_port)
+        machine.place("3200", tempo.server_port)
+        with machine.running(service) as terminal:
+            machine.wait_for_port("8080", terminal)
+            printed = " ".join(machine.run(step).split())
+
+    cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
+    assert printed.count(cause) > 2
+    # in the notes of the run, and of the explanation
+    assert printed.count("1,500 of 1,500 traces found at tempo+http://127.0.0.1:") == 2

@@ -90,6 +90,10 @@ class Machine:
             assert terminal.process.poll() is None, terminal.tail()
             time.sleep(0.05)
 
+    def place(self, documented: str, port: int) -> None:
+        """Have a server of the test at the port that a document names."""
+        self._ports[documented] = str(port)
+
     def text(self, text: str) -> str:
         """What a document says, with ports that are free here.
 

@@ -66,6 +66,7 @@ RUN = {
     "traces": "test_traces_run.py",
     "untraced": "test_traces_run.py",
     "otlp": "test_traces_run.py",
+    "tempo": "test_traces_run.py",
     "exporters": "test_docs_run.py",
     "comparing": "test_docs_comparing.py",
     "nightly": "test_docs_comparing.py",
