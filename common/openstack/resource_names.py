@@ -13,7 +13,12 @@ import hashlib
 import hmac
 import os
 import re
+from datetime import datetime
 
+#: Names that osbench gives, and the run in them: of iterations and of contexts.
+_GIVEN = re.compile(
+    r"osb-(\d{8}-\d{6}-[0-9a-f]{4})-\d+-(?:i\d+-[0-9a-f]{16}|c-[a-z0-9_]+(?:-\d+){1,2})"
+)
 _MARKED = re.compile(r"(osb-.+-i\d+-[0-9a-f]{8})([0-9a-f]{8})")
 
 
@@ -41,6 +46,21 @@ def is_from_iteration(name: str, key: str) -> bool:
     """Whether `in_iteration` made the name with that key."""
     found = _MARKED.fullmatch(name)
     return found is not None and hmac.compare_digest(found[2], _mark(found[1], key))
+
+
+def run_in(name: str) -> str:
+    """The run whose iteration or context may have given this name; "" for other names.
+
+    Without the key of the run it cannot be proved: another client may have given a name like it.
+    """
+    found = _GIVEN.fullmatch(name)
+    if found is None:
+        return ""
+    try:
+        datetime.strptime(found[1][:15], "%Y%m%d-%H%M%S")
+    except ValueError:
+        return ""
+    return found[1]
 
 
 def _mark(text: str, key: str) -> str:

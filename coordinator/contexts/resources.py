@@ -437,14 +437,24 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
     """Ids of the objects of a kind that an account can see and whose name `is_ours`."""
+    for one in beginning_with(kind, cloud, beginning):
+        if any(map(is_ours, names_of(one, kind))):
+            yield kind.identity(one)
+
+
+def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of a kind that an account can see, each once; some have names without the prefix.
+
+    A service may ignore the prefix.
+    """
     seen: set[str] = set()
     narrowed = kind.narrowed(beginning, cloud)
     for more in ({}, *kind.further(cloud)):
         for one in _listed(kind, cloud, {**narrowed, **more}):
             identity = kind.identity(one)
-            if identity not in seen and _fits(one, kind, is_ours):
+            if identity not in seen and kind.only(one):
                 seen.add(identity)
-                yield identity
+                yield one
 
 
 def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -489,15 +499,14 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     cloud.request("DELETE", kind.service, path, expected=done)
 
 
-def _fits(one: Mapping[str, Any], kind: Kind, is_ours: Callable[[str], bool]) -> bool:
-    if not kind.only(one):
-        return False
+def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
+    """The names of an object, one of which may be osbench's."""
     name = str(one.get(kind.named) or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}
     if kind.appended is not None:
         names.add(kind.appended.sub("", name))
-    return any(map(is_ours, names))
+    return names
 
 
 def _marker(document: Any) -> str:

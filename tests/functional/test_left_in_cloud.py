@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 
@@ -169,3 +170,110 @@ def test_what_cannot_work_is_reported_before_the_load(
     assert said in done.err
     assert len(done.err.strip().splitlines()) == 1
     assert only_others(cloud)
+
+
+def killed(here: Site, cloud: FakeCloud) -> None:
+    """Have a run leave users in the cloud, and lose its directory."""
+    task = here.task(
+        {
+            "scenario": {"KeystoneBasic.create_user": {}},
+            "contexts": USERS,
+            "runner": {"constant": {"times": 100_000, "concurrency": 8}},
+        }
+    )
+    started = here.start("osbench-coord", "run", task, "--workers", "2")
+    started.wait_for(lambda: len(cloud.named("users")) > 40)
+    os.kill(started.process.pid, signal.SIGKILL)
+    for process in here.private():
+        process.kill()
+    started.process.wait()
+    shutil.rmtree(here.data / "runs")
+
+
+def test_orphans_of_a_run_without_a_directory_are_shown_and_removed(
+    here: Site, cloud: FakeCloud
+) -> None:
+    cloud.slow_s = 0.05
+    killed(here, cloud)
+    orphans = ("cleanup", "--orphans", "--deployment", "cloud")
+
+    young = here.coord(*orphans, "--yes")
+    shown = here.coord(*orphans, "--older", "0s", "--dry-run")
+    # nobody answers
+    asked = here.coord(*orphans, "--older", "0s")
+    before = cloud.named("users")
+    done = here.coord(*orphans, "--older", "0s", "--yes")
+    again = here.coord(*orphans, "--older", "0s", "--yes")
+
+    assert young.code == 0
+    assert "some younger than 1d" in young.err
+    assert "no resources to remove" in young.err
+    assert shown.code == 0
+    assert "would be removed" in shown.err
+    ours = {name for name in before if name not in {*OTHERS, "admin"}}
+    assert len(ours) > 40
+    assert all(name in shown.out for name in ours)
+    assert "with what osbench made in these projects" in shown.out
+    assert not [name for name in OTHERS[2:] if f" {name} " in shown.out]
+    assert asked.code == 130
+    assert "remove " in asked.err
+    assert done.code == 0, done.err
+    assert only_others(cloud)
+    assert again.code == 0
+    assert "no resources to remove" in again.err
+
+
+def test_orphans_are_not_those_of_a_run_that_goes_on(here: Site, cloud: FakeCloud) -> None:
+    cloud.slow_s = 0.05
+    task = here.task(
+        {
+            "scenario": {"KeystoneBasic.create_user": {}},
+            "contexts": USERS,
+            "runner": {"constant": {"times": 300, "concurrency": 2}},
+        }
+    )
+    started = here.start("osbench-coord", "run", task, "--json")
+    started.wait_for(lambda: len(cloud.named("users")) > 20)
+    cleaned = here.coord("cleanup", "--orphans", "--deployment", "cloud", "--older", "0s", "--yes")
+    done = started.finish()
+
+    assert cleaned.code == 0, cleaned.err
+    assert "left out: run " in cleaned.err
+    assert "is running" in cleaned.err
+    assert done.code == 0, done.err
+    assert [one["accounting"]["ok"] for one in done.result["workloads"]] == [300]
+    assert only_others(cloud)
+
+
+def test_orphans_that_cannot_be_removed_are_told_with_code_5(here: Site, cloud: FakeCloud) -> None:
+    cloud.make("roles", {"name": "osb-20250101-000000-ffff-0-i1-0123456789abcdef"})
+    cloud.faults.append(["GET /zaqar", 403, 1000])
+
+    done = here.coord("cleanup", "--orphans", "--deployment", "cloud", "--yes")
+
+    assert done.code == 5
+    assert "1 resource of 1 run removed" in done.err
+    assert "queues could not be listed" in done.out + done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--deployment", "nowhere"), "nowhere"),
+        (("--deployment", "away"), "cannot reach the cloud of away"),
+        (("--deployment", "cloud", "--older", "soon"), "'soon' is no age"),
+    ],
+)
+def test_orphans_of_no_cloud(
+    here: Site, cloud: FakeCloud, wrong: tuple[str, ...], said: str
+) -> None:
+    spec = cloud.deployment()
+    spec["openstack"]["auth_url"] = "http://127.0.0.1:1/v3"
+    here.deployment(spec, "away")
+
+    done = here.coord("cleanup", "--orphans", "--yes", *wrong)
+
+    assert done.code == 2, done.out + done.err
+    assert said in done.out + done.err
+    assert "Traceback" not in done.err

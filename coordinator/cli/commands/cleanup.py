@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,8 +16,15 @@ from osbench.common.protocol.envelope import Sealer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.commands.workers import dismiss
-from osbench.coordinator.cli.options.option_table import options
-from osbench.coordinator.cli.options.shared_options import plugin_paths
+from osbench.coordinator.cli.options.option_rules import Alternatives, Rule, RuledCommand
+from osbench.coordinator.cli.options.option_table import (
+    OptionSet,
+    flag,
+    option,
+    option_set,
+    options,
+)
+from osbench.coordinator.cli.options.shared_options import deployment_name, plugin_paths
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.time_limit import time_limit
 from osbench.coordinator.contexts.context_stack import undo
@@ -36,12 +44,54 @@ WAIT_S = 120.0
 LOOK_S = 0.5
 
 
-@click.command()
-@click.argument("run")
+@dataclass(frozen=True, kw_only=True)
+class OrphanOptions(OptionSet):
+    """The resources to remove of runs without a run directory."""
+
+    SECTION = "Without a run directory"
+
+    orphans: bool = flag(
+        "--orphans",
+        help="Remove resources of runs whose directories are gone, found by their names.",
+    )
+    deployment: str | None = deployment_name()
+    older: str = option(
+        "--older",
+        metavar="AGE",
+        default="1d",
+        show_default=True,
+        help="Leave runs out that have a younger resource; 45s, 90m, 12h, 30d or 4w.",
+    )
+    dry_run: bool = flag("--dry-run", help="Show what would be removed, and remove nothing.")
+    yes: bool = flag("--yes", help="Do not ask.")
+
+
+RULES = (
+    Alternatives(
+        of=("RUN", "--orphans"),
+        missing="nothing says what to clean up",
+        single="a run that has a directory is cleaned up by it",
+    ),
+    *(
+        Rule(option=one, why="is for runs without a directory", needs=("--orphans",))
+        for one in ("--deployment", "--older", "--dry-run", "--yes")
+    ),
+    Rule(option="--orphans", why="undoes no context", excludes=("--plugin-path",)),
+)
+
+
+@click.command(cls=RuledCommand, rules=RULES)
+@click.argument("run", required=False)
 @options(plugin_path=plugin_paths())
+@option_set(OrphanOptions, "which")
 @time_limit(TIMEOUT_S)
 @with_settings
-def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -> None:
+def cleanup(
+    settings: CommandSettings,
+    run: str | None,
+    plugin_path: tuple[str, ...],
+    which: OrphanOptions,
+) -> None:
     """Remove resources that a run has left behind.
 
     Removes what its iterations created, then what its contexts created. Works after any end of
@@ -49,11 +99,25 @@ def cleanup(settings: CommandSettings, run: str, plugin_path: tuple[str, ...]) -
     RUN is an id, the beginning of one, or "last". The exit code is 5 if something could not be
     removed.
 
+    With --orphans it removes resources in the cloud of a deployment that have a name as osbench
+    gives them, of runs that are not here any more. Only their names tell that they are osbench's:
+    it shows them, and asks.
+
     \b
     Examples:
       osbench-coord cleanup last
       osbench-coord cleanup 20260401 --plugin-path plugins/
+      osbench-coord cleanup --orphans --deployment lab --older 2h --dry-run
     """
+    if run is None:
+        from osbench.coordinator.cli.orphan_removal import remove_orphans  # noqa: PLC0415 - seldom
+
+        problems = remove_orphans(
+            settings, which.deployment, which.older, dry_run=which.dry_run, sure=which.yes
+        )
+        if problems:
+            raise _left("\n".join(problems))
+        return
     directory = RunDirectory.find(str(settings.data_dir), run)
     writable = _lock(directory)
     try:

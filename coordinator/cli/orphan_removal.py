@@ -1,0 +1,105 @@
+"""The part of the command `cleanup` for runs whose directories are gone."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+import click
+
+from osbench.common.errors import DeploymentError, OsbenchError, UsageError
+from osbench.common.escaping import escaped
+from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.redis_client import connect
+from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.contexts.orphans import FoundOrphans, Orphan, OrphanSearch
+from osbench.coordinator.fleet.heartbeats import HeartbeatReader
+from osbench.coordinator.formatting import count
+from osbench.coordinator.storage import run_retention
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+
+def remove_orphans(
+    settings: CommandSettings, deployment: str | None, older: str, *, dry_run: bool, sure: bool
+) -> list[str]:
+    """Show resources of runs that are gone, ask, and remove them; returns why some are left.
+
+    Raises DeploymentError, UsageError, and click.Abort if the answer is no.
+    """
+    older_s = run_retention.age_s(older)
+    record = settings.deployment(deployment)
+    if record is None:
+        raise DeploymentError("no deployment is in use: name one with --deployment")
+    try:
+        search = OrphanSearch(record)
+        found = search.find(time.time() - older_s)
+    except OSError as error:
+        raise UsageError(f"cannot reach the cloud of {record.name}: {error}") from None
+    doomed = _without_kept(settings, found)
+    _tell(found, older)
+    if not doomed:
+        click.echo("no resources to remove", err=True)
+        return found.problems
+    for run, orphans in doomed.items():
+        click.echo(f"run {run}: {_kinds(orphans)}")
+        for orphan in orphans:
+            at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(orphan.created_at))
+            click.echo(escaped(f"  {orphan.kind}  {orphan.name}  {orphan.identity}  {at} UTC"))
+    every = [orphan for orphans in doomed.values() for orphan in orphans]
+    if any(orphan.kind == "projects" for orphan in every):
+        click.echo("with what osbench made in these projects")
+    what = f"{count(len(every), 'resource')} of {count(len(doomed), 'run')}"
+    if dry_run:
+        click.echo(f"{what} would be removed", err=True)
+        return found.problems
+    if not sure:
+        click.confirm(f"remove {what} from {escaped(record.name)}?", abort=True, err=True)
+    try:
+        problems = search.remove(every)
+    except OsbenchError as error:
+        problems = [str(error)]
+    if not problems:
+        click.echo(f"{what} removed", err=True)
+    return [*found.problems, *problems]
+
+
+def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str, list[Orphan]]:
+    """The resources of runs that no directory here still needs."""
+    here = {one.path.name: one for one in RunDirectory.all(str(settings.data_dir))}
+    served = _served(settings)
+    doomed = {}
+    for run, orphans in found.by_run.items():
+        refusal = here[run].refusal() if run in here else ""
+        if run in served:
+            refusal = f"run {run} has workers; it goes on"
+        if refusal:
+            click.echo(f"left out: {refusal.partition(', or use')[0]}", err=True)
+        else:
+            doomed[run] = orphans
+    return doomed
+
+
+def _served(settings: CommandSettings) -> frozenset[str]:
+    """The runs that shared workers serve now. Raises OsbenchError if that cannot be known."""
+    messaging = settings.conf.messaging
+    if not messaging.redis_url:
+        return frozenset()
+    with closing(connect(messaging.redis_url, messaging.redis_timeout_s)) as client:
+        present = HeartbeatReader(client, Sealer(settings.keyring())).present()
+    return frozenset(beat.run for beat in present)
+
+
+def _tell(found: FoundOrphans, older: str) -> None:
+    for run, number in found.young.items():
+        what = count(number, "resource")
+        click.echo(f"left out: run {run} has {what}, some younger than {older}", err=True)
+    if found.unseen:
+        kinds = ", ".join(found.unseen)
+        click.echo(f"not searched, as the deployment has no admin: {kinds}", err=True)
+
+
+def _kinds(orphans: Sequence[Orphan]) -> str:
+    counts = Counter(orphan.kind for orphan in orphans)
+    return ", ".join(f"{count(number)} {kind}" for kind, number in counts.items())
