@@ -12,6 +12,7 @@ from helpers.json_server import serving
 from helpers.otlp_service import Service
 from helpers.runs import Site, site
 from helpers.trace_backends import FakeJaeger, FakeTempo, Spans, StoredTraces
+from servers.child import PATIENCE_S
 
 pytestmark = pytest.mark.functional
 
@@ -219,6 +220,23 @@ def test_a_backend_that_goes_away_costs_the_traces_and_not_the_run(
     notes = " ".join(done.result["notes"])
     assert "0 of 300 traces found" in notes
     assert "300 could not be read (HTTP 500 it broke)" in notes
+
+
+def test_a_resumed_run_queries_the_traces_of_all_its_iterations(
+    here: Site, tempo: FakeTempo
+) -> None:
+    with Service(here, place(tempo)) as service:
+        task = here.task(service.workload(times=400, concurrency=2))
+        started = here.start("osbench-coord", "run", task, "--traces-from", f"tempo+{tempo.url}")
+        started.wait_for(lambda: bool(tempo.traces))
+        started.process.kill()
+        started.process.wait(PATIENCE_S)
+        done = here.coord("resume", "last", "--json")
+
+    assert done.code == 0, done.err
+    (workload,) = done.result["workloads"]
+    assert workload["accounting"]["ok"] == 400
+    assert f"400 of 400 traces found at tempo+{tempo.url}" in " ".join(done.result["notes"])
 
 
 def test_ctrl_c_ends_the_queries(here: Site, tempo: FakeTempo) -> None:

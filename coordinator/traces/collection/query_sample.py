@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import exp, lgamma
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,8 @@ from osbench.coordinator.traces.collection.traced_iterations import TracedIterat
 _KEPT_SHARE = 4
 #: Percentiles of service time that bound the strata whose shares found are compared.
 _STRATA = (0, 50, 90, 95, 99, 100)
-#: Chi-square statistic with 4 degrees of freedom that chance exceeds once in 10,000.
-_CHANCE = 23.51
+#: Probability below which a share found of a stratum is not chance; there are ten tests.
+_CHANCE = 1e-5
 
 
 def queried(
@@ -69,9 +71,10 @@ def even_sample(
         at = at[np.argsort(rows.service[at], kind="stable")]
         bounds = [-(-len(at) * percent // 100) for percent in _STRATA]
         strata = [at[low:high] for low, high in pairwise(bounds) if low < high]
-        shares = [float(found[stratum].mean()) for stratum in strata]
-        if not _differ(shares, [len(stratum) for stratum in strata]):
+        there = [int(found[stratum].sum()) for stratum in strata]
+        if not _differ(there, list(map(len, strata))):
             continue
+        shares = [number / len(stratum) for number, stratum in zip(there, strata, strict=True)]
         lowest, highest = min(lowest, *shares), max(highest, *shares)
         for stratum, share in zip(strata, shares, strict=True):
             if share:
@@ -84,15 +87,35 @@ def even_sample(
     )
 
 
-def _differ(shares: list[float], sizes: list[int]) -> bool:
-    """Whether shares of samples differ by more than chance (chi-square test of homogeneity)."""
-    in_all = sum(share * size for share, size in zip(shares, sizes, strict=True)) / max(
-        sum(sizes), 1
+def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether what was found of samples differs by more than chance.
+
+    Exact for each of them, both tails of the hypergeometric distribution: often few are missing.
+    """
+    in_all, there = sum(sizes), sum(found)
+    return any(
+        min(
+            _at_least(number, size, there, in_all),
+            _at_least(size - number, size, in_all - there, in_all),
+        )
+        < _CHANCE
+        for number, size in zip(found, sizes, strict=True)
     )
-    if not 0 < in_all < 1:
-        return False
-    apart = sum(size * (share - in_all) ** 2 for share, size in zip(shares, sizes, strict=True))
-    return apart / (in_all * (1 - in_all)) > _CHANCE
+
+
+def _at_least(number: int, size: int, marked: int, in_all: int) -> float:
+    """Probability that of `size`, drawn of all, at least `number` are among the marked."""
+    if number <= size + marked - in_all:
+        return 1.0
+    whole = _log_choices(in_all, size)
+    return sum(
+        exp(_log_choices(marked, one) + _log_choices(in_all - marked, size - one) - whole)
+        for one in range(number, min(size, marked) + 1)
+    )
+
+
+def _log_choices(count: int, chosen: int) -> float:
+    return lgamma(count + 1) - lgamma(chosen + 1) - lgamma(count - chosen + 1)
 
 
 def _uniform(rows: TracedIterations, at: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -106,6 +106,45 @@ def test_a_backend_that_keeps_slow_traces_more_often_is_seen_and_set_right() -> 
     assert not (even.chosen & ~there).any()
 
 
+@pytest.mark.parametrize(("count", "missing"), [(100, 1), (700, 2), (4000, 4), (4000, 30)])
+def test_a_few_missing_ones_are_chance_whichever_they_are(count: int, missing: int) -> None:
+    found = rows(count)
+    there = np.ones(count, bool)
+    there[:: count // missing] = False
+    # the slowest is among them
+    there[-1] = False
+
+    even = even_sample(found, np.ones(count, bool), there)
+
+    assert even.uneven is None
+    assert even.used == there.sum()
+
+
+def test_slow_ones_that_are_missing_are_seen_though_they_are_few() -> None:
+    found = rows(4000)
+    there = np.ones(4000, bool)
+    there[-20:] = False
+
+    even = even_sample(found, np.ones(4000, bool), there)
+
+    assert even.uneven == (0.5, 1.0)
+    assert even.used == pytest.approx(2000, abs=150)
+
+
+def test_chance_alone_is_hardly_ever_taken_for_sampling_by_duration() -> None:
+    chance = np.random.default_rng(3)
+    found = rows(1000)
+    drawn = np.ones(1000, bool)
+
+    uneven = [
+        even_sample(found, drawn, chance.random(1000) < share).uneven
+        for share in (0.02, 0.5, 0.98, 0.999)
+        for _ in range(50)
+    ]
+
+    assert not any(uneven)
+
+
 def test_of_a_backend_that_keeps_slow_traces_only_none_is_compared() -> None:
     found = rows(5000)
     there = np.zeros(5000, bool)
