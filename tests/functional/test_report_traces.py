@@ -294,4 +294,5 @@ def test_a_run_without_traces_says_why() -> None:
     assert (
         found.reason
         == "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
+        " or `--traces-from`"
     )

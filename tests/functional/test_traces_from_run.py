@@ -209,17 +209,29 @@ def test_a_backend_that_goes_away_costs_the_traces_and_not_the_run(
     with Service(here, place(tempo)) as service:
         started = here.start(
             "osbench-coord",
-            *("run", here.task(service.workload(times=300)), "--json"),
+            *("run", here.task(service.workload()), "--json"),
             *("--traces-from", f"tempo+{tempo.url}"),
         )
         started.wait_for(lambda: bool(tempo.traces))
         tempo.status, tempo.text = 500, "it broke"
         done = started.finish()
+    explained = here.coord("trace", "explain", "last")
+    page = here.home / "report.html"
+    reported = here.coord("report", "last", "--html", str(page))
 
     assert done.code == 0, done.err
     notes = " ".join(done.result["notes"])
-    assert "0 of 300 traces found" in notes
-    assert "300 could not be read (HTTP 500 it broke)" in notes
+    assert "0 of 1,200 traces found" in notes
+    assert "1,200 could not be read (HTTP 500 it broke)" in notes
+    # what the client measured is left
+    (workload,) = done.result["workloads"]
+    assert "first byte of " in workload["tracing"]["explanation"]
+    assert explained.code == 0, explained.err
+    said = " ".join(explained.out.split())
+    assert "first byte of " in said
+    assert "1,200 could not be read (HTTP 500 it broke)" in said
+    assert reported.code == 0, reported.err
+    assert "first byte of " in page.read_text("utf-8")
 
 
 def test_a_resumed_run_queries_the_traces_of_all_its_iterations(

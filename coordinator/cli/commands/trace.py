@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +279,7 @@ def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptio
                 "census": trace_set.coverage.to_dict(),
                 "clocks": [asdict(offset) for offset in trace_set.clocks.skews],
                 "skipped": trace_set.skipped,
+                "queried": list(trace_set.queried),
             }
         )
         return
@@ -418,7 +419,11 @@ def _trace_set(
         raise UsageError(f"{error}; there is no file of that name either") from None
     if or_iterations and not has_traces(directory):
         return of_iterations(directory)
-    return of_run(directory)
+    found = of_run(directory)
+    if or_iterations and found.queried and not (found.features.group >= 0).any():
+        # the backend had none of them
+        return replace(of_iterations(directory), queried=found.queried)
+    return found
 
 
 def _chosen(trace_set: TraceSet, ids: Sequence[str], band: str | None) -> Iterable[Trace]:

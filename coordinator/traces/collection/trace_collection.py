@@ -76,7 +76,8 @@ def _collected(
     if not wanted():
         return Collected()
     collected = _traces(directory, outcomes, deployment, conf, wanted, sources, selections)
-    return with_client_times(directory, outcomes, collected, wanted)
+    queried = sources.backend is not None
+    return with_client_times(directory, outcomes, collected, wanted, queried=queried)
 
 
 def _traces(

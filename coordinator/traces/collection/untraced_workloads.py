@@ -28,17 +28,23 @@ def with_client_times(
     outcomes: Sequence[WorkloadOutcome],
     collected: Collected,
     wanted: Callable[[], bool],
+    *,
+    queried: bool = False,
 ) -> Collected:
-    """What was collected, with explanations and comparisons of workloads without traces."""
+    """What was collected, with explanations and comparisons of workloads without traces.
+
+    `queried`: traces were queried, so that those of a workload may all be missing.
+    """
+    names = distinct([one.name for one in outcomes])
+    before = collected.sentences or ("",) * len(names)
     requests = [one.statistics.requests for one in outcomes]
     only = [
         number
         for number, one in enumerate(outcomes)
-        if requests[number].actions and not one.tracing.traced
+        if requests[number].actions and (not one.tracing.traced or (queried and not before[number]))
     ]
     if not only:
         return collected
-    names = distinct([one.name for one in outcomes])
     warmup_ns = {at: int(one.warmup.seconds * 1e9) for at, one in enumerate(outcomes)}
     try:
         times = client_times(directory, names, warmup_ns, only, wanted)
@@ -52,7 +58,6 @@ def with_client_times(
         LOG.exception("iterations could not be explained")
         note = f"iterations could not be explained: {error_text(error)}"
         return replace(collected, notes=(*collected.notes, note))
-    before = collected.sentences or ("",) * len(names)
     return replace(
         collected,
         sentences=tuple(

@@ -157,7 +157,8 @@ def _of(
                 workload=number,
                 reason="" if len(mine) or answer else why_none(directory, {}, one),
                 traced=one["tracing"]["traced"],
-                sentence=answer.sentence if answer else "",
+                # of a workload whose traces are all missing, by what the client measured
+                sentence=answer.sentence if answer else one["tracing"].get("explanation", ""),
                 answer=answer,
                 best=best_sentence(best_places(features, group, 1)) if answer else "",
                 picks=examples,
