@@ -292,7 +292,6 @@ def test_a_run_without_traces_says_why() -> None:
 
     assert found.picks == ()
     assert (
-        found.reason
-        == "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
+        found.reason == "tracing needs a deployment with a profiler_hmac_key, `run --otlp`"
         " or `--traces-from`"
     )

@@ -261,8 +261,7 @@ def why_none(
     state = str(workload["tracing"]["state"])
     if state == "no key" and not _deployment(directory):
         return (
-            "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
-            " or `--traces-from`"
+            "tracing needs a deployment with a profiler_hmac_key, `run --otlp` or `--traces-from`"
         )
     if state != "on":
         return _STATES.get(state, state)

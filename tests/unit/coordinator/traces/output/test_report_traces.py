@@ -90,8 +90,7 @@ def archived(directory, *groups, kept=lambda number: True, failed=None):
         (
             workload("no key"),
             {},
-            "the run has no deployment, whose profiler_hmac_key tracing needs without `run --otlp`"
-            " or `--traces-from`",
+            "tracing needs a deployment with a profiler_hmac_key, `run --otlp` or `--traces-from`",
         ),
         (
             workload("store not redis://"),
