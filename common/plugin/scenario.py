@@ -270,7 +270,7 @@ class Scenario:
     def check_branches(
         cls, method: str, args: Mapping[str, Any], names: Collection[str]
     ) -> list[str]:
-        """What is wrong with arguments if the argument `branch` takes these values.
+        """Problems of arguments if the argument `branch` takes these values.
 
         Asked for the runner `replay`, whose file has them.
         """

@@ -56,7 +56,7 @@ class ArrivalFileError(UsageError):
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalBlock:
-    """Where a block is, and what it has."""
+    """Place and contents of a block."""
 
     #: Position and bytes in the file.
     offset: int
@@ -87,7 +87,7 @@ class ArrivalFile:
         except ArrivalFileError as error:
             raise ArrivalFileError(f"{path} {error}") from None
         weakref.finalize(self, os.close, self._descriptor)
-        #: What arrivals request; an arrival has the position of its name.
+        #: Names of the requests of arrivals; an arrival has the position of its name.
         self.names: tuple[str, ...] = index.names
         #: How many arrivals have each name.
         self.shares: tuple[int, ...] = index.shares
@@ -123,7 +123,7 @@ class ArrivalFile:
         return self._between(start, stop, 1)
 
     def before(self, instant_us: float) -> int:
-        """How many arrivals come before an instant. Raises ArrivalFileError."""
+        """The number of arrivals before an instant. Raises ArrivalFileError."""
         at = int(np.searchsorted(self._lasts, instant_us))
         if at == len(self._blocks):
             return self.count

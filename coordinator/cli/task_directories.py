@@ -33,7 +33,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRun:
-    """What became of one task file."""
+    """The outcome of one task file."""
 
     path: Path
     #: None if it was not run.

@@ -45,7 +45,7 @@ class WorseFigure:
 
 @dataclass(frozen=True, kw_only=True)
 class TrendCheck:
-    """What the check of a trend has found."""
+    """The result of the check of a trend."""
 
     fingerprint: str
     task: str
@@ -57,7 +57,7 @@ class TrendCheck:
     #: Clearest first.
     worse: tuple[WorseFigure, ...]
     sentence: str
-    #: What takes longer within the first of them; "" if it is not known.
+    #: Calls that take longer within the first of them; "" if not known.
     calls: str = ""
 
 
@@ -91,7 +91,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
 
 
 def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
-    """What is worse of a percentile, at a level of significance; None if nothing is."""
+    """The figure of a percentile if it is worse, at a level of significance; else None."""
     logs = [None if value is None else math.log(value) for value in series.values_s]
     known = [value for value in logs if value is not None]
     if logs[-1] is None or len(known) < ENOUGH:

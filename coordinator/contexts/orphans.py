@@ -55,11 +55,11 @@ class Orphan:
 class FoundOrphans:
     """The result of a search."""
 
-    #: Those that may be removed, by run, the oldest run first.
+    #: Resources that may be removed, by run, the oldest run first.
     by_run: dict[str, list[Orphan]] = field(default_factory=dict)
     #: Number of resources of runs that are younger.
     young: dict[str, int] = field(default_factory=dict)
-    #: What could not be searched, and why.
+    #: Searches that failed, and why.
     problems: list[str] = field(default_factory=list)
     #: Kinds that only an administrator could search.
     unseen: list[str] = field(default_factory=list)
@@ -115,7 +115,7 @@ class OrphanSearch:
         return problems
 
     def _of_kind(self, service: str, kind: Kind, found: FoundOrphans) -> Iterable[Orphan]:
-        """Those of a kind; notes why it cannot be searched."""
+        """Resources of a kind; notes why it cannot be searched."""
         access = self._access
         if kind.everywhere and access.deployment.admin is None:
             found.unseen.append(kind.name)

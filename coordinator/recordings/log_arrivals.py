@@ -39,7 +39,7 @@ class SortedArrivals:
         self._times: list[Ints] = []
         self._codes: list[Ints] = []
         self._waiting = 0
-        #: Where each part is in the file, in arrivals, and how many it has.
+        #: Place of each part in the file, and its length, in arrivals.
         self._parts: list[tuple[int, int]] = []
         #: All instants are whole seconds: the log does not say more.
         self.coarse = True
@@ -125,7 +125,7 @@ class _Head:
         self._left -= count
 
     def take(self, until_us: int) -> Ints:
-        """Those before an instant, which are taken away."""
+        """Remove and return the arrivals before an instant."""
         count = int(np.searchsorted(self._rows[:, 0], until_us))
         taken, self._rows = self._rows[:count], self._rows[count:]
         return taken
@@ -133,7 +133,7 @@ class _Head:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenArrivals:
-    """What a file of arrivals has."""
+    """Summary of a file of arrivals."""
 
     count: int
     #: Seconds since the epoch of its beginning, and its length, seconds.

@@ -23,7 +23,7 @@ _EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
 
 @dataclass(kw_only=True)
 class LogLines:
-    """What was read of some lines; the lists have an element for each request."""
+    """Requests of some lines; the lists have an element for each."""
 
     #: Microseconds since the epoch.
     times_us: list[int] = field(default_factory=list)
@@ -44,7 +44,7 @@ class LogFormat(Protocol):
     NAME: str
 
     def read(self, block: bytes) -> LogLines:
-        """What some whole lines say."""
+        """The requests of some whole lines."""
 
 
 class InstantTexts(dict[bytes, int]):
@@ -69,7 +69,7 @@ class PatternFormat:
         self._statuses: dict[bytes, int] = {b"%d" % code: code for code in range(1000)}
 
     def read(self, block: bytes) -> LogLines:
-        """What some whole lines say."""
+        """The requests of some whole lines."""
         found = self._pattern.findall(block)
         if not found:
             return LogLines(unreadable=_written(block))
@@ -161,7 +161,7 @@ class JsonFormat:
         self._instants = InstantTexts()
 
     def read(self, block: bytes) -> LogLines:
-        """What some whole lines say."""
+        """The requests of some whole lines."""
         lines = LogLines()
         for at, line in enumerate(block.decode("utf-8", "replace").split("\n")):
             if not line.strip():

@@ -95,7 +95,7 @@ def _fields(given: Sequence[str]) -> dict[str, str]:
 
 @dataclass(kw_only=True)
 class _LogCounts:
-    """What the requests of a log are."""
+    """Summary of the requests of a log."""
 
     table: TemplateTable = field(default_factory=TemplateTable)
     #: Requests by template and status: `_STATUSES` numbers for each template.
@@ -238,7 +238,7 @@ def _notes(
 
 
 def _found(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterator[str]:
-    """What the command says of the log."""
+    """Lines that the command prints about the log."""
     packed = ", gzip" if log.compressed else ""
     unread = ""
     if log.unreadable:

@@ -19,7 +19,7 @@ _MOST_TEMPLATES = 50_000
 _LONGEST = 2000
 #: More different parts of a path in one place are ids: user names, for example.
 _MOST_PARTS = 50
-#: What names of resources are made of; all else may be of a person.
+#: Pattern of names of resources; all else may be of a person.
 _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 #: Files that belong to the site, whatever digits their names have.
 _ASSET = re.compile(r"[A-Za-z0-9_.~-]{1,100}\.(?:css|js|mjs|woff2?|ttf|ico|map)", re.I)

@@ -58,9 +58,9 @@ class RunOptions:
     abort_on_sla: bool = False
     #: End the run at a workload that cannot begin, instead of going on with the next.
     stop_on_error: bool = False
-    #: Where spans are received by OTLP, ADDR:PORT; "" for `[traces] otlp_listen`.
+    #: Address at which spans are received by OTLP, ADDR:PORT; "" for `[traces] otlp_listen`.
     otlp: str = ""
-    #: Where spans are queried; "" for `[traces] query_url`.
+    #: URL at which spans are queried; "" for `[traces] query_url`.
     traces_from: str = ""
     #: What workers note of the HTTP requests of iterations (`Specification.shown`).
     shown: int = 0
@@ -149,12 +149,12 @@ class RunPlan:
 
     @property
     def otlp_address(self) -> str:
-        """Where spans are received by OTLP, ADDR:PORT; "" for nowhere."""
+        """Address at which spans are received by OTLP, ADDR:PORT; "" for none."""
         return str(self.options.otlp or self.conf.traces.otlp_listen)
 
     @property
     def query_url(self) -> str:
-        """Where spans are queried at the end; "" for nowhere."""
+        """URL at which spans are queried at the end; "" for none."""
         return str(self.options.traces_from or self.conf.traces.query_url)
 
     @property

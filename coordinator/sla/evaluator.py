@@ -19,7 +19,7 @@ class SlaEvaluator:
         #: By name in the task file; None for one that raised.
         self._criteria: dict[str, Sla | None] = {}
         self._raised: dict[str, Verdict] = {}
-        #: What criteria on spans select; these are judged when the traces are read.
+        #: Selections of criteria on spans; these are judged when the traces are read.
         self._selected: dict[str, tuple[SpanSelection, ...]] = {}
         for named in criteria:
             kind = plugins.get("sla", named.name)
@@ -61,7 +61,7 @@ class SlaEvaluator:
 
     @property
     def selections(self) -> tuple[SpanSelection, ...]:
-        """What the criteria on spans select."""
+        """Selections of the criteria on spans."""
         return tuple(one for some in self._selected.values() for one in some)
 
     def judge_spans(self, figures: Sequence[SpanFigures], without: str) -> tuple[Verdict, ...]:

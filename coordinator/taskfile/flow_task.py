@@ -78,7 +78,7 @@ class FlowTask:
     subtask: str = "One virtual user"
     #: None: ten iterations of one virtual user.
     runner: Mapping[str, Any] | None = None
-    #: What the command says of the recording.
+    #: Lines that the command prints about the recording.
     found: Sequence[str] = ()
 
     def made(self) -> int:
@@ -118,7 +118,7 @@ class RecordingOptions:
     hosts: Sequence[str] = ()
     #: Also images, fonts, styles and scripts.
     assets: bool = False
-    #: Where requests go; "": where they went, if that is known.
+    #: Base URL of the requests; "" for that of the recording, if known.
     base: str = ""
     #: Also methods that change data.
     all_methods: bool = False

@@ -49,7 +49,7 @@ RULES = (
 
 @dataclass(frozen=True, kw_only=True)
 class AccessLogOptions(OptionSet):
-    """What is made of an access log, and how."""
+    """Options of a task that is made of an access log."""
 
     SECTION = "Access logs"
     from_access_log: str | None = option(

@@ -124,7 +124,7 @@ class TraceGroup:
     #: The sentence names a clear cause.
     has_cause: bool
     bands: list[BandView]
-    #: What halving one span would give, and the name of that span; "" if not known.
+    #: Gain of halving one span, and the name of that span; "" if not known.
     best: str
     waterfalls: list[WaterfallView]
 

@@ -69,7 +69,7 @@ class Answer:
     """The explanation of one group of comparable traces. Times are seconds."""
 
     name: str
-    #: What is compared, in the singular: `features.TRACE` or `ITERATION`.
+    #: Unit of comparison, in the singular: `features.TRACE` or `ITERATION`.
     unit: str
     #: Traces that succeeded, that failed, and that were left out as incomplete.
     traces: int

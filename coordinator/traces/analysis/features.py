@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 #: Group of traces that are shown, but not compared.
 NO_GROUP = -1
 
-#: What a row of the table is: a trace, or an iteration of which only the client knows.
+#: Units of a row: a trace, or an iteration that only the client has measured.
 TRACE, ITERATION = "trace", "iteration"
 
 #: Limit on distinct shapes; others are -1.

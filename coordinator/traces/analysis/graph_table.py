@@ -39,7 +39,7 @@ class GraphTable:
         return found
 
     def replayable(self, traces: Sequence[str], rows: Ints) -> Ints:
-        """Those of some traces that belong to the random part, without too large ones."""
+        """Traces of the random part among some, without too large ones."""
         if self.below < _HASHES:
             rows = rows[[_hash(traces[at]) < self.below for at in rows.tolist()]]
         first = np.append(self.numbers, 0)[self.begin[rows]]

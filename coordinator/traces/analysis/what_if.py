@@ -70,7 +70,7 @@ class DurationLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """How much of the excess over a limit would be gone."""
+    """The part of the excess over a limit that would be gone."""
 
     limit: DurationLimit
     shift: PredictedValue
@@ -95,7 +95,7 @@ class Prediction:
     """The prediction for one group of traces."""
 
     name: str
-    #: What is predicted, in the singular: `features.TRACE` or `ITERATION`.
+    #: Unit of prediction, in the singular: `features.TRACE` or `ITERATION`.
     unit: str
     traces: int
     #: The changed spans as text, with the most time first.
@@ -106,7 +106,7 @@ class Prediction:
     shifts: tuple[PredictedValue, ...]
     repairs: tuple[Repair, ...]
     sentence: str
-    #: What the numbers do not include.
+    #: Effects that the numbers do not include.
     caveat: str
 
 

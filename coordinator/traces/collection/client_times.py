@@ -1,4 +1,4 @@
-"""What the client alone measures of iterations, as features: for services that write no spans.
+"""Measurements of the client as features: for services that write no spans.
 
 The response time of an iteration is divided into its late start, the phases of its HTTP requests by
 action, the rest of each action, and what is in no action. `explain` then treats iterations as
@@ -33,7 +33,7 @@ MOST = 100_000
 _PHASES = ("name lookup for", "connecting for", "TLS handshake for", "first byte of", "transfer of")
 _LATE = SpanKey("", LATE_START, "(no virtual user was free, or the generator was late)")
 _OUTSIDE = SpanKey("", "code outside of actions", "")
-#: What requests that are made in no action are counted for.
+#: Name for requests that are made in no action.
 _NO_ACTION = "requests in no action"
 
 

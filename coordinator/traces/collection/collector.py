@@ -142,7 +142,7 @@ class Collection:
         self._notes: list[str] = []
         self._spans: Mapping[int, Sequence[SpanFigures]] = {}
         self._skipped = 0
-        #: What was queried, in words.
+        #: Sentence on the queries that were made.
         self._queried: list[str] = []
 
     def collect(self, conn_str: str | None) -> Collected:

@@ -54,7 +54,7 @@ _WORDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySettings:
-    """Where traces are queried, and the bounds of it."""
+    """Backend of the queries, and their bounds."""
 
     backend: TraceBackend
     #: Most traces, about, and most queries at once.
@@ -127,7 +127,7 @@ class QueriedTraces:
         return frozenset(one for one, state in states if state is AnswerState.FOUND)
 
     def notes(self) -> Iterator[str]:
-        """What was found, and what was not, and why."""
+        """Counts of traces that were found, and that were not, and why."""
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())
         found = counts[AnswerState.FOUND] + counts[AnswerState.PARTIAL]

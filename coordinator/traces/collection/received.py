@@ -42,12 +42,12 @@ class ReceivedTraces:
         self._sources = [SpooledTraces(folder / name) for name in (_WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
-        """What is known of a trace; None for nothing."""
+        """The parts of a trace that were received; None if there are none."""
         parts = [part for source in self._sources if (part := source.get(trace_id)) is not None]
         return merge(parts) if len(parts) > 1 else next(iter(parts), None)
 
     def notes(self) -> Iterator[str]:
-        """What could not be read."""
+        """Number of entries that could not be read."""
         cut = sum(source.cut for source in self._sources)
         if cut:
             yield f"traces: {count(cut, 'span')} left out of traces with very many"

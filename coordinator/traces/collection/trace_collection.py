@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSources:
-    """Where spans of services come from by OTLP."""
+    """Sources of spans of services by OTLP."""
 
     receiver: OtlpReceiver | None = None
     #: Queried at the end.

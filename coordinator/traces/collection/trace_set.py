@@ -54,7 +54,7 @@ class TraceSet:
     predicted_loads: Callable[[], tuple[PredictedLoad, ...]] = tuple
     #: The run received spans by OTLP.
     by_otlp: bool = False
-    #: What was queried from a backend, in words.
+    #: Sentence on the queries to a backend.
     queried: tuple[str, ...] = ()
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:

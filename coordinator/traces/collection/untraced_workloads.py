@@ -31,7 +31,7 @@ def with_client_times(
     *,
     queried: bool = False,
 ) -> Collected:
-    """What was collected, with explanations and comparisons of workloads without traces.
+    """Add explanations and comparisons of workloads without traces to those collected.
 
     `queried`: traces were queried, so that those of a workload may all be missing.
     """

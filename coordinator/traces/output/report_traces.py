@@ -73,7 +73,7 @@ class WorkloadTraces:
     #: sentence is there, too, where there are too few traces for the rest.
     sentence: str = ""
     answer: Answer | None = None
-    #: What halving the span that matters most would give; "" if that is not known.
+    #: Gain of halving the span that matters most; "" if not known.
     best: str = ""
     picks: tuple[TracePick, ...] = ()
     #: Iterations by id of the traces that `trace show` finds in the run directory.

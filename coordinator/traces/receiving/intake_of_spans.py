@@ -25,7 +25,7 @@ _TRACE_ID, _SPAN_ID = 32, 16
 
 @dataclass(kw_only=True)
 class ReceivedCounts:
-    """What became of the spans that were received."""
+    """Counts of received spans by what became of them."""
 
     #: Kept.
     accepted: int = 0

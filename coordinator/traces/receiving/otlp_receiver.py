@@ -33,7 +33,7 @@ _MODULE = "osbench.coordinator.traces.receiving.receiver_process"
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """What a receiver says of the spans it got."""
+    """Figures of a receiver about the spans it got."""
 
     counts: dict[str, int]
     #: Why spans could not be written, or why the receiver ended before the run did; "" if not.
@@ -90,7 +90,7 @@ class OtlpReceiver:
         self._socket = address.bind()
         host, port = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
-        #: What services set OTEL_EXPORTER_OTLP_ENDPOINT to.
+        #: Value for OTEL_EXPORTER_OTLP_ENDPOINT of services.
         self.url = f"{'https' if self._task.certificate else 'http'}://{shown}:{port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._last: dict[str, Any] = {}
@@ -149,7 +149,7 @@ class OtlpReceiver:
 
 
 def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
-    """What the process answers; {} if it has ended or does not answer."""
+    """The response of the process; {} if it has ended or does not respond."""
     assert process.stdin is not None and process.stdout is not None
     answer = b""
     deadline = time.monotonic() + ANSWER_S

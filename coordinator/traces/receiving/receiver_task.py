@@ -1,4 +1,4 @@
-"""What the coordinator tells the process of the receiver, as a line of JSON."""
+"""Orders of the coordinator to the process of the receiver, as a line of JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ReceiverTask:
-    """What a receiver is to do."""
+    """Settings of a receiver."""
 
     run_id: str
     #: Path and largest size of the spool.

@@ -41,7 +41,7 @@ ANSWER_BYTES = 32 << 20
 _TOLD = 200
 _BUSY = frozenset((429, 502, 503, 504))
 _REFUSED = frozenset((401, 403, 407))
-#: What Go's servers answer to a path that they do not have.
+#: Response of Go's servers to a path that they do not have.
 _NO_PATH = "404 page not found"
 
 
@@ -64,14 +64,14 @@ class AnswerState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BackendAnswer:
-    """What a backend answered to the query of one trace."""
+    """The response of a backend to the query of one trace."""
 
     trace_id: str
     state: AnswerState
     spans: tuple[Span, ...] = ()
     #: Malformed spans.
     skipped: int = 0
-    #: What was wrong, in words; "" if nothing was.
+    #: Sentence on the fault; "" if there was none.
     why: str = ""
 
 

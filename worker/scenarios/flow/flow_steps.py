@@ -236,7 +236,7 @@ class Flow:
         await self._played(self._on_stop, scenario, values)
 
     async def play(self, scenario: Scenario, values: Values, branch_name: str = "") -> None:
-        """One iteration: the steps, then one branch of the mix, drawn unless its name is given."""
+        """Make one iteration: the steps, then a branch of the mix, drawn unless it is named."""
         await self._played(self._steps, scenario, values)
         if self._sums:
             branch = self._by_name[branch_name] if branch_name else self._drawn()
