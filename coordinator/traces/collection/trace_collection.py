@@ -56,51 +56,43 @@ def collect_traces(
     Spans that were received or queried stay if the run is `resumable`. `selections` are the spans
     that criteria judge, by workload.
     """
-    receiver = sources.receiver
-    collected = _collected(directory, outcomes, deployment, conf, wanted, sources, selections or {})
+    receiver, backend = sources.receiver, sources.backend
+    collected = Collected()
+    if wanted():
+        settings = replace(_settings(conf, sources), selections=selections or {})
+        conn_str = _store_of(outcomes, deployment) if conf.traces.collect else None
+        collected = _traces(directory, outcomes, settings, conn_str, wanted, receiver)
+        collected = with_client_times(
+            directory, outcomes, collected, wanted, queried=backend is not None
+        )
     notes = [f"traces: {note}" for note in receiver.stop().notes()] if receiver else []
-    if (receiver or sources.backend) and not resumable:
+    if (receiver or backend) and not resumable:
         received.remove(directory)
     return replace(collected, notes=(*collected.notes, *notes))
 
 
-def _collected(
-    directory: RunDirectory,
-    outcomes: Sequence[WorkloadOutcome],
-    deployment: Deployment | None,
-    conf: cfg.ConfigOpts,
-    wanted: Callable[[], bool],
-    sources: SpanSources,
-    selections: Mapping[int, Sequence[SpanSelection]],
-) -> Collected:
-    if not wanted():
-        return Collected()
-    collected = _traces(directory, outcomes, deployment, conf, wanted, sources, selections)
-    queried = sources.backend is not None
-    return with_client_times(directory, outcomes, collected, wanted, queried=queried)
+def _store_of(outcomes: Sequence[WorkloadOutcome], deployment: Deployment | None) -> str | None:
+    """Connection string of the trace store, if it can be read and has traces of the run."""
+    if deployment is None or not any(one.tracing.state == "on" for one in outcomes):
+        return None
+    return readable_store(deployment)
 
 
 def _traces(
     directory: RunDirectory,
     outcomes: Sequence[WorkloadOutcome],
-    deployment: Deployment | None,
-    conf: cfg.ConfigOpts,
+    settings: CollectionSettings,
+    conn_str: str | None,
     wanted: Callable[[], bool],
-    sources: SpanSources,
-    selections: Mapping[int, Sequence[SpanSelection]],
+    receiver: OtlpReceiver | None,
 ) -> Collected:
-    receiver = sources.receiver
     if not any(one.tracing.traced for one in outcomes):
         return Collected()
-    conn_str = None
-    if conf.traces.collect and deployment is not None:
-        readable = any(one.tracing.state == "on" for one in outcomes)
-        conn_str = readable_store(deployment) if readable else None
     try:
         collection = Collection(
             directory,
             [one.name for one in outcomes],
-            replace(_settings(conf, sources), selections=selections),
+            settings,
             warmup_ns={
                 number: int(one.warmup.seconds * 1e9) for number, one in enumerate(outcomes)
             },
