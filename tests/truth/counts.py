@@ -22,7 +22,7 @@ def throughput(sleep_s: float = 5.0, least: float = 9.0) -> Case:
             ]
         ),
         checks=[
-            checks.number("throughput.span_s", 5.0, within=0.001),
+            checks.number("throughput.span_s", 5.0, within=0.001, is_timed=True),
             checks.number("throughput.ok_per_s", 10.0, within=0.03, is_timed=True),
             checks.exits(0),
         ],
