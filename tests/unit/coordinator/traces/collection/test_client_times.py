@@ -155,6 +155,25 @@ def test_parts_of_requests_at_the_same_time_are_not_more_than_the_whole() -> Non
     assert 8 * MS - 8 <= features.time.sum() <= 8 * MS
 
 
+def test_a_pause_within_an_action_counts_neither_for_it_nor_for_the_late_start() -> None:
+    rows = [
+        row(
+            iteration=1,
+            outcome=Outcome.OK,
+            due=0,
+            started=5 * MS,
+            ended=15 * MS,
+            idle=2 * MS,
+            actions=pack_actions([1, -1, 5 * MS, 15 * MS, 0]),
+        )
+    ]
+    features = features_of(Directory([{"workload": 0, "columns": encode_rows(rows, NAMES, 0)}]))
+
+    keys = [str(features.keys[key]) for key in features.place]
+    times = dict(zip(keys, features.time.tolist(), strict=True))
+    assert times == {LATE: 5 * MS, "time in action list": 8 * MS}
+
+
 def test_requests_of_other_clients_count_for_their_action() -> None:
     rows = [
         row(
