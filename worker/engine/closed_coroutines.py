@@ -45,7 +45,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
 
     def _start_users(self) -> None:
         for number in range(self.share):
-            self._start(number, self._shared_ns)
+            self._start(number, self._free_at(number))
 
     def _start(self, number: int, free_ns: int) -> None:
         if number in self._users or number >= self.share or self.stopped:
@@ -63,6 +63,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         try:
             while (wait_ns := self.t0_ns - monotonic_ns()) > 0:
                 await asyncio.sleep(wait_ns / 1e9)
+            await self._pause_until(user.free_ns)
             if not self.body.users.has_life:
                 await self._work(user)
             elif await self._begin_life(user):

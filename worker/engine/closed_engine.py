@@ -15,13 +15,14 @@ from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser
 class ClosedEngine(GrantedNumbers, ThreadEngine):
     """Runs granted numbers on `share` threads."""
 
-    def await_start(self) -> None:
+    def await_start(self, user: ThreadUser) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
         if wait_s > 0:
             time.sleep(wait_s)
+        self.pause_until(user.free_ns)
 
     def serve(self, user: ThreadUser) -> None:
-        self.await_start()
+        self.await_start(user)
         due, seq, turn = user.free_ns, 0, 0
         source: Iterator[int] = iter(range(0))
         run, think, pacing = self.run, self.body.users.think, self.pacing

@@ -47,6 +47,8 @@ FEW_BYTES = 4 * EXCHANGE_BYTES
 #: Iterations that run for so long are told of, nanoseconds; characters of where they are.
 LONG_NS = 5_000_000_000
 PLACE_CHARS = 300
+#: In a ramp the coordinator raises the share about as often, nanoseconds.
+SPREAD_MOST_NS = 250_000_000
 #: An instant that never comes.
 NEVER = 1 << 62
 #: What `run` of an engine returns in place of the instant at which the iteration ended: its number
@@ -161,8 +163,11 @@ class Engine:
         self._last_seq = 0
         #: Its length is `started_late`: appending is atomic.
         self._late: list[None] = []
-        #: Instant of the last change of `share`.
+        #: Time of the last change of `share`, and users that there were before it.
         self._shared_ns = setup.t0_ns
+        self._users_before = 0
+        #: The users that it adds begin within this time, evenly, nanoseconds.
+        self._spread_ns = 0
         self._next_expiry = 0
         #: Of the watchdog: it wakes as late as a virtual user whose answer has come.
         self._lateness = Lateness(WATCH_NS)
@@ -225,14 +230,27 @@ class Engine:
         return self.body.names.names
 
     def set_share(self, share: int, numbers: Sequence[Interval] = ()) -> None:
-        """Set the number of virtual users, and the numbers that they have (half-open)."""
+        """Set the number of virtual users, and the numbers that they have (half-open).
+
+        Users are added evenly over as much time as the last change was ago: in a ramp, until the
+        next change.
+        """
         with self._changed:
             self._numbers = UserNumbers(numbers)
-            self._shared_ns = max(self.t0_ns, monotonic_ns())
+            now = max(self.t0_ns, monotonic_ns())
+            self._spread_ns = min(now - self._shared_ns, SPREAD_MOST_NS) if self.share else 0
+            self._shared_ns, self._users_before = now, self.share
             self.share = share
             self._notify()
         self._fill()
         self._request_work()
+
+    def _free_at(self, number: int) -> int:
+        """Return the time from which a user that the last change of the share added is free."""
+        added, place = self.share - self._users_before, number - self._users_before
+        if added <= 0 or place < 0:
+            return self._shared_ns
+        return self._shared_ns + self._spread_ns * place // added
 
     @property
     def surplus(self) -> int:

@@ -75,7 +75,7 @@ class ThreadEngine(Engine):
     def _fill(self) -> None:
         """Start users until there are `min_users`."""
         for number in range(self.min_users):
-            if number not in self._users and not self.start_user(number, self._shared_ns):
+            if number not in self._users and not self.start_user(number, self._free_at(number)):
                 return
         self._short = False
 
@@ -119,12 +119,12 @@ class ThreadEngine(Engine):
 
     # how users begin and end
 
-    def await_start(self) -> None:
-        """Wait until users may begin."""
+    def await_start(self, user: ThreadUser) -> None:
+        """Wait until a user may begin."""
 
     def _begin_life(self, user: ThreadUser) -> bool:
         """Begin a user, again and again if need be; False where it must end before it could."""
-        self.await_start()
+        self.await_start(user)
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()

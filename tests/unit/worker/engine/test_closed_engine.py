@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from itertools import pairwise
 from time import monotonic_ns
 from types import SimpleNamespace
 
@@ -63,6 +64,24 @@ def test_exactly_the_share_runs_at_once_as_it_goes_up_and_down(closed):
             time.sleep(0.02)
 
             assert gauge.most == share
+
+
+def test_users_that_a_ramp_adds_begin_evenly_until_it_adds_more(closed):
+    over = threading.Event()
+    with closed(waiting(over)) as engine:
+        engine.add(batch((1, 102)))
+        engine.set_share(1)
+        time.sleep(0.02)
+        engine.set_share(101)
+        until(lambda: len(engine.inflight) == 101)
+        over.set()
+        until(lambda: len(engine.rows) == 101)
+
+    due = sorted(row[DUE] for row in engine.rows)[1:]
+    between = {after - before for before, after in pairwise(due)}
+    assert max(between) - min(between) <= 1
+    assert due[-1] - due[0] >= 19 * MS
+    assert all(row[DUE] <= row[STARTED] for row in engine.rows)
 
 
 def test_a_lowered_share_is_in_force_once_inflight_shows_it(closed):
