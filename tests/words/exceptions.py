@@ -1,0 +1,16 @@
+"""Texts that the word list does not apply to, each with a reason."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Exception_(NamedTuple):
+    """A text is excepted if its file's path ends with `path` and it contains `words`."""
+
+    path: str
+    words: str
+    reason: str
+
+
+EXCEPTIONS: tuple[Exception_, ...] = ()
