@@ -66,7 +66,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks statistics pictures containers hosts soak truth what-if audit sbom lowest
+.PHONY: otlp-sdks zuul-trial statistics pictures containers hosts soak truth what-if audit sbom lowest words
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -76,7 +76,7 @@ help:
 	@echo "make units   all tests that start no whole run; make coverage-units says which lines they do not run"
 	@echo "make timing  the tests that compare real time: for an idle machine"
 	@echo "make costs   what each file of tests took: make test costs COSTS=build/costs.csv"
-	@echo "make check   lint, types and import rules"
+	@echo "make check   lint, types, import rules and words"
 	@echo "make docs    builds the pages of docs/ into site/"
 	@echo "make assets  builds the charts of the HTML report again (needs Node.js and npm)"
 	@echo "make pictures makes docs/sample-report.html and docs/pictures again, from a real run"
@@ -92,6 +92,7 @@ help:
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
+	@echo "make zuul-trial  the job of deploy/zuul for TRIALS changes with and without a regression"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
@@ -152,7 +153,11 @@ types: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint types
+# wordings that readers did not understand, in docstrings, comments, messages and documents
+words: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m words
+
+check: lint types words
 
 docs: $(VENV)/.ready
 	$(BIN)/python -m osbench.common.config.config > etc/osbench.conf
@@ -178,6 +183,8 @@ assets-check:
 pictures: $(VENV)/.ready
 	$(BIN)/python samples/screenshots.py
 	$(BIN)/python samples/live_picture.py
+	$(BIN)/python samples/terminal_picture.py
+	$(BIN)/python docs/code_map.py > docs/pictures/code-map.svg
 
 $(RUNTIME)/.ready: setup.cfg
 	@$(PYTHON) .ci/environment.py $(RUNTIME) .
@@ -274,6 +281,13 @@ otlp-sdks: $(VENV)/.ready
 	cp tests/otlp_sdks/package.json build/otlp-sdks/
 	npm install --prefix build/otlp-sdks --no-audit --no-fund
 	$(BIN)/python -m pytest -rP tests/functional/test_otlp_sdks.py
+
+# the job of deploy/zuul for changes with and without a regression, about half an hour; and its lint
+zuul-trial: $(VENV)/.ready
+	$(PYTHON) -m venv build/zuul/venv
+	build/zuul/venv/bin/pip install -q -r tests/zuul_trial/requirements.txt
+	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline deploy/zuul/pre.yaml deploy/zuul/run.yaml deploy/zuul/post.yaml
+	PYTHONPATH=tests $(BIN)/python -m zuul_trial --tools build/zuul/venv --trials $(or $(TRIALS),20)
 
 lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)

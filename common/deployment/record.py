@@ -58,7 +58,10 @@ class Deployment:
         try:
             content = json.loads(json.dumps(spec, allow_nan=False))
         except (TypeError, ValueError, RecursionError):
-            raise DeploymentError(f"{source}: holds a value that JSON cannot express") from None
+            raise DeploymentError(
+                f"{source}: a value is not text, a number, true, false, null, a list or an "
+                "object: write it as text"
+            ) from None
         ordered = json.dumps(content, sort_keys=True).encode()
         digest = hmac.digest(salt or secrets.token_bytes(16), ordered, "sha256")
         return cls(name=name, spec=content, version=digest.hex()[:16])

@@ -15,7 +15,7 @@ def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
     """URL of the proxy for a URL, with its scheme and port; "" for none.
 
     As in requests: `given` proxies by scheme, then the variables of the environment in small
-    letters or capitals, and no_proxy. Raises ValueError for a proxy that is no URL.
+    letters or capitals, and no_proxy. Raises ValueError for a proxy that is not a URL.
     """
     found = select_proxy(url, {**get_environ_proxies(url, no_proxy=None), **(given or {})})
     return _whole(found) if found else ""
@@ -42,7 +42,7 @@ def _whole(proxy: str) -> str:
     if not parts.hostname or port == 0:
         # nothing of it is shown: a part of a password may be in any place
         raise ValueError(
-            "the proxy that the environment names is no URL: correct http_proxy, https_proxy or "
+            "the proxy that the environment names is not a URL: correct http_proxy, https_proxy or "
             "all_proxy"
         )
     if port is None and parts.scheme in _PORTS:

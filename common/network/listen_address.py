@@ -23,7 +23,7 @@ def parse_listen_address(text: str) -> tuple[str, int]:
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65535:
         raise UsageError(
-            f"{text!r} is no address to listen at: write PORT or ADDRESS:PORT, such as"
+            f"{text!r} is not an address to listen at: write PORT or ADDRESS:PORT, such as"
             f" {LOOPBACK}:8089"
         )
     return (found["host"] or LOOPBACK).strip("[]"), int(found["port"])

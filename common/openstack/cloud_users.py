@@ -83,7 +83,10 @@ def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[Clou
     admin = (deployment.admin,) if deployment.admin else ()
     found = deployment.users or admin
     if not found:
-        raise DeploymentError(f"deployment {deployment.name} has neither users nor admin")
+        raise DeploymentError(
+            f"deployment {deployment.name} has neither users nor admin: add one of them to its "
+            "record"
+        )
     return [CloudUser(credential=credential) for credential in found]
 
 

@@ -155,5 +155,8 @@ def floating_network(cloud: Cloud, wanted: str | None = None) -> str:
     """Id of the network of floating IPs, as `external_network`. Raises DeploymentError if none."""
     found = external_network(cloud, wanted)
     if not found:
-        raise DeploymentError("there is no external network for floating IPs")
+        raise DeploymentError(
+            "there is no external network for floating IPs: create one (router:external), or "
+            "leave floating IPs out"
+        )
     return found

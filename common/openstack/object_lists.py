@@ -74,7 +74,7 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
             pattern = re.compile(name)
         except re.error as error:
             raise DeploymentError(
-                f"there is no {what} {name!r}, and it is no regular expression: {error}"
+                f"there is no {what} {name!r}, and it is not a regular expression: {error}"
             ) from None
         fitting = [one for one in found if pattern.search(one["name"] or "")]
     return _only(what, name, fitting, found)

@@ -241,7 +241,7 @@ class Exporter:
 
     def send(self, run: ExportedRun, url: str) -> str:
         """Send the run to a server; returns a sentence that says what was sent."""
-        raise ExportError(f"the exporter {self.NAME} writes files: {url} is no path")
+        raise ExportError(f"the exporter {self.NAME} writes files: {url} is not a path")
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
         """Write that a run ended before it had results; returns whether there is something.

@@ -26,7 +26,7 @@ def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
     """What is wrong with headers, in words that tell no value, which may be a secret."""
     for name, value in headers.items():
         if not is_token(str(name)):
-            yield f"{str(name)!r} is no name of a header"
+            yield f"{str(name)!r} is not a header name"
         found = _NO_VALUE.search(value) if isinstance(value, str) else None
         if found is not None:
             yield f"the header {name} holds {found.group()!r}, which no header may have"
@@ -38,9 +38,9 @@ def address_fault(url: str) -> str:
         parts = urlsplit(url)
         _ = parts.port  # reading it checks it
     except ValueError:
-        return f"{mask_url(url)[:80]!r} is no URL: its host or port cannot be read"
+        return f"{mask_url(url)[:80]!r} is not a URL: its host or port cannot be read"
     if not parts.hostname or _NO_HOST.search(parts.hostname):
-        return f"{mask_url(url)[:80]!r} is no URL: it has no host, or one that cannot be"
+        return f"{mask_url(url)[:80]!r} is not a URL: it has no host, or one that cannot be"
     return ""
 
 

@@ -88,6 +88,8 @@ class Verdict:
     criterion: str
     success: bool
     detail: str
+    #: Numbers of its configuration, such as {"max": 0.0}; osbench adds them.
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

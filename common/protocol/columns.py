@@ -315,7 +315,7 @@ def decode_rows(columns: dict[str, Any]) -> Columns:
 def _decode(columns: dict[str, Any]) -> Columns:
     count, t0 = columns["rows"], columns["t0"]
     if type(count) is not int or type(t0) is not int or not -LATEST_NS < t0 <= LATEST_NS:
-        raise ValueError("its number of rows or its start is no such number")
+        raise ValueError("its number of rows or its start is not a valid number")
     values: dict[str, Any] = {}
     for name, dtype, sparse, low, high, instant, outside in _DECODED:
         if sparse and columns.get(name) is None:
@@ -430,7 +430,7 @@ def _name(value: Any) -> str:
 
 def _outputs(number: Any, parts: Any) -> tuple[int, tuple[bytes, ...]]:
     if type(number) is not int or not -LATEST_NS < number <= LATEST_NS:
-        raise TypeError("outputs of what is no iteration")
+        raise TypeError("outputs without an iteration")
     return number, tuple(map(raw_bytes, parts))
 
 
@@ -473,7 +473,7 @@ def _check(part: Mapping[str, Any]) -> None:
     """Check a block by itself, so that its surplus does not make up for a lack in another."""
     rows = part["rows"]
     if type(rows) is not int or rows < 0:
-        raise ValueError("its number of rows is no such number")
+        raise ValueError("its number of rows is not a valid number")
     for name, sparse, size in _JOINED:
         if (not sparse or name in part) and len(raw_bytes(part[name])) != rows * size:
             raise ValueError(f"column {name} is not of {rows} rows")

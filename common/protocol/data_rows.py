@@ -84,4 +84,4 @@ def unseal(token: bytes, key: bytes) -> str:
     try:
         return decompressed(packed, SECTION).decode("utf-8")
     except ValueError:
-        raise Untrusted("rows that are no section of a data file") from None
+        raise Untrusted("rows that are not a section of a data file") from None

@@ -212,7 +212,10 @@ def _read(path: Path) -> tuple[list[bytes], _Place]:
     except TooOpen as error:
         raise ConfigError(f"key file {path} {error}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"key file {path} was not written by 'keys new'") from None
+        raise ConfigError(
+            f"key file {path} is not an osbench key file (not ASCII): create one with "
+            "'osbench-coord keys new'"
+        ) from None
     found = [_secret(path, number, line) for number, line in enumerate(lines, 1) if line]
     if not found:
         raise ConfigError(f"key file {path} holds no key: run 'osbench-coord keys new --force'")

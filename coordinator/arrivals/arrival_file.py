@@ -269,7 +269,7 @@ def _index(file: BinaryIO) -> _Index:
     head = file.read(64).partition(b"\n")[0]
     if not head.startswith(_HEAD):
         raise ArrivalFileError(
-            "is no file of arrivals: make one with `osbench-coord init --from-access-log`"
+            "is not a file of arrivals: make one with `osbench-coord init --from-access-log`"
             if head
             else "is empty: make it again with `osbench-coord init --from-access-log`"
         )

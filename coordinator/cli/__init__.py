@@ -46,6 +46,7 @@ COMMANDS = {
     "deployment": ("deployment", "Keep records of the clouds and services under test."),
     "doctor": ("doctor", "Say what would make a run fail, before there is load."),
     "duel": ("duel", "Run two task files in turn and compare them."),
+    "gate": ("gate", "Compare a change of a service with its parent commit, under load."),
     "import": ("results", "Make runs of results that Rally has written."),
     "init": ("init", "Write a task to FILE (task.yaml): a flow of requests that runs as it is."),
     "keys": ("keys", "Make the keys that coordinator and workers share."),

@@ -89,7 +89,9 @@ def read_side(
             tag = name.removeprefix(TAG)
             tagged = [*finished_runs(data_dir, (tag,), left_out=left_out(damaged))]
             if not tagged:
-                raise UsageError(f"no finished run has the tag {tag!r}")
+                raise UsageError(
+                    f"no finished run has the tag {tag!r}: `osbench-coord runs list` shows the tags"
+                )
             found += [read_compared_run(run.directory) for run in tagged if run.directory]
         else:
             found.append(read_compared_run(found_run(settings, name, damaged=damaged)))

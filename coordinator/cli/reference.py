@@ -203,7 +203,7 @@ def _exit_codes() -> Iterator[str]:
     yield _table(("code", "meaning"), [(str(code), text) for code, text in MEANINGS.items()])
     yield (
         "Commands that read a run also exit with 3 if one of its files is cut, changed or missing:"
-        " see [a damaged run directory](operations.md#a-damaged-run-directory)."
+        " see [a damaged run directory](faults.md#a-damaged-run-directory)."
     )
 
 

@@ -118,7 +118,7 @@ def _check_distinct(before: Sequence[ComparedRun], after: Sequence[ComparedRun])
 def _workloads_in_common(runs: Sequence[ComparedRun]) -> list[str]:
     found = common_workloads(runs)
     if not found:
-        raise UsageError("the runs have no workload in common")
+        raise UsageError("the runs have no workload in common: compare runs of the same task")
     return found
 
 

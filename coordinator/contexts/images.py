@@ -112,7 +112,7 @@ def _local(place: str, folder: Path) -> Path:
     if "://" not in place:
         path = expanded(place)
         if not path.is_file():
-            raise ContextError(f"there is no file {place}")
+            raise ContextError(f"image: no such file: {place}")
         return path
     path = folder / "image"
     try:

@@ -31,7 +31,7 @@ class Quotas(context.Context):
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {
-            service: _QUOTAS | {"description": f"quotas of {service} by name; -1 is no limit"}
+            service: _QUOTAS | {"description": f"quotas of {service} by name; -1 means no limit"}
             for service in _PLACES
         }
         | {service: _QUOTAS | {"description": "only in Rally"} for service in _RALLYS},

@@ -115,7 +115,10 @@ class Deployments:
         except TooOpen as error:
             raise DeploymentError(f"{path} {error}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise DeploymentError(f"{path} is not a record that osbench has written") from None
+            raise DeploymentError(
+                f"{path} is not a deployment record of osbench: delete the file, and create the "
+                "deployment again"
+            ) from None
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
 
     def use(self, name: str) -> None:

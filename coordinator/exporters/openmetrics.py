@@ -80,6 +80,7 @@ def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterato
     yield about
     labels = [_labels(number, one) for number, one in enumerate(summary["workloads"])]
     yield from _iterations(summary["workloads"], labels, at)
+    yield from _criteria(summary["workloads"], labels, at)
     durations = snapshot.durations()
     for name, kind, text in _HISTOGRAMS:
         family = HistogramMetricFamily(name, text, labels=_LABELS)
@@ -120,6 +121,29 @@ def _iterations(
         for kind, number in _error_types(workload).items():
             errors.add_metric((*place, kind), number, timestamp=at)
     yield from (counts, planned, errors)
+
+
+def _criteria(
+    workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
+) -> Iterator[Metric]:
+    """Verdicts of SLA criteria, and the numbers that they were configured with."""
+    passed = GaugeMetricFamily(
+        "osbench_sla_passed",
+        "Whether the SLA criterion is met: 1 or 0.",
+        labels=(*_LABELS, "criterion"),
+    )
+    limits = GaugeMetricFamily(
+        "osbench_sla_limit",
+        "Numbers of the criterion's configuration.",
+        labels=(*_LABELS, "criterion", "limit"),
+    )
+    for place, workload in zip(labels, workloads, strict=True):
+        for verdict in workload["sla"]:
+            own = (*place, verdict["criterion"])
+            passed.add_metric(own, float(verdict["success"]), timestamp=at)
+            for name, value in verdict.get("limits", {}).items():
+                limits.add_metric((*own, name), value, timestamp=at)
+    yield from (passed, limits)
 
 
 def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:

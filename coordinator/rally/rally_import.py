@@ -57,7 +57,7 @@ _OLD = (
     "holds results in the format before Rally 0.10: read it with `rally task import --file` and "
     "write it with `rally task report --json`"
 )
-_FOREIGN = "is no result of `rally task report --json`"
+_FOREIGN = "is not a result of `rally task report --json`"
 
 
 def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
@@ -93,7 +93,7 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
+        raise UsageError(f"{path} is not JSON: {error}") from None
     if isinstance(document, list):
         raise UsageError(f"{path} {_OLD}")
     tasks = document.get("tasks") if isinstance(document, dict) else None

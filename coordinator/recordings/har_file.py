@@ -86,7 +86,10 @@ def read_har(file: str) -> list[RecordedRequest]:
     log = document.get("log") if isinstance(document, Mapping) else None
     entries = log.get("entries") if isinstance(log, Mapping) else None
     if not isinstance(entries, list):
-        raise UsageError(f"{file} is no HAR file: it has no list log.entries")
+        raise UsageError(
+            f"{file} is not a HAR file, which has a list log.entries: export one with the "
+            "developer tools of a browser"
+        )
     try:
         found = [_request(entry, f"log.entries[{at}]") for at, entry in enumerate(entries)]
     except _WrongPart as error:
@@ -148,7 +151,7 @@ def _request(entry: Any, place: str) -> RecordedRequest:
 def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -> Any:
     """A part of an object. Raises _WrongPart for one of another type, and without a default."""
     if not isinstance(parent, Mapping):
-        raise _WrongPart(f"{place} is no object")
+        raise _WrongPart(f"{place} is not an object")
     value = parent.get(name)
     if value is None and default is not None:
         return default

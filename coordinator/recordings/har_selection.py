@@ -63,7 +63,9 @@ def select(
     ]
     left_out["not HTTP"] = len(found) - len(web)
     if not web:
-        raise UsageError(f"{file} has no HTTP request")
+        raise UsageError(
+            f"{file} has no HTTP request: record the pages again, with the network panel open"
+        )
     page = _page(web, hosts)
     wanted = {host.lower() for host in hosts} or {page.url.hostname or ""}
     kept: list[RecordedRequest] = []

@@ -73,7 +73,8 @@ class LogReader:
                 f" {self.first_unreadable} is the first): look at --log-field"
             )
         return (
-            f"{self.path} is no access log: no line (line {self.first_unreadable} is the first) is"
+            f"{self.path} is not an access log: no line (line {self.first_unreadable} is the "
+            "first) is"
             " in the combined format of nginx and Apache, of HAProxy's httplog, or JSON with time,"
             " method and path; name other fields with --log-field"
         )

@@ -54,7 +54,9 @@ class ServiceDescription:
             where = f" (line {line + 1})" if line is not None else ""
             raise UsageError(f"{file} is neither JSON nor YAML{where}") from None
         if not isinstance(document, Mapping) or not ({"openapi", "swagger"} & set(document)):
-            raise UsageError(f"{file} has no key openapi or swagger: it describes no service")
+            raise UsageError(
+                f"{file} is not an OpenAPI description: it has neither the key openapi nor swagger"
+            )
         version = str(document.get("openapi", document.get("swagger")))
         if not version.startswith(("3.", "2.")):
             raise UsageError(f"{file} is OpenAPI {version[:20]}: 3 and 2.0 can be read")
@@ -97,9 +99,7 @@ class ServiceDescription:
         for path, item in self._document["paths"].items():
             resolved = self.mapping(item)
             if not resolved and item not in ({}, None):
-                raise UsageError(
-                    f"{self._file}: paths.{path} is no mapping of operations of this file"
-                )
+                raise UsageError(f"{self._file}: paths.{path}: expected a mapping of operations")
             for method in METHODS:
                 if method in resolved:
                     yield self._operation(method, str(path), resolved)
@@ -128,7 +128,7 @@ class ServiceDescription:
     def _operation(self, method: str, path: str, item: Mapping[str, Any]) -> ServiceOperation:
         operation = item[method]
         if not isinstance(operation, Mapping):
-            raise UsageError(f"{self._file}: paths.{path}.{method} is no mapping")
+            raise UsageError(f"{self._file}: paths.{path}.{method}: expected a mapping")
         given = [*_list(item.get("parameters")), *_list(operation.get("parameters"))]
         # those of the operation replace those of its path
         parameters = {

@@ -48,9 +48,15 @@ class Export:
         self._is_url = "://" in target and not exact
         writes, sends = _defines(exporter, "export"), _defines(exporter, "send")
         if self._is_url and not sends:
-            raise UsageError(f"the exporter {self.name} writes files: {mask_url(target)} is a URL")
+            raise UsageError(
+                f"the exporter {self.name} writes files and needs a path: {mask_url(target)} is "
+                "a URL"
+            )
         if not self._is_url and not writes:
-            raise UsageError(f"the exporter {self.name} sends results: give {self.name}=URL")
+            raise UsageError(
+                f"the exporter {self.name} sends results to a server and needs an address: give "
+                f"{self.name}=URL"
+            )
         path = expanded(target)
         suffix = Path(target).suffix
         is_file = exact or suffix == Path(exporter.FILE).suffix
@@ -73,7 +79,9 @@ class Export:
         if self._path.is_dir() and self.exporter.FILE:
             raise UsageError(f"cannot write {self._path}: it is a directory")
         if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise UsageError(f"cannot write to {self._folder}: {folder} is no writable directory")
+            raise UsageError(
+                f"cannot write to {self._folder}: {folder} is not a writable directory"
+            )
         if folder == self._folder and self.exporter.FILE:
             self._try_draft()
 

@@ -49,7 +49,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
     manifest = directory.read("run.json")
     timeline = read_timeline(directory)
     if manifest is None:
-        raise UsageError(f"{directory.path} has no run.json: it is not the directory of a run")
+        raise UsageError(f"{directory.path} is not the directory of a run: it has no run.json")
     reason = ""
     if summary is not None:
         state = FINISHED

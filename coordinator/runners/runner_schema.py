@@ -25,7 +25,7 @@ MAX_CPU_COUNT: Mapping[str, Any] = {
 TIMEOUT: Mapping[str, Any] = {
     **DURATION,
     "minimum": 0,
-    "description": "seconds that an iteration may take; 0, the default, is no limit",
+    "description": "seconds that an iteration may take; 0, the default, means no limit",
 }
 
 #: Seconds that arrivals are planned ahead.

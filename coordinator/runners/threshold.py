@@ -46,7 +46,9 @@ class ThresholdFit:
     def __init__(self, low: float, high: float) -> None:
         """Raises ValueError unless 0 < low < high."""
         if not 0 < low < high:
-            raise ValueError(f"a range of rates is needed, got {low:g} to {high:g}")
+            raise ValueError(
+                f"the lowest rate must be above 0 and below the highest, got {low:g} and {high:g}"
+            )
         self._logs = np.linspace(math.log(low / BEYOND), math.log(high * BEYOND), THRESHOLDS)
         widths = np.geomspace(NARROWEST, WIDEST, SLOPES)
         self._widths: NDArray[np.float64] = widths[:, None]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Sla, SpanFigures, SpanSelection, Statistics, Verdict
@@ -19,6 +21,7 @@ class SlaEvaluator:
         #: By name in the task file; None for one that raised.
         self._criteria: dict[str, Sla | None] = {}
         self._raised: dict[str, Verdict] = {}
+        self._limits = {named.name: limits_of(named.config) for named in criteria}
         #: Selections of criteria on spans; these are judged when the traces are read.
         self._selected: dict[str, tuple[SpanSelection, ...]] = {}
         for named in criteria:
@@ -52,7 +55,7 @@ class SlaEvaluator:
                     found.append(criterion.check(statistics))
             if self._criteria[name] is None:
                 found.append(self._raised[name])
-        return tuple(found)
+        return self._with_limits(found)
 
     @property
     def on_spans(self) -> frozenset[str]:
@@ -81,7 +84,10 @@ class SlaEvaluator:
                     found.append(criterion.check_spans(mine))
             if self._criteria[name] is None:
                 found.append(self._raised[name])
-        return tuple(found)
+        return self._with_limits(found)
+
+    def _with_limits(self, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+        return tuple(replace(one, limits=self._limits.get(one.criterion, {})) for one in verdicts)
 
     def most_failures(self) -> float:
         """Percentage of failures that the task allows; 100 where it has no criterion on them."""
@@ -117,3 +123,27 @@ class SlaEvaluator:
                 success=False,
                 detail=f"cannot be judged: the plug-in raises {error_text(error)}",
             )
+
+
+def limits_of(config: Any) -> dict[str, float]:
+    """Return the numbers of a criterion's configuration by their paths.
+
+    A part with a percentile `p` is named by it: {"p95.max_s": 0.5}.
+    """
+    return dict(_numbers(config, ()))
+
+
+def _numbers(config: Any, path: tuple[str, ...]) -> Iterator[tuple[str, float]]:
+    if isinstance(config, bool):
+        return
+    if isinstance(config, int | float):
+        yield ".".join(path) or "limit", float(config)
+    elif isinstance(config, Mapping):
+        inner = (*path, f"p{config['p']}") if "p" in config else path
+        for key, value in config.items():
+            if key != "p":
+                yield from _numbers(value, (*inner, str(key)))
+    elif isinstance(config, list | tuple):
+        for place, value in enumerate(config):
+            named = isinstance(value, Mapping) and "p" in value
+            yield from _numbers(value, path if named else (*path, str(place)))

@@ -17,7 +17,7 @@ def age_s(text: str) -> float:
     """Seconds of "30d", "12h", "2w", "90m" or "45s". Raises UsageError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
     if found is None:
-        raise UsageError(f"{text!r} is no age: write a number and s, m, h, d or w, such as 30d")
+        raise UsageError(f"{text!r} is not an age: write a number and s, m, h, d or w, such as 30d")
     return float(found[1]) * _UNITS_S[found[2]]
 
 
@@ -56,7 +56,7 @@ def check_writable(data_dir: str) -> None:
     path = Path(data_dir)
     nearest = next(one for one in (path, *path.parents) if os.path.lexists(one))
     if not nearest.is_dir():
-        why = f"{nearest} is no directory"
+        why = f"{nearest} is not a directory"
     elif not os.access(nearest, os.W_OK | os.X_OK):
         why = f"this user may not write to {nearest}"
     else:

@@ -20,9 +20,9 @@ def read(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
-        raise UsageError(f"the request is no JSON: {_FORM}") from None
+        raise UsageError(f"the request is not JSON: {_FORM}") from None
     if not isinstance(found, dict):
-        raise UsageError(f"the request is no object: {_FORM}")
+        raise UsageError(f"the request is not an object: {_FORM}")
     workload = found.pop("workload", None)
     given = [name for name in _CHANGES if name in found]
     if len(given) != 1 or len(found) != 1:

@@ -35,7 +35,7 @@ class StartRequest:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
-            raise UsageError(f"the request is no JSON: {_FORM}") from None
+            raise UsageError(f"the request is not JSON: {_FORM}") from None
         if not isinstance(found, dict) or len(found) != 1:
             raise UsageError(f"the request asks for no one start: {_FORM}")
         ((name, value),) = found.items()

@@ -1,4 +1,4 @@
-"""Names and marks that are no text, and texts with escape sequences: nothing dies, all is shown."""
+"""Names and marks that are not text, and texts with escape sequences: all is shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pair() -> Iterator[Arena]:
 
 
 def spoil(found: Arena) -> None:
-    """Put names and marks that are no text wherever a coordinator or a worker looks."""
+    """Put names and marks that are not text wherever a coordinator or a worker looks."""
     with contextlib.closing(found.fragile.client()) as client:
         for key in client.scan_iter("osbench:worker:*"):
             name = key.removeprefix(b"osbench:worker:")

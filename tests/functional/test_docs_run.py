@@ -132,7 +132,7 @@ def test_the_page_on_exporters(machine: Machine) -> None:
 
 def test_the_page_on_operations_when_a_coordinator_dies(machine: Machine) -> None:
     redis, configure, worker, *_ = blocks("scale-out", "docs/many-hosts.md")
-    (story,) = blocks("coordinator-dies", "docs/operations.md")
+    (story,) = blocks("coordinator-dies", "docs/faults.md")
 
     with machine.running(redis):
         machine.run(configure)

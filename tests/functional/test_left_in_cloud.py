@@ -262,7 +262,7 @@ def test_orphans_that_cannot_be_removed_are_told_with_code_5(here: Site, cloud: 
     [
         (("--deployment", "nowhere"), "nowhere"),
         (("--deployment", "away"), "cannot reach the cloud of away"),
-        (("--deployment", "cloud", "--older", "soon"), "'soon' is no age"),
+        (("--deployment", "cloud", "--older", "soon"), "'soon' is not an age"),
     ],
 )
 def test_orphans_of_no_cloud(

@@ -15,14 +15,23 @@ from words.rules import RULES
 from words.texts import texts_of
 
 ROOT = Path(__file__).resolve().parents[2]
-PATHS = ("common", "worker", "coordinator", "deploy", "samples", "docs", "README.md", "CONTRIBUTING.md")
+PATHS = (
+    "common",
+    "worker",
+    "coordinator",
+    "deploy",
+    "samples",
+    "docs",
+    "README.md",
+    "CONTRIBUTING.md",
+)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Check the files below some paths, or all that are the product's."""
     found = list(problems([Path(one) for one in arguments] or [ROOT / one for one in PATHS]))
-    for rule, where in found:
-        print(where)
+    for _, place in found:
+        print(place)
     if found:
         counts = Counter(rule for rule, _ in found)
         print(f"{len(found)} wordings to mend:")
@@ -53,9 +62,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _excepted(path: Path, words: str) -> bool:
-    return any(
-        path.as_posix().endswith(one.path) and one.words in words for one in EXCEPTIONS
-    )
+    return any(path.as_posix().endswith(one.path) and one.words in words for one in EXCEPTIONS)
 
 
 if __name__ == "__main__":

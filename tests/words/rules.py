@@ -33,9 +33,10 @@ def _rule(pattern: str, better: str, kinds: Kind) -> Rule:
     return Rule(re.compile(pattern), better, kinds)
 
 
-_IF = "None|True|False|empty|0|\"\"|[Rr]aises \\w+"
+_IF = 'None|True|False|empty|0|""|[Rr]aises \\w+'
 _CONDITION = "there|it|they|nothing|nobody|no|none|not"
 _AMOUNTS = (
+    # as in "rows a second"
     "arrivals|blocks|bytes|commands|iterations|messages|requests|rows|samples|spans|starts|times"
 )
 

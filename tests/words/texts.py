@@ -56,8 +56,7 @@ def _python(source: str) -> Iterator[Text]:
         elif isinstance(node, ast.JoinedStr):
             yield from _message(node.lineno, _format(node))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if id(node) not in parts:
-                yield from _message(node.lineno, node.value)
+            yield from _message(node.lineno, "" if id(node) in parts else node.value)
     yield from _comments(source)
 
 

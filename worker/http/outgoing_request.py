@@ -211,5 +211,5 @@ def _field(name: str, value: Any) -> Field:
     if value is not None and not isinstance(value, str):
         raise ValueError(f"header {name!r} must be a string, not {value!r}")
     if not _NAME.fullmatch(name) or (value and _UNSAFE.search(value)):
-        raise ValueError(f"header {name!r} holds a character that no header may hold")
+        raise ValueError(f"name or value of header {name!r} contains a character that HTTP forbids")
     return name, value

@@ -68,7 +68,9 @@ class UserSelector:
     def admin(self) -> Account:
         """The administrator."""
         if self._admin is None:
-            raise DeploymentError(f"deployment {self.deployment.name} has no admin")
+            raise DeploymentError(
+                f"deployment {self.deployment.name} has no admin: add one to its record"
+            )
         return self._admin
 
     def warm(self, *, admin: bool, users: bool) -> None:

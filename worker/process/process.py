@@ -105,7 +105,7 @@ class _Consumer:
                 LOG.warning("Celery: %s", escaped(repr(error)))
             if not self._stopping.wait(CONSUME_AGAIN_S):
                 # who can write to the broker can put anything into the queue
-                LOG.warning("the queue of batches held something that is no message")
+                LOG.warning("the queue of batches held something that is not a message")
                 self._agent.receive(b"")
                 with contextlib.suppress(OsbenchError):
                     self._repair()

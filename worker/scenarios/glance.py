@@ -234,7 +234,10 @@ class LocalCopy:
         if "://" not in location:
             self.path = expanded(location)
             if not self.path.is_file():
-                raise DeploymentError(f"there is no file {location} on this host")
+                raise DeploymentError(
+                    f"image_location: no such file on this host: {location}; copy it to all "
+                    "workers, or give a URL"
+                )
             return
         # an unnamed file: nothing is left even if the process is killed
         file = tempfile.TemporaryFile()  # noqa: SIM115 - kept open with its path

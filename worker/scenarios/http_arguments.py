@@ -56,7 +56,7 @@ def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
         elif name not in _KEYWORDS:
             known = ("url", "method", "status_code", *_KEYWORDS)
             listed = near(name, known) or f"; it takes {', '.join(known)}"
-            yield f"{place} is no argument of a request{listed}"
+            yield f"{place} is not an argument of a request{listed}"
         elif not _fits(value, _KEYWORDS[name][0]):
             yield f"{place} must be {_KEYWORDS[name][1]}, got {_kind(value)}"
         elif name == "headers" and value:
@@ -77,7 +77,7 @@ def _url(place: str, value: Any) -> Iterator[str]:
         parts = urlsplit(filled)
         _ = parts.port  # reading it checks it
     except ValueError:
-        yield f"{place} is no URL: its host or port cannot be read"
+        yield f"{place} is not a URL: its host or port cannot be read"
         return
     if parts.scheme not in _SCHEMES or not parts.hostname:
         named = mask_url(value)[:80]

@@ -28,7 +28,8 @@ class HttpFlow(Scenario):
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Placeholders that are none, values that no step saves, and steps that cannot work."""
         found = [
-            f"{name} is no placeholder: those are {{user.NAME}}, {{data.COLUMN}}, {{saved.NAME}}, "
+            f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "
+            f"{{saved.NAME}}, "
             "{iteration} and {run}; write {brace} for a brace that is to stay"
             for name in dict.fromkeys(placeholders.unknown(dict(args)))
         ]
@@ -62,7 +63,7 @@ class HttpFlow(Scenario):
         """Values of a row that the data file of users has no column for."""
         wanted = dict.fromkeys(placeholders.names_of("data", dict(args)))
         return [
-            f"{{data.{name}}} is no column of users.data{near(name, columns)}"
+            f"{{data.{name}}} is not a column of users.data{near(name, columns)}"
             if columns
             else f"{{data.{name}}} needs a data file: users: {{data: {{file: ...}}}}"
             for name in wanted

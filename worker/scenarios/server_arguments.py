@@ -86,7 +86,8 @@ def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) ->
     if unknown:
         raise DeploymentError(
             f"{unknown[0]}{within}: unknown argument for servers; osbench knows "
-            f"{', '.join(sorted(known))}; if Rally supports it, use NAME@rally"
+            f"{', '.join(sorted(known))}; to use Rally's own version of the scenario, write "
+            "NAME@rally"
         )
     nics = wanted.get("nics")
     if wanted.get(_PICKED) and not nics and not picks:

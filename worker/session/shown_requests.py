@@ -144,7 +144,7 @@ def _shown(body: bytes, limit: int) -> str:
         text = hide(json.dumps(mask(json.loads(body)), ensure_ascii=False))
     except (ValueError, RecursionError):
         if b"\0" in body[:limit]:
-            return f"({len(body)} bytes that are no text)"
+            return f"({len(body)} bytes that are not text)"
         # masked before it is cut: nothing recognizes the rest of a secret
         text = mask_text(hide(decoded(body[: limit * _MASKED])))
     cut = len(text) > limit or len(body) > limit * _MASKED

@@ -187,7 +187,7 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
         if fits and wanted.task in (None, run.manifest.get("task")):
             groups.setdefault(name, []).append(run)
     if not groups:
-        raise UsageError("no finished run matches")
+        raise UsageError("no finished run matches: `osbench-coord runs list` shows what there is")
     if wanted.task is None and wanted.fingerprint is None and not (wanted.check and wanted.tag):
         newest = max(groups, key=lambda name: groups[name][-1].run_id)
         return {newest: groups[newest]}

@@ -80,5 +80,5 @@ def _percent(text: str, value: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found <= 100:
-        raise UsageError(f"--limit {text}: {value!r} is no percentage such as 1%")
+        raise UsageError(f"--limit {text}: {value!r} is not a percentage such as 1%")
     return _plain(found)

@@ -182,7 +182,13 @@ def _error(group: ErrorGroup, statistics: WorkloadStatistics) -> ErrorReport:
 def _sla(outcome: WorkloadOutcome) -> tuple[SlaVerdict, ...]:
     sources = outcome.sla_sources or (NATIVE,) * len(outcome.verdicts)
     found = [
-        SlaVerdict(criterion=one.criterion, success=one.success, detail=one.detail, source=source)
+        SlaVerdict(
+            criterion=one.criterion,
+            success=one.success,
+            detail=one.detail,
+            source=source,
+            limits=one.limits,
+        )
         for one, source in zip(outcome.verdicts, sources, strict=True)
     ]
     if outcome.error:

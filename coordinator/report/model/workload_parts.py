@@ -229,6 +229,8 @@ class SlaVerdict:
     success: bool = False
     detail: str = ""
     source: str = NATIVE
+    #: Numbers of its configuration by path.
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

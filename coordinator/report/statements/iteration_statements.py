@@ -21,7 +21,7 @@ _ERRORS = 5
 _CUT = (
     ("charts", "item of too many charts", "items of too many charts"),
     ("values", "value of too many names", "values of too many names"),
-    ("malformed", "value that is no number", "values that are no number"),
+    ("malformed", "value that is not a number", "values that are not numbers"),
     ("not_additive", "item that cannot be added up", "items that cannot be added up"),
     ("too_large", "output or error too large", "outputs or errors too large"),
 )

@@ -63,7 +63,7 @@ def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
     """The workload of a name, or of a position from 0; the only one where neither is given."""
     found = [one for one in running if one.under_load]
     if not found:
-        raise UsageError("no workload is under load now")
+        raise UsageError("no workload is under load now: changes are possible only while one is")
     known = ", ".join(f"{one.plan.number} ({one.name})" for one in found)
     if name is not None:
         found = [one for one in found if name in (one.name, str(one.plan.number))]

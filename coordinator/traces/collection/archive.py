@@ -142,7 +142,7 @@ class Archive:
         except (OSError, ValueError, RecursionError) as error:
             raise OsbenchError(f"cannot read {path}: {error}") from None
         if not isinstance(found, dict):
-            raise OsbenchError(f"cannot read {path}: it is no such document")
+            raise OsbenchError(f"cannot read {path}: it is not such a document")
         if found.get("format") not in _READABLE:
             raise OsbenchError(
                 f"{path} has format {found.get('format')}; this version of osbench reads"

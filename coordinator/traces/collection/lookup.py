@@ -92,9 +92,11 @@ def _run_and_which(which: str, run: str | None) -> tuple[str, str]:
     if not colon:
         return run or "last", which
     if not before:
-        raise UsageError(f"{which!r} has no run before the colon")
+        raise UsageError(f"{which!r} has no run before the colon: write RUN:42, or last:42")
     if not after:
-        raise UsageError(f"{which!r} has no iteration or trace id after the colon")
+        raise UsageError(
+            f"{which!r} has no iteration or trace id after the colon: write RUN:42, or RUN:4f3c"
+        )
     if run is not None:
         raise UsageError(f"the run is named twice: {before!r} and --run {run}")
     return before, after
@@ -162,9 +164,13 @@ def _from_store(
             raise refusal
         found = list(RedisTraces(conn_str).read([trace_id]))
     except (DeploymentError, StoreError) as error:
-        raise UsageError(f"{refusal}, and its trace store cannot be read: {error}") from None
+        raise UsageError(
+            f"{refusal}; the trace store of its deployment cannot be read: {error}"
+        ) from None
     if not found:
-        raise UsageError(f"{refusal}, and its trace store does not have it either")
+        raise UsageError(
+            f"{refusal}, and the trace store of its deployment does not have it either"
+        )
     digest = digest_of(found)
     trace_set = TraceSet(
         name=f"{directory.path.name}, from the trace store",

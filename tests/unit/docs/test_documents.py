@@ -33,6 +33,8 @@ GUIDES = (
     "docs/coming-from-k6.md",
     "docs/openstack.md",
     "docs/operations.md",
+    "docs/faults.md",
+    "docs/gate.md",
 )
 DOCUMENTS = (
     "README.md",
@@ -70,6 +72,7 @@ RUN = {
     "exporters": "test_docs_run.py",
     "comparing": "test_docs_comparing.py",
     "nightly": "test_docs_comparing.py",
+    "gate": "test_gate.py",
     "rally": "test_docs_rally.py",
     "coming-from-rally": "test_docs_rally.py",
     "rally-runner": "test_docs_rally.py",

@@ -81,7 +81,7 @@ class Base:
             return path
         if not self.url:
             raise ValueError(
-                f"{path!r} is no whole URL, and there is no base: set http: {{base: ...}} "
+                f"{path!r} is not an absolute URL, and there is no base: set http: {{base: ...}} "
                 "in the workload"
             )
         if not path or path[0] == "?":

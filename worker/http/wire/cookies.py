@@ -133,7 +133,7 @@ def _size(cookie: Cookie) -> int:
 
 def _sendable(line: str | None) -> str | None:
     if line and _UNSAFE.search(line):
-        raise ValueError("a cookie of the user holds a character that no header may hold")
+        raise ValueError("a cookie of the user contains a character that HTTP forbids")
     return line
 
 

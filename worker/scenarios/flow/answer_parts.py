@@ -48,7 +48,7 @@ def part_fault(source: str) -> str:
             return str(error)
     elif kind in ("header", "cookie"):
         if not is_token(name):
-            return f"{source!r} names no {kind}: {name!r} is no name of one"
+            return f"{source!r} names no {kind}: {name!r} is not the name of one"
     elif kind == "regex":
         try:
             check_pattern(name)

@@ -113,7 +113,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
                 yield str(error)
         elif path.lower().startswith("header "):
             if not is_token(path[7:].strip()):
-                yield f"{path!r} names no header: {path[7:].strip()!r} is no name of one"
+                yield f"{path!r} names no header: {path[7:].strip()!r} is not a header name"
         elif path != "text":
             yield f"{path!r} is neither a JSONPath ($...), nor text, nor header NAME"
     of_body = [*filter(is_of_body, sources)]

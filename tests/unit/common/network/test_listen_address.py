@@ -28,5 +28,7 @@ def test_addresses_are_read(text: str, found: tuple[str, int]) -> None:
     ["", "x", "host:", "a:b", "a b:80", "::1:9100", "http://a:1", "-1", "1:70000", "task.yaml"],
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no address to listen at: write PORT or ADDRESS:PORT"):
+    with pytest.raises(
+        UsageError, match="is not an address to listen at: write PORT or ADDRESS:PORT"
+    ):
         parse_listen_address(text)

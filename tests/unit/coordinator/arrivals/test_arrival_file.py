@@ -64,7 +64,7 @@ def test_each_byte_that_changes_or_is_missing_is_told(tmp_path: Path) -> None:
     ("content", "said"),
     [
         (b"", "is empty: make it again"),
-        (b"version: 2\n", "is no file of arrivals: make one with"),
+        (b"version: 2\n", "is not a file of arrivals: make one with"),
         (b"osbench arrivals 7\nabc", "has version 7 .* and this osbench reads 1: make it again"),
         (b"osbench arrivals 1\n", r"is damaged \(the end is missing\)"),
     ],

@@ -131,11 +131,11 @@ def test_an_imported_run_is_compared_like_others_and_imported_once(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not JSON"),
         ("[]", "holds results in the format before Rally 0.10"),
         ("{}", "it has no tasks"),
-        ('{"tasks": [{}]}', "is no result of `rally task report --json`: KeyError 'uuid'"),
-        ('{"tasks": [7]}', "is no result of `rally task report --json`: TypeError"),
+        ('{"tasks": [{}]}', "is not a result of `rally task report --json`: KeyError 'uuid'"),
+        ('{"tasks": [7]}', "is not a result of `rally task report --json`: TypeError"),
     ],
 )
 def test_a_file_that_is_none_of_rallys_is_one_message(data: Path, text: str, said: str) -> None:

@@ -169,7 +169,10 @@ def test_results_are_sent_to_servers(invoke: Invoke) -> None:
         (("--json", "x", "--csv", "y", "--option", "indent=1"), "csv.indent=VALUE"),
         (("--export", "json", "--to", "/dev/null/x"), "cannot write to /dev/null/x"),
         (("--json", "."), "is a directory"),
-        (("--export", "json=http://u:hunter2@x"), "writes files: http://***@x is a URL"),
+        (
+            ("--export", "json=http://u:hunter2@x"),
+            "writes files and needs a path: http://***@x is a URL",
+        ),
         (("--export", "opensearch"), "give opensearch=URL"),
         (("--export", "opensearch=folder"), "give opensearch=URL"),
     ],

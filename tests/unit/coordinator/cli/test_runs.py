@@ -140,7 +140,7 @@ def test_prune_leaves_running_runs_and_those_that_left_resources(
     ("options", "message"),
     [
         ((), "give --keep N or --older-than AGE"),
-        (("--older-than", "30"), "is no age"),
+        (("--older-than", "30"), "is not an age"),
         (("--keep", "-1"), "--keep"),
     ],
 )
@@ -206,7 +206,7 @@ def test_where_no_run_can_be_kept_is_told_with_the_reason(
     with pytest.raises(ConfigError) as raised:
         check_writable(str(tmp_path / place))
 
-    why = "may not write to" if place == "closed" else f"{tmp_path / 'file'} is no directory"
+    why = "may not write to" if place == "closed" else f"{tmp_path / 'file'} is not a directory"
     assert f"[DEFAULT] data_dir: no run can be kept in {tmp_path / place}: " in str(raised.value)
     assert why in str(raised.value)
 

@@ -462,3 +462,29 @@ def test_rally_json_has_the_iterations(tmp_path: Path) -> None:
     (task,) = json.loads(text)["tasks"]
     assert len(task["subtasks"][0]["workloads"][0]["data"]) == 3
     assert "hunter2" not in text
+
+
+def test_openmetrics_has_verdicts_and_limits_of_criteria(tmp_path: Path) -> None:
+    verdicts = (
+        Verdict(criterion="percentile", success=False, detail="", limits={"p95.max_s": 0.5}),
+        Verdict(criterion="failure_rate", success=True, detail="", limits={"max": 0.0}),
+    )
+    run = _Run(run_report(replace(constant_workload(), verdicts=verdicts)))
+    run.durations = lambda: [  # type: ignore[method-assign]
+        dict.fromkeys(("service", "response", "start_lag"), DurationCounts())
+    ]
+
+    text = exported("openmetrics", run, tmp_path).read_text("utf-8")
+
+    found = {
+        (sample.name, sample.labels["criterion"], sample.labels.get("limit")): sample.value
+        for family in parser.text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith("osbench_sla_")
+    }
+    assert found == {
+        ("osbench_sla_passed", "percentile", None): 0.0,
+        ("osbench_sla_passed", "failure_rate", None): 1.0,
+        ("osbench_sla_limit", "percentile", "p95.max_s"): 0.5,
+        ("osbench_sla_limit", "failure_rate", "max"): 0.0,
+    }

@@ -330,10 +330,10 @@ def test_equal_numbers_that_mean_other_things_are_not_saved():
     [
         ("", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
-        ("[]", "has no list log.entries"),
-        ('{"log": {"entries": {}}}', "has no list log.entries"),
+        ("[]", "is not a HAR file, which has a list log.entries"),
+        ('{"log": {"entries": {}}}', "is not a HAR file, which has a list log.entries"),
         ('{"log": {"entries": []}}', "has no HTTP request"),
-        ('{"log": {"entries": [1]}}', "log.entries[0] is no object"),
+        ('{"log": {"entries": [1]}}', "log.entries[0] is not an object"),
         ('{"log": {"entries": [{}]}}', "log.entries[0].request must be an object"),
         ('{"log": {"entries": [{"request": {"url": 5}}]}}', "request.url must be a text"),
         ('{"log": {"entries": [{"request": {"url": "http://[x"}}]}}', "request.url: "),

@@ -140,9 +140,9 @@ PACKED = gzip.compress(LOG.encode(), mtime=0)
     ("content", "said"),
     [
         (b"", "access.log is empty"),
-        (b"\n\n", "access.log is no access log: no line"),
-        (b"a\nb\n", "access.log is no access log: no line (line 1 is the first) is in the"),
-        (b"\x00" * 3_000_000, "access.log is no access log"),
+        (b"\n\n", "access.log is not an access log: no line"),
+        (b"a\nb\n", "access.log is not an access log: no line (line 1 is the first) is in the"),
+        (b"\x00" * 3_000_000, "access.log is not an access log"),
         (PACKED[:-12], "access.log is damaged after line"),
         (PACKED[:40] + b"x" * 40, "access.log is damaged after line"),
         (line(1, "POST /a").encode(), "left out: POST, whose bodies are not in the log (1)."),

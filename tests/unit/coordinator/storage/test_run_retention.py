@@ -69,7 +69,7 @@ def test_ages_are_read(text: str, age_s: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "30", "d", "-3d", "3 years", "1e9d"])
 def test_what_is_no_age_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no age"):
+    with pytest.raises(UsageError, match="is not an age"):
         run_retention.age_s(text)
 
 

@@ -520,7 +520,7 @@ USERS = {"data": {"file": "u.csv"}}
         ({"http": {"base": "shop.example"}}, "http.base", ""),
         ({"http": {"bse": "http://x"}}, "http.bse", "did you mean base?"),
         ({"http": {"base": "http://x:port"}}, "http.base", "host or port cannot be read"),
-        ({"http": {"headers": {"X A": "b"}}}, "http.headers", "'X A' is no name of a header"),
+        ({"http": {"headers": {"X A": "b"}}}, "http.headers", "'X A' is not a header name"),
         ({"http": {"headers": {"X": "a\n"}}}, "http.headers", "the header X holds"),
         (
             {"scenario": {"HttpFlow.run": {"steps": [{"path": "/a"}]}}},
@@ -737,7 +737,7 @@ ASKED = {"url": "http://x", "method": "GET", "status_code": 200}
 @pytest.mark.parametrize(
     ("workload", "said"),
     [
-        ({"users": {"data": {"file": "u.csv"}}}, "{data.nmae} is no column of users.data; did"),
+        ({"users": {"data": {"file": "u.csv"}}}, "{data.nmae} is not a column of users.data; did"),
         ({}, "{data.nmae} needs a data file: users: {data: {file: ...}}"),
         (
             {
@@ -748,7 +748,7 @@ ASKED = {"url": "http://x", "method": "GET", "status_code": 200}
                 },
                 "mix": {"HttpFlow.run": 1, "HttpRequests.check_request": 1},
             },
-            "{data.nmae} is no column of users.data; did you mean name",
+            "{data.nmae} is not a column of users.data; did you mean name",
         ),
     ],
 )

@@ -308,7 +308,7 @@ STEP = {"path": "/"}
             {"on_start": [STEP], "steps": [{**STEP, "relogin": {"on": 401}, "expect": [200, 401]}]},
             "'/' expects 401, so that relogin is never made",
         ),
-        ({"headers": {"A B": "x"}, "steps": [STEP]}, "'A B' is no name of a header"),
+        ({"headers": {"A B": "x"}, "steps": [STEP]}, "'A B' is not a header name"),
         ({"headers": {"A": "{saved.none}"}, "steps": [STEP]}, "{saved.none} is not saved"),
         ({"steps": [{**STEP, "save": {"a": "regex (a+)+$"}}]}, "a repeat within a repeat"),
         ({"steps": [{**STEP, "save": {"a": "cookie a b"}}]}, "names no cookie"),

@@ -30,12 +30,15 @@ def test_what_a_request_takes(args: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ({"heders": {}}, "heders is no argument of a request; did you mean headers?"),
-        ({"weight": 3}, "weight is no argument of a request; it takes url, method, status_code,"),
+        ({"heders": {}}, "heders is not an argument of a request; did you mean headers?"),
+        (
+            {"weight": 3},
+            "weight is not an argument of a request; it takes url, method, status_code,",
+        ),
         ({"url": "htp://shop"}, "url must begin with http:// or https:// and a host, got 'htp://"),
         ({"url": "shop/items"}, "url must begin with http:// or https:// and a host"),
         ({"url": "http:///items"}, "url must begin with http:// or https:// and a host"),
-        ({"url": "http://shop:port/"}, "url is no URL: its host or port cannot be read"),
+        ({"url": "http://shop:port/"}, "url is not a URL: its host or port cannot be read"),
         ({"url": URL + "/{user}"}, "url holds {user}, which is not filled in: only {iteration}"),
         ({"url": 5}, "url must be a text, got a number"),
         ({"method": "GET it"}, "method must be a method such as GET"),
@@ -43,7 +46,7 @@ def test_what_a_request_takes(args: dict[str, Any]) -> None:
         ({"status_code": True}, "status_code must be a whole number such as 200"),
         ({"headers": ["a"]}, "headers must be an object of texts, got a list"),
         ({"headers": {"X-N": 5}}, "headers.X-N must be a text, got a number: put it in quotes"),
-        ({"headers": {"a b": "c"}}, "headers: 'a b' is no name of a header"),
+        ({"headers": {"a b": "c"}}, "headers: 'a b' is not a header name"),
         ({"timeout": True}, "timeout must be seconds, or a list of two, got true or false"),
         ({"allow_redirects": "no"}, "allow_redirects must be true or false, got a text"),
     ],
@@ -73,7 +76,7 @@ def test_no_secret_of_an_argument_is_told() -> None:
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ({"url": URL, "method": "GET", "heders": {}}, "requests[1].heders is no argument"),
+        ({"url": URL, "method": "GET", "heders": {}}, "requests[1].heders is not an argument"),
         ({"method": "GET"}, "url of requests[1] is missing"),
         ("GET /", "requests[1] must be an object with a url"),
     ],

@@ -265,7 +265,7 @@ STEP, SAVE, USE = {"path": "/"}, {"path": "/", "save": {"a": "$.a"}}, {"path": "
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ({"steps": [{"path": "/{user}"}]}, "{user} is no placeholder"),
+        ({"steps": [{"path": "/{user}"}]}, "{user} is not a placeholder"),
         ({"steps": [{"path": "/{saved.tokn}"}]}, "{saved.tokn} is not saved by any step"),
         ({"steps": [{"path": "/", "check": {"$.a[": 1}}]}, "cannot be read"),
         ({"steps": [{"path": "/", "verify": {"status": 200}}]}, "neither a JSONPath"),
@@ -288,7 +288,7 @@ STEP, SAVE, USE = {"path": "/"}, {"path": "/", "save": {"a": "$.a"}}, {"path": "
         ({"base": "http://x/{data.a}", "steps": [STEP]}, "base is the same for all requests"),
         ({"steps": [{"path": "http://x:99999/"}]}, "host or port cannot be read"),
         ({"steps": [{"path": "http://"}]}, "has no host"),
-        ({"steps": [{"path": "/", "headers": {"X A": "b"}}]}, "'X A' is no name of a header"),
+        ({"steps": [{"path": "/", "headers": {"X A": "b"}}]}, "'X A' is not a header name"),
         ({"steps": [{"path": "/", "headers": {"X": "a\nb"}}]}, "the header X holds '\\n'"),
         ({"steps": [{"path": "/", "headers": {"X": "日"}}]}, "the header X holds '日'"),
         ({"steps": [{"path": "/", "check": {"header ": "x"}}]}, "names no header"),

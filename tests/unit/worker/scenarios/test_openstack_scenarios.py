@@ -489,7 +489,7 @@ def test_images_and_flavors_are_looked_for_on_all_pages(cloud, monkeypatch, what
 
     assert sought(client, what, {"name": "second"}) == "2"
     assert sought(client, what, {"name": "^sec"}) == "2"
-    with pytest.raises(DeploymentError, match=f"there is no {what} '.', and it is no regular"):
+    with pytest.raises(DeploymentError, match=f"there is no {what} '.', and it is not a regular"):
         sought(client, what, {"name": "("})
 
 
@@ -638,7 +638,7 @@ def test_what_cannot_be_deleted_is_reported(cloud, name, args, said):
         (
             "NovaServers.boot_server",
             {"flavor": {"id": "f"}, "block_device_mapping": {"vda": "v"}},
-            "^block_device_mapping: unknown argument for servers; .* use NAME@rally",
+            "^block_device_mapping: unknown argument for servers; .* write NAME@rally",
         ),
         (
             "NovaServers.boot_server",
@@ -661,7 +661,11 @@ def test_what_cannot_be_deleted_is_reported(cloud, name, args, said):
             {"service_type": "identity", "checks": {"users": 1}},
             "'users' does not begin with",
         ),
-        ("GlanceImages.create_and_list_image", {"image_location": "/no"}, "there is no file /no"),
+        (
+            "GlanceImages.create_and_list_image",
+            {"image_location": "/no"},
+            "no such file on this host: /no",
+        ),
     ],
 )
 def test_what_is_not_there_is_reported_before_the_load(cloud, name, args, said):

@@ -122,7 +122,7 @@ def test_a_body_that_is_no_text_is_not_shown(book: LogBook, url: str) -> None:
     by_threads(f"{url}/bytes", shown)
     shown.end()
 
-    assert texts(book)[0].endswith("< (4 bytes that are no text)")
+    assert texts(book)[0].endswith("< (4 bytes that are not text)")
 
 
 def test_the_logger_of_the_scenario_logs_more_for_as_long() -> None:

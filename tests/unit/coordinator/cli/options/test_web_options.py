@@ -64,11 +64,11 @@ def test_the_port_of_otlp_is_that_of_sdks(given: str, task: str, otlp: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--web=nowhere",), "is no address"),
-        (("--web=127.0.0.1:99999",), "is no address"),
+        (("--web=nowhere",), "is not an address"),
+        (("--web=127.0.0.1:99999",), "is not an address"),
         (("--web", "--detach"), "osbench-coord web"),
-        (("--otlp=nowhere",), "is no address"),
-        (("--otlp=127.0.0.1:99999",), "is no address"),
+        (("--otlp=nowhere",), "is not an address"),
+        (("--otlp=127.0.0.1:99999",), "is not an address"),
     ],
 )
 def test_bad_options_are_one_message(options: tuple[str, ...], message: str) -> None:

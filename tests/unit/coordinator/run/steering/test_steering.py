@@ -114,7 +114,10 @@ def test_without_load_nothing_is_changed(desk: Desk) -> None:
     for run in desk.runs:
         run.under_load = False
 
-    assert desk.ask(rate=5) == "no: no workload is under load now"
+    assert (
+        desk.ask(rate=5)
+        == "no: no workload is under load now: changes are possible only while one is"
+    )
 
 
 def test_a_request_that_the_journal_knows_is_not_followed_twice(desk: Desk) -> None:

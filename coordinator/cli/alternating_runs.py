@@ -1,0 +1,163 @@
+"""Two tasks that take turns, so that changes of their surroundings hit both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import click
+
+from osbench.common.errors import INTERRUPTED, OsbenchError
+from osbench.coordinator.cli.base import CommandSettings
+from osbench.coordinator.cli.comparison_options import ComparisonOptions
+from osbench.coordinator.cli.one_run import Interrupts, Wanted, checked_plan
+from osbench.coordinator.cli.options.option_table import option, repeated
+from osbench.coordinator.cli.options.shared_options import FleetOptions, quiet_flag
+from osbench.coordinator.cli.options.task_options import TaskOptions
+from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.repeated_runs import compared, run_tagged
+from osbench.coordinator.comparison.compared_run import SOUND, ComparedRun
+from osbench.coordinator.comparison.comparing import compare_sides
+from osbench.coordinator.comparison.comparison_result import ComparisonResult
+from osbench.coordinator.comparison.evidence import Evidence
+from osbench.coordinator.run.plan import RunOptions, new_run_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOptions(FleetOptions):
+    """Workers of two tasks that take turns, and how often they run."""
+
+    SECTION = "The runs"
+
+    pairs: int = option(
+        "--pairs",
+        type=click.IntRange(2),
+        default=5,
+        show_default=True,
+        metavar="N",
+        help="How often both run.",
+    )
+    tag: tuple[str, ...] = repeated("--tag", help="Tag of all runs; may be repeated.")
+    quiet: bool = quiet_flag("the comparison")
+
+    def wanted(self, path: str, options: TaskOptions) -> Wanted:
+        """Return a task file with the options of its runs."""
+        return Wanted(
+            source=path,
+            options=options,
+            deployment=self.deployment,
+            run_options=RunOptions(
+                workers=self.workers, wait_s=self.wait_for_workers, tags=self.tag
+            ),
+        )
+
+
+#: Exit code of a run whose criteria are not met.
+_FAILED = 1
+
+
+class AlternatingRuns:
+    """Runs of two tasks in the order A B, B A, A B: neither of them always comes first."""
+
+    def __init__(
+        self, settings: CommandSettings, tasks: tuple[Wanted, Wanted], progress: Progress
+    ) -> None:
+        """Check both tasks, so that the second fails before any run. Raises OsbenchError."""
+        for task in tasks:
+            checked_plan(settings, task)
+        self._settings = settings
+        self._tasks = tasks
+        self._progress = progress
+        self._tag = f"duel-{new_run_id()}"
+        #: Ids of the runs of each task, as far as both of a pair have ended; and their exit codes.
+        self._pairs: list[tuple[str, str]] = []
+        self._codes: list[tuple[int, int]] = []
+        self._interrupts = Interrupts()
+
+    def run(self, pairs: int) -> None:
+        """Make the runs; an interrupt ends them. Raises OsbenchError where one cannot begin."""
+        with self._interrupts.noted():
+            for number in range(pairs):
+                if self.interrupted:
+                    break
+                self._progress.say(f"pair {number + 1} of {pairs}")
+                self._run_pair(first=number % 2)
+
+    @property
+    def interrupted(self) -> bool:
+        """Ctrl-C ended the runs."""
+        return self._interrupts.count > 0
+
+    def _run_pair(self, first: int) -> None:
+        ids, codes = ["", ""], [0, 0]
+        for side in (first, 1 - first):
+            if self.interrupted:
+                return
+            name = "AB"[side]
+            wanted = self._tasks[side]
+            self._progress.say(f"{name}: {wanted.source}")
+            summary = run_tagged(
+                self._settings,
+                wanted,
+                self._progress,
+                self._interrupts,
+                self._tag,
+                f"{self._tag}-{name}",
+            )
+            if summary["exit_code"] == INTERRUPTED:
+                return
+            ids[side], codes[side] = summary["run_id"], summary["exit_code"]
+        self._pairs.append((ids[0], ids[1]))
+        self._codes.append((codes[0], codes[1]))
+
+    @property
+    def sound(self) -> bool:
+        """Both runs of some pair had the load that was requested."""
+        return any(set(codes) <= set(SOUND) for codes in self._codes)
+
+    @property
+    def only_second_fails(self) -> bool:
+        """Every run of the second task missed its criteria, and no run of the first one did."""
+        return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
+
+    def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
+        """Compare the pairs; `names` are those of the two sides.
+
+        Raises UsageError, and OsbenchError if both tasks have not run once.
+        """
+        if not self._pairs:
+            error = OsbenchError("interrupted before both tasks had run")
+            error.exit_code = INTERRUPTED
+            raise error
+        pairs = [compared(self._settings, pair) for pair in self._pairs]
+        kept, left_out = sound_pairs(pairs, anyway=chosen.anyway)
+        found = compare_sides(
+            Evidence(
+                before=[first for first, _ in kept],
+                after=[second for _, second in kept],
+                in_pairs=True,
+            ),
+            margin=chosen.margin,
+            anyway=chosen.anyway,
+            names=names,
+        )
+        return replace(found, remarks=(*found.remarks, *left_out))
+
+
+def sound_pairs(
+    pairs: Sequence[Sequence[ComparedRun]], *, anyway: bool
+) -> tuple[list[tuple[ComparedRun, ComparedRun]], list[str]]:
+    """Pairs whose load was the one asked for, and sentences on the others.
+
+    All of them with `anyway`, and where there is no such pair: the comparison says why.
+    """
+    both = [(first, second) for first, second in pairs]
+    kept = [pair for pair in both if all(run.exit_code in SOUND for run in pair)]
+    if anyway or not kept:
+        return both, []
+    return kept, [
+        f"The pair {first.run_id} and {second.run_id} is left out: exit codes"
+        f" {first.exit_code} and {second.exit_code}"
+        for first, second in both
+        if (first, second) not in kept
+    ]

@@ -1,0 +1,161 @@
+"""A project's service, started from a commit in its own directory, and ended with the command."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from osbench.common.errors import OsbenchError, UsageError
+from osbench.common.ports import clock
+from osbench.coordinator.local.child import Child, last_lines
+from osbench.coordinator.local.lifeline import Lifeline
+
+#: Between two looks whether a service accepts connections, seconds.
+_LOOK_S = 0.05
+#: Time of a service from SIGTERM to SIGKILL, seconds.
+_GRACE_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """Commands of a shell that make a service of a source tree; both run in the tree."""
+
+    #: Runs once, before both services start; "" for nothing.
+    setup: str
+    #: Serves at 127.0.0.1 on the TCP port in the environment variable PORT, until SIGTERM.
+    serve: str
+    #: Longest time from its start until the service accepts connections, seconds.
+    ready_s: float
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of a repository."""
+
+    #: Its name as the user wrote it, such as HEAD^1.
+    revision: str
+    #: 40 hexadecimal digits.
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.revision} ({self.id[:8]})"
+
+
+def find_commit(repository: Path, revision: str) -> Commit:
+    """Look a revision up. Raises UsageError."""
+    found = _git(repository, "rev-parse", "--quiet", "--verify", f"{revision}^{{commit}}")
+    if found.returncode:
+        reason = found.stderr.strip() or (
+            f"there is no commit {revision}; in a shallow clone, fetch its history"
+            " (git fetch --deepen=1, `fetch-depth: 2`)"
+        )
+        raise UsageError(f"{repository}: {reason}")
+    return Commit(revision, found.stdout.strip())
+
+
+def changed_files(repository: Path) -> bool:
+    """Return whether tracked files differ from the commit that is checked out."""
+    return bool(_git(repository, "status", "--porcelain", "--untracked-files=no").stdout.strip())
+
+
+@contextlib.contextmanager
+def served(
+    repository: Path, commits: Sequence[Commit], serving: Serving, logs: Sequence[Path]
+) -> Iterator[list[str]]:
+    """Serve commits at the same time, each from its own tree; yields their URLs.
+
+    A log is written for each. Services and trees are removed at the end, also if this process is
+    killed. Raises OsbenchError if a tree cannot be made, its setup fails or its service does not
+    start.
+    """
+    lifeline = Lifeline()
+    folder = Path(tempfile.gettempdir()) / f"osbench-trees-{os.getpid()}"
+    lifeline.register_folder(folder)
+    services: list[Child] = []
+    try:
+        folder.mkdir(mode=0o700)
+        trees = [folder / f"{number}-{commit.id[:8]}" for number, commit in enumerate(commits)]
+        for tree, commit, log in zip(trees, commits, logs, strict=True):
+            _check_out(repository, commit, tree)
+            if serving.setup:
+                _set_up(tree, commit, serving.setup, log)
+        addresses = []
+        for tree, commit, log in zip(trees, commits, logs, strict=True):
+            port = _free_port()
+            child = Child(
+                role="workers",
+                command=("/bin/sh", "-c", serving.serve),
+                environment={**os.environ, "PORT": str(port)},
+                log=log,
+                lifeline=lifeline,
+                cwd=tree,
+            )
+            services.append(child)
+            _await_service(child, commit, port, serving.ready_s)
+            addresses.append(f"http://127.0.0.1:{port}")
+        yield addresses
+    finally:
+        for child in services:
+            child.end(_GRACE_S)
+        lifeline.close()
+        # trees of commands that were killed, too
+        _git(repository, "worktree", "prune")
+
+
+def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603 - git, with our own arguments
+            ["git", "-C", str(repository), *arguments],  # noqa: S607 - the user's git
+            capture_output=True,
+            text=True,
+            check=False,
+            errors="replace",
+        )
+    except OSError as error:
+        raise UsageError(f"git cannot be started: {error.strerror}; install it") from None
+
+
+def _check_out(repository: Path, commit: Commit, tree: Path) -> None:
+    done = _git(repository, "worktree", "add", "--detach", "--force", str(tree), commit.id)
+    if done.returncode:
+        raise OsbenchError(f"{commit} cannot be checked out: {done.stderr.strip()}")
+
+
+def _set_up(tree: Path, commit: Commit, command: str, log: Path) -> None:
+    with log.open("ab") as output:
+        code = subprocess.run(  # noqa: S602 - the command of the user
+            command, shell=True, cwd=tree, stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    if code:
+        raise OsbenchError(
+            f"the setup of {commit} ended with exit code {code}; the last lines of {log}:\n"
+            f"{last_lines(log)}"
+        )
+
+
+def _await_service(child: Child, commit: Commit, port: int, ready_s: float) -> None:
+    end = clock.monotonic() + ready_s
+    while True:
+        reason = child.exit_reason()
+        if reason is not None:
+            raise OsbenchError(f"the service of {commit} {reason}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), _LOOK_S):
+            return
+        if clock.monotonic() > end:
+            raise OsbenchError(
+                f"the service of {commit} does not accept connections on 127.0.0.1:{port} (PORT)"
+                f" within {ready_s:g} s; {child.log_end()}"
+            )
+        clock.sleep(_LOOK_S)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

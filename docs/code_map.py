@@ -1,0 +1,147 @@
+"""Draws the packages of osbench in their layers, as pyproject.toml has them: a map of the code.
+
+    python docs/code_map.py > docs/pictures/code-map.svg
+
+A package imports only what is below it in its own column, and `common`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+#: Pixels: a box, the room between boxes, a column's margin, its heading.
+_HEIGHT, _GAP, _MARGIN, _HEADING = 26, 6, 12, 28
+#: Width of a character of a name, pixels.
+_LETTER = 7.4
+#: Widths of the columns of coordinator and worker, and the room between them.
+_WIDE, _NARROW, _BETWEEN = 620, 250, 110
+
+_STYLE = """
+text { font: 12px ui-monospace, monospace; fill: #1f2937; }
+.heading { font: bold 14px system-ui, sans-serif; }
+.column { fill: #f3f4f6; stroke: #9ca3af; }
+.box { fill: #ffffff; stroke: #6366f1; }
+.edge { stroke-dasharray: 4 3; }
+.server { fill: #fef3c7; stroke: #d97706; }
+.arrow { stroke: #d97706; fill: none; marker-end: url(#head); marker-start: url(#head); }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e5e7eb; }
+  .column { fill: #1f2937; }
+  .box { fill: #111827; }
+  .server { fill: #78350f; }
+}
+"""
+
+
+def layers_of(part: str) -> list[list[str]]:
+    """Return the layers of `coordinator` or `worker`, highest first, each with its packages."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    (contract,) = (
+        one
+        for one in contracts
+        if one["type"] == "layers" and one.get("containers") == [f"osbench.{part}"]
+    )
+    return [[name.strip() for name in layer.split("|")] for layer in contract["layers"]]
+
+
+def packages_of(part: str) -> list[str]:
+    """Return the packages of `common`, by name."""
+    folders = (ROOT / part).iterdir()
+    return sorted(one.name for one in folders if (one / "__init__.py").is_file())
+
+
+def purpose(part: str, name: str) -> str:
+    """Return the first line of a package's or module's docstring."""
+    path = ROOT / part / name
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    return (text or "").partition("\n")[0]
+
+
+def drawing() -> str:
+    """Return the map as SVG."""
+    coordinator, worker = layers_of("coordinator"), layers_of("worker")
+    left, left_end = _column("coordinator", coordinator, 0, _WIDE)
+    right_at = _WIDE + _BETWEEN
+    right, right_end = _column("worker", worker, right_at, _NARROW)
+    bottom = max(left_end, right_end) + 2 * _GAP
+    width = right_at + _NARROW
+    low, height = _column("common", [packages_of("common")], 0, width, bottom)
+    middle = _WIDE + _BETWEEN / 2
+    servers = [
+        _text_box(name, middle - 40, 90 + 70 * number, 80, "server", purpose_of_server)
+        for number, (name, purpose_of_server) in enumerate(
+            [("Celery", "Carries batches to workers."), ("Redis", "Carries all else.")]
+        )
+    ]
+    arrows = [
+        f'<path class="arrow" d="M{x1} {y}H{x2}"/>'
+        for y in (103, 173)
+        for x1, x2 in ((_WIDE + 4, middle - 44), (middle + 44, right_at - 4))
+    ]
+    head = (
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" '
+        'markerHeight="6" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#d97706"/>'
+        "</marker></defs>"
+    )
+    parts = [f"<style>{_STYLE}</style>", head, *left, *right, *low, *servers, *arrows]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-1 -1 {width + 2} {height + 2}" '
+        'role="img" aria-label="Packages of osbench in layers; imports go down">\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def _column(
+    part: str, layers: Sequence[Sequence[str]], x: float, width: float, y: float = 0
+) -> tuple[list[str], float]:
+    """Return a column's elements, and where it ends."""
+    drawn: list[str] = []
+    at = y + _HEADING
+    for layer in layers:
+        for row in _rows(layer, width - 2 * _MARGIN):
+            place = x + _MARGIN
+            for name in row:
+                drawn.append(_text_box(name, place, at, _width(name), "box", purpose(part, name)))
+                place += _width(name) + _GAP
+            at += _HEIGHT + _GAP
+        at += _GAP
+    frame = (
+        f'<rect class="column" x="{x}" y="{y}" width="{width}" height="{at - y}" rx="8"/>'
+        f'<text class="heading" x="{x + _MARGIN}" y="{y + 19}">{part}/</text>'
+    )
+    return [frame, *drawn], at
+
+
+def _rows(layer: Sequence[str], width: float) -> Iterator[list[str]]:
+    row: list[str] = []
+    for name in layer:
+        if row and sum(_width(one) + _GAP for one in [*row, name]) > width:
+            yield row
+            row = []
+        row.append(name)
+    yield row
+
+
+def _width(name: str) -> float:
+    return round(len(name) * _LETTER + 18, 1)
+
+
+def _text_box(name: str, x: float, y: float, width: float, kind: str, title: str) -> str:
+    return (
+        f'<g><title>{escape(title)}</title><rect class="{kind}" x="{x:g}" y="{y:g}" '
+        f'width="{width:g}" height="{_HEIGHT}" rx="5"/><text x="{x + width / 2:g}" '
+        f'y="{y + 17:g}" text-anchor="middle">{escape(name)}</text></g>'
+    )
+
+
+if __name__ == "__main__":
+    sys.stdout.write(drawing())

@@ -1,0 +1,260 @@
+"""`osbench-coord gate` with real commits and services, and the CI jobs that call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from helpers.commands import BIN, LENIENT, coord, environment
+from helpers.engines import until
+from helpers.machine import Machine
+from helpers.readme import blocks
+from servers import folder
+from servers.child import PATIENCE_S
+
+pytestmark = pytest.mark.functional
+
+GUIDE = "docs/gate.md"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+SERVICE = """
+import http.server, os, socketserver, time
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        time.sleep({sleep_s})
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+print("serving", flush=True)
+socketserver.ThreadingTCPServer(("127.0.0.1", int(os.environ["PORT"])), Shop).serve_forever()
+"""
+TASK = {
+    "version": 2,
+    "title": "Shop",
+    "subtasks": [
+        {
+            "title": "Items",
+            "scenario": {"HttpRequests.check_request": {"url": "{{ url }}/items"}},
+            "runner": {"constant": {"times": 60, "concurrency": 2}},
+        }
+    ],
+}
+SERVE = "exec python3 shop.py"
+
+
+def git(repository: Path, *arguments: str) -> str:
+    """Run git in a repository."""
+    identity = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    return subprocess.run(
+        ["git", "-C", str(repository), *identity, *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A repository whose last commit makes each request 40 ms slower."""
+    repository = tmp_path / "shop"
+    repository.mkdir()
+    git(repository, "init", "--quiet")
+    (repository / "load.yaml").write_text(yaml.safe_dump(TASK), "utf-8")
+    for sleep_s in (0.004, 0.044):
+        (repository / "shop.py").write_text(SERVICE.format(sleep_s=sleep_s), "utf-8")
+        git(repository, "add", ".")
+        git(repository, "commit", "--quiet", "--message", f"Sleep {sleep_s}")
+    return repository
+
+
+def gate(repository: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Judge the last commit of a repository."""
+    return coord(repository, "gate", "load.yaml", "--serve", SERVE, "--pairs", "2", *arguments)
+
+
+def services(repository: Path) -> list[psutil.Process]:
+    """The processes that serve trees of a repository."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        command = process.info["cmdline"] or []
+        here = (process.info["environ"] or {}).get("PWD", "")
+        if command[-1:] == ["shop.py"] and "osbench-trees-" in here:
+            found.append(process)
+    return found
+
+
+def test_a_slower_change_fails_with_what_is_slower(shop: Path) -> None:
+    found = gate(shop, "--setup", "echo set up", "--quiet")
+
+    assert found.returncode == 1, found.stderr
+    assert "Worse: p" in found.stdout
+    output = shop / "osbench-gate"
+    verdict = (output / "verdict.md").read_text("utf-8")
+    assert "**worse**" in verdict
+    assert "HEAD^1" in verdict.replace("\\", "")
+    assert json.loads((output / "verdict.json").read_text("utf-8"))["verdict"] == "worse"
+    assert (output / "verdict.html").read_text("utf-8").startswith("<!doctype html>")
+    assert (output / "change.log").read_text("utf-8").splitlines()[:2] == ["set up", "serving"]
+    assert len(git(shop, "worktree", "list").splitlines()) == 1
+    assert services(shop) == []
+
+
+def test_a_change_against_itself_passes(shop: Path) -> None:
+    found = gate(shop, "--parent", "HEAD", "--margin", "90%", "--quiet")
+
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "worse" not in (shop / "osbench-gate" / "verdict.md").read_text("utf-8")
+
+
+def test_a_change_that_fails_is_worse_without_any_success(shop: Path) -> None:
+    text = (shop / "shop.py").read_text("utf-8").replace("send_response(200)", "send_response(500)")
+    (shop / "shop.py").write_text(text, "utf-8")
+    git(shop, "commit", "--quiet", "--all", "--message", "Break it")
+
+    found = gate(shop, "--quiet")
+
+    assert found.returncode == 1, found.stderr
+    assert "misses the criteria of the task" in found.stdout
+    assert "**worse**" in (shop / "osbench-gate" / "verdict.md").read_text("utf-8")
+
+
+def test_a_generator_that_was_the_limit_gives_no_verdict(shop: Path) -> None:
+    (shop / "osbench.conf").write_text(
+        f"[DEFAULT]\ndata_dir = {shop}/data\n[benchmark]\nlag_limit_s = 0.000001\n", "utf-8"
+    )
+    command = [str(BIN / "osbench-coord"), "--config-file", "osbench.conf", "gate", "load.yaml"]
+
+    found = subprocess.run(
+        [*command, "--serve", SERVE, "--pairs", "2", "--quiet", "--parent", "HEAD"],
+        cwd=shop,
+        env=environment(shop),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert found.returncode == 4, found.stderr
+    assert "no verdict" in (shop / "osbench-gate" / "verdict.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--parent", "HEAD~7"], "there is no commit HEAD~7"),
+        (["--setup", "echo no compiler; exit 3"], "no compiler"),
+        (["--serve", "echo no port; exit 4"], "ended with exit code 4"),
+        (["--serve", "exec sleep 60", "--ready-within", "0.3s"], "does not accept connections"),
+        (["--repository", "/"], "not a git repository"),
+    ],
+)
+def test_mistakes_are_one_message(shop: Path, arguments: list[str], message: str) -> None:
+    found = gate(shop, *arguments)
+
+    assert found.returncode not in {0, 1}, found.stdout
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+    assert len(git(shop, "worktree", "list").splitlines()) == 1
+
+
+def test_a_task_without_the_address_is_refused(shop: Path) -> None:
+    (shop / "load.yaml").write_text(yaml.safe_dump(TASK).replace("{{ url }}", "http://x"), "utf-8")
+
+    found = gate(shop)
+
+    assert found.returncode == 2
+    assert "use {{ url }}" in found.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_services_end_with_the_command(shop: Path, number: signal.Signals) -> None:
+    command = [str(BIN / "osbench-coord"), "gate", "load.yaml", "--serve", SERVE]
+    with subprocess.Popen(
+        command,
+        cwd=shop,
+        env=environment(shop),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        until(lambda: len(services(shop)) == 2)
+        process.send_signal(number)
+        process.wait(PATIENCE_S)
+
+    until(lambda: not services(shop))
+
+
+def test_the_guide() -> None:
+    with folder() as home:
+        desk = home / "desk"
+        desk.mkdir()
+        machine = Machine(home, folder=desk)
+        first, second = blocks("gate", GUIDE)
+
+        said = machine.run(replace(first, text=f"{first.text}\n{second.text}"))
+
+        assert "exit code 1" in said
+        assert "**worse**" in said
+
+
+def steps_of_github() -> list[str]:
+    """The commands of the action, without the step that installs osbench."""
+    action = yaml.safe_load((DEPLOY / "github" / "action.yml").read_text("utf-8"))
+    return [step["run"] for step in action["runs"]["steps"] if "run" in step][1:]
+
+
+def steps_of_gitlab() -> list[str]:
+    """The commands of the job, without those that install osbench."""
+    job = yaml.safe_load((DEPLOY / "gitlab" / "osbench-gate.yml").read_text("utf-8"))
+    return job[".osbench-gate"]["script"][2:]
+
+
+def test_the_steps_of_the_github_action(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "osbench" / "bin").mkdir(parents=True)
+    script = tmp_path / "osbench" / "bin" / "osbench-coord"
+    script.write_text(f'#!/bin/sh\nexec {BIN / "osbench-coord"} "$@"\n', "utf-8")
+    script.chmod(0o755)
+    variables = (
+        environment(shop)
+        | LENIENT
+        | {
+            "RUNNER_TEMP": str(tmp_path),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+            "TASK": "load.yaml",
+            "SERVE": SERVE,
+            "SETUP": "",
+            "PARENT": "HEAD^1",
+            "PAIRS": "2",
+        }
+    )
+    codes = [
+        subprocess.run(["bash", "-e", "-c", step], cwd=shop, env=variables, check=False).returncode
+        for step in steps_of_github()
+    ]
+
+    assert codes == [1, 0]
+    assert "**worse**" in (tmp_path / "summary.md").read_text("utf-8")
+
+
+def test_the_gitlab_job_gives_the_arguments_that_gate_takes() -> None:
+    (command,) = steps_of_gitlab()
+    given = {word for word in command.split() if word.startswith("--")}
+    known = coord(Path.cwd(), "gate", "--help").stdout
+
+    assert given
+    assert all(option in known for option in given)
+    assert os.linesep not in command

@@ -1,0 +1,1 @@
+"""The Zuul job of deploy/zuul, tried with ansible-playbook on this machine."""
