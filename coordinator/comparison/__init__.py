@@ -1,1 +1,1 @@
-"""Comparison of runs: what became better or worse, and how sure that is; trends over runs."""
+"""Comparison of runs: improvements and regressions, with their certainty; trends over runs."""

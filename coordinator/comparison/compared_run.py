@@ -1,4 +1,4 @@
-"""A finished run as comparisons read it, and what makes two runs repeats of each other."""
+"""A finished run as comparisons read it, and the properties that make two runs repeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import read_timeline, summary_of
 
-#: Exit codes of runs whose load was the one that was asked for.
+#: Exit codes of runs whose load was the requested one.
 SOUND = (0, 1, AROUND)
 #: Hexadecimal digits of a fingerprint.
 _DIGITS = 12
@@ -26,18 +26,18 @@ _DIGITS = 12
 class ComparedRun:
     """A finished run."""
 
-    #: What was asked: run.json.
+    #: run.json: the request for the run.
     manifest: Mapping[str, Any]
     #: `report` as a JSON object: summary.json.
     summary: Mapping[str, Any]
-    #: Its numbers over time; None where the run has none.
+    #: Its numbers over time; None if the run has none.
     timeline: Mapping[str, Any] | None = None
-    #: Where its traces are; None where that is not known.
+    #: Location of its traces; None if it is not known.
     directory: RunDirectory | None = None
 
     @cached_property
     def report(self) -> Report:
-        """Its numbers. Raises DamagedRun."""
+        """The report of the run. Raises DamagedRun."""
         return Report.from_json(self.summary)
 
     @property
@@ -52,7 +52,7 @@ class ComparedRun:
 
     @property
     def deployment(self) -> str | None:
-        """Name of the deployment record, None where the run had none."""
+        """Name of the deployment record, None if the run had none."""
         return self.manifest.get("deployment")
 
     @cached_property
@@ -62,14 +62,14 @@ class ComparedRun:
 
     @cached_property
     def times(self) -> dict[str, Mapping[str, Any]]:
-        """Workloads of the timeline, named in the same way; none where the run has no timeline."""
+        """Workloads of the timeline, named in the same way; none if the run has no timeline."""
         if self.timeline is None:
             return {}
         return dict(zip(self._names, self.timeline["workloads"], strict=False))
 
     @cached_property
     def asked(self) -> dict[str, Mapping[str, Any]]:
-        """What was asked of each workload, named in the same way."""
+        """The configuration of each workload, named in the same way."""
         return dict(zip(self._names, self.manifest.get("workloads", []), strict=False))
 
     @cached_property
@@ -78,14 +78,14 @@ class ComparedRun:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for runs of the same task, load, deployment and number of workers."""
+        """Id that is equal for runs of the same task, load, deployment and worker count."""
         return self._digest(lambda runner: runner, workers=True)
 
     @cached_property
     def kinship(self) -> str:
-        """The same of runs whose loads may differ, but for the type of runner.
+        """Id that is equal also for runs whose loads differ, but not the type of runner.
 
-        Their workers may, too: a load of one virtual user takes one.
+        Their workers may differ, too: a load of one virtual user takes one.
         """
         return self._digest(lambda runner: sorted(runner or ()), workers=False)
 
@@ -109,12 +109,12 @@ class ComparedRun:
         return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-#: What of a workload's description makes the load what it is.
+#: Fields of a workload's description that determine its load.
 _ASKED = ("scenario", "scenario_source", "args", "args_from", "runner", "warmup")
 
 
 def read_compared_run(directory: RunDirectory) -> ComparedRun:
-    """A finished run. Raises UsageError where it has not finished or cannot be read."""
+    """Return a finished run. Raises UsageError if it has not finished or cannot be read."""
     name = directory.path.name
     summary = summary_of(directory)
     if summary is None:
@@ -136,9 +136,9 @@ def finished_runs(
     left_out: Callable[[str], None] | None = None,
     among: Iterable[RunDirectory] | None = None,
 ) -> Iterator[ComparedRun]:
-    """Runs with results whose load was the one requested, oldest first; without timelines.
+    """Yield runs with results whose load was the one requested, oldest first; no timelines.
 
-    `among`: the only runs that are looked at. Raises DamagedRun for one whose files are cut or
+    `among`: the only runs that are considered. Raises DamagedRun for a run whose files are cut or
     changed, unless `left_out` takes the reason.
     """
     for directory in RunDirectory.all(data_dir) if among is None else among:
@@ -164,7 +164,7 @@ def earlier_runs(
     *,
     left_out: Callable[[str], None] | None = None,
 ) -> list[ComparedRun]:
-    """The newest other runs with the fingerprint of one that is compared.
+    """Return the newest other runs with the fingerprint of a compared run.
 
     Raises DamagedRun, as `finished_runs`.
     """

@@ -1,4 +1,4 @@
-"""Compares two sides of runs: tests every percentile, and says what follows."""
+"""Compares two sides of runs: tests every percentile, and draws a conclusion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
 @dataclass(frozen=True, kw_only=True)
 class _Measured:
-    """A row before anything is concluded."""
+    """Measured values of a row, before any conclusion."""
 
     key: SeriesKey
     #: Logarithms of the runs' percentiles.
@@ -53,13 +53,13 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Chance:
-    """How likely a difference is without a change."""
+    """The probability of a difference without a change."""
 
     #: Corrected for the number of tests; None without a test.
     p: float | None
     #: Significance that the test of this row alone has to fall below.
     level: float = _SIGNIFICANT
-    #: It is the ranks that say so.
+    #: The probability is by ranks.
     by_rank: bool = False
 
 
@@ -73,10 +73,10 @@ def compare_sides(
     anyway: bool = False,
     names: tuple[str, str] = ("", ""),
 ) -> ComparisonResult:
-    """Compare two sides. Raises UsageError where they cannot be, or must not be, compared.
+    """Compare two sides. Raises UsageError if they cannot be, or must not be, compared.
 
-    `margin`: the share of change that counts as none. `anyway`: compare in spite of what forbids
-    it. Times are service times of iterations that succeeded, and of their actions.
+    `margin`: the share of change that counts as none. `anyway`: compare in spite of caveats that
+    forbid it. Times are service times of iterations that succeeded, and of their actions.
     """
     before, after = evidence.before, evidence.after
     runs = [*before, *after]
@@ -132,7 +132,7 @@ def _check_permitted(found: Sequence[Caveat]) -> None:
 
 
 def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -> list[ChangeRow]:
-    """The rows with their verdicts, which hold for all of them together."""
+    """Return the rows with their verdicts, which hold for all of them together."""
     measured = [
         _Measured(
             key=key,
@@ -155,7 +155,7 @@ def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -
 def _chances(
     evidence: Evidence, measured: Sequence[_Measured], by_spread: Sequence[float]
 ) -> list[_Chance]:
-    """By test: how likely its difference is by chance, from spreads and, if it can be, ranks."""
+    """Return by test the probability of its difference, from spreads and, if possible, ranks."""
     level = _SIGNIFICANT / max(len(by_spread), 1)
     if not evidence.by_rank or len(by_spread) < len(measured):
         return [_Chance(p, level) for p in by_spread]
@@ -168,7 +168,7 @@ def _chances(
 
 
 def _same(tests: Sequence[Shifted], margin: float | None) -> list[float]:
-    """p-values of the changes being as great as the margin."""
+    """Return p-values of changes as great as the margin."""
     if margin is None or not tests:
         return [1.0] * len(tests)
     raw = [test.equivalence_p(math.log1p(margin)) for test in tests]
@@ -278,7 +278,7 @@ def _sentence(
 
 
 def _findable(rows: Sequence[ChangeRow]) -> str:
-    """Sentence on the change that the runs could have found."""
+    """Return a message on the change that the runs could have found."""
     known = sorted((row.findable, row.label) for row in rows if row.findable)
     if not known:
         return ""
@@ -290,7 +290,7 @@ def _findable(rows: Sequence[ChangeRow]) -> str:
 
 
 def changed(row: ChangeRow) -> str:
-    """What a percentile did, with its interval: "takes 12 % longer (95 %: 8 % to 16 %)"."""
+    """Return the change of a percentile: "takes 12 % longer (95 %: 8 % to 16 %)"."""
     text = f"takes {abs(row.ratio - 1):.1%} {'longer' if row.ratio >= 1 else 'less'}"
     text = text.replace("%", " %")
     if row.interval is None:
@@ -300,7 +300,7 @@ def changed(row: ChangeRow) -> str:
 
 
 def signed_percent(ratio: float) -> str:
-    """A ratio as a change: +12 %, -3.4 %."""
+    """Return a ratio as a change: +12 %, -3.4 %."""
     change = 100 * (ratio - 1)
     if abs(change) >= 1000:
         return f"x {three_digits(ratio)}"
@@ -310,7 +310,7 @@ def signed_percent(ratio: float) -> str:
 def _without_odd_runs(
     evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None
 ) -> list[str]:
-    """Runs unlike the others of their side, and what would be said without them."""
+    """Return a message on runs unlike the others of their side, and the verdict without them."""
     odd = odd_runs(evidence, keys)
     if not odd:
         return []

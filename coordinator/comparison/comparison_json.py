@@ -16,12 +16,12 @@ FORMAT = 1
 
 
 def comparison_json(result: ComparisonResult) -> dict[str, Any]:
-    """The JSON object of a comparison."""
+    """Return the JSON object of a comparison."""
     return {"format": FORMAT, **asdict(result)}
 
 
 def trends_json(trends: Sequence[RunsTrend], checks: Sequence[TrendCheck] = ()) -> dict[str, Any]:
-    """The JSON object of trends; `checks` are those of their newest runs, if they were wanted."""
+    """Return the JSON object of trends; `checks` are of their newest runs, if requested."""
     found = []
     for trend in trends:
         document = asdict(trend)
@@ -34,5 +34,5 @@ def trends_json(trends: Sequence[RunsTrend], checks: Sequence[TrendCheck] = ()) 
 
 
 def staircases_json(found: Sequence[RunsStaircase]) -> dict[str, Any]:
-    """The JSON object of staircases of several runs."""
+    """Return the JSON object of staircases of several runs."""
     return {"format": FORMAT, "staircases": [asdict(one) for one in found]}

@@ -26,7 +26,7 @@ from osbench.coordinator.report.html.page_assets import PageFrame
 
 #: Package of templates and style.
 _PACKAGE = "osbench.coordinator.comparison"
-#: A sign beside each verdict: colour alone says nothing to some.
+#: A sign next to each verdict: not everybody can distinguish colours.
 _SIGNS = {
     ChangeVerdict.WORSE: "✕",
     ChangeVerdict.MIXED: "✕",
@@ -41,13 +41,13 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
 def page_policy() -> str:
-    """The Content-Security-Policy of a page: its style, and nothing else."""
+    """Return the Content-Security-Policy of a page: its style, and nothing else."""
     style = page_assets.hashes([_style()])
     return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
 
 
 def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
-    """A comparison as a page; in a `frame` as a page of a server."""
+    """Return a comparison as a page; in a `frame` as a page of a server."""
     told, colon, rest = result.sentence.partition(":")
     if not colon:
         told, rest = result.sentence, ""
@@ -73,16 +73,16 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
 def trends_page(
     trends: Sequence[RunsTrend], frame: PageFrame | None = None, notes: Sequence[str] = ()
 ) -> str:
-    """Trends as a page; there must be one at least. In a `frame` as a page of a server.
+    """Return trends as a page; there must be at least one. In a `frame` as a page of a server.
 
-    `notes` are sentences on runs that are left out.
+    `notes` are messages on runs that are left out.
     """
     template = page_environment().get_template("trends.html.j2")
     return template.render(trends=list(trends), frame=frame, notes=notes)
 
 
 def compare_command(result: ComparisonResult) -> str:
-    """The command that makes the same comparison."""
+    """Return the command that makes the same comparison."""
     margin = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
     before, after = " ".join(result.before), " ".join(result.after)
     against = " " if len(result.before) == len(result.after) == 1 else " --against "
@@ -90,7 +90,7 @@ def compare_command(result: ComparisonResult) -> str:
 
 
 def page_environment() -> Environment:
-    """Templates of pages, with the filters that they use."""
+    """Return templates of pages, with the filters that they use."""
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -99,7 +99,7 @@ def page_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # our own file, and its hash
+    # osbench's own file, and its hash
     environment.globals.update(style=Markup(_style()), policy=Markup(page_policy()))  # noqa: S704
     environment.filters.update(
         sign=lambda verdict: _SIGNS[verdict],
@@ -130,7 +130,7 @@ def _heading(result: ComparisonResult) -> str:
 
 
 def _reach(result: ComparisonResult) -> float:
-    """How far the drawn intervals reach from no change, in logarithms."""
+    """Return the greatest distance of drawn intervals from no change, in logarithms."""
     rows = [row for workload in result.workloads for row in workload.rows]
     bounds = [bound for row in rows for bound in (row.ratio, *(row.interval or ()))]
     furthest = max((abs(math.log(bound)) for bound in bounds), default=0.0)
@@ -138,7 +138,7 @@ def _reach(result: ComparisonResult) -> float:
 
 
 def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
-    """The interval of a row on an axis that all rows share."""
+    """Return the interval of a row on an axis that all rows share."""
 
     def at(ratio: float) -> float:
         place = math.log(ratio) / reach
@@ -157,7 +157,7 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
 
 
 def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
-    """A series by run, with the level of each stretch and a line where it changes."""
+    """Return a drawing of a series by run, with its levels and a line at each change."""
     known = [value for value in one.values_s if value is not None]
     if not known:
         return Markup("")
@@ -191,8 +191,8 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
 
 
 def drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
-    """A drawing of `parts` of SVG, 1000 units wide, for a class of the style."""
-    # numbers and our own words only: nothing of a run's text gets in here
+    """Return a drawing of `parts` of SVG, 1000 units wide, for a class of the style."""
+    # numbers and osbench's own words only: nothing of a run's text gets in here
     return Markup(  # noqa: S704
         f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'
         f' aria-hidden="true">{"".join(parts)}</svg>'

@@ -1,4 +1,4 @@
-"""What a comparison says: data only, for text, JSON and pages alike."""
+"""Result of a comparison: data only, for text, JSON and pages alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ChangeVerdict(StrEnum):
-    """What can be said of a change."""
+    """Conclusions about a change."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -18,7 +18,7 @@ class ChangeVerdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """What verdicts rest on."""
+    """Foundations of verdicts."""
 
     REPLICATES = "replicates"
     PAIRS = "pairs"
@@ -51,7 +51,7 @@ class ChangeRow:
     ratio: float
     #: Bounds of the 95 % interval of the ratio, of this row alone; None: not known.
     interval: tuple[float, float] | None
-    #: p-value, corrected for the number of rows; None where there is no test.
+    #: p-value, corrected for the number of rows; None if there is no test.
     p: float | None
     #: Change, as a share, that such runs would have shown in 80 % of cases; None without a test.
     findable: float | None
@@ -59,13 +59,13 @@ class ChangeRow:
 
     @property
     def label(self) -> str:
-        """The percentile and what of."""
+        """Percentile and action or workload."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A number beside the percentiles, as text; nothing is tested."""
+    """A number in addition to the percentiles, as text; it is not tested."""
 
     name: str
     before: str
@@ -74,14 +74,14 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadChanges:
-    """One workload before and after."""
+    """Changes of one workload."""
 
     name: str
     verdict: ChangeVerdict
-    #: Percentiles of the iteration, then those of its atomic actions.
+    #: Percentiles of the iteration, then of its atomic actions.
     rows: tuple[ChangeRow, ...]
     facts: tuple[Fact, ...] = ()
-    #: What traces say of the calls that changed; "" without traces.
+    #: Explanation by traces of calls that changed; "" without traces.
     calls: str = ""
 
 
@@ -92,18 +92,18 @@ class ComparisonResult:
     #: Ids of runs.
     before: tuple[str, ...]
     after: tuple[str, ...]
-    #: What each side is called; "" where that is only the ids.
+    #: Name of each side; "" if there are only ids.
     names: tuple[str, str] = ("", "")
     verdict: ChangeVerdict
     sentence: str
     basis: Basis
-    #: What the basis is, as a sentence.
+    #: The basis as a message.
     grounds: str
-    #: Change that is taken as none, as a share: 0.03; None where none was given.
+    #: Change that is taken as none, as a share: 0.03; None if none was given.
     margin: float | None
     caveats: tuple[Caveat, ...]
-    #: All runs of one side ended before those of the other began.
+    #: All runs of one side ended before all runs of the other began.
     apart_in_time: bool
     workloads: tuple[WorkloadChanges, ...]
-    #: Rows left out, runs unlike the others, and what verdicts allow for, as sentences.
+    #: Messages on rows left out, on runs unlike the others, and on limits of the verdicts.
     remarks: tuple[str, ...] = ()

@@ -88,7 +88,7 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
 
 
 def interval_text(row: ChangeRow) -> str:
-    """The interval of a change, or a dash."""
+    """Return the interval of a change, or a dash."""
     if row.interval is None:
         return "-"
     low, high = map(signed_percent, row.interval)
@@ -174,7 +174,7 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
 
 
 def show_check(check: TrendCheck, console: Console) -> None:
-    """Print what the check of a trend has found."""
+    """Print the result of the check of a trend."""
     style = "bold red" if check.worse else "bold"
     _show(console, Text(plain(check.sentence, 1000), style=style))
     for one in check.worse:

@@ -1,4 +1,4 @@
-"""How sure a change is: from runs of both sides, from earlier runs, or from time within a run."""
+"""Certainty of a change: from runs of both sides, from earlier runs, or from time within a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from osbench.coordinator.statistics.two_samples import Shifted, paired, pooled, 
 
 #: Runs a side from which each side says how much its own runs differ.
 _OWN_SPREAD = 3
-#: Runs a side from which ranks alone can tell sides apart at half the level.
+#: Runs per side from which ranks alone can distinguish sides at half the level.
 _RANKED = 5
 #: Degrees of freedom from which a spread of other runs counts as known: five runs of a kind.
 _KNOWN = 4
@@ -26,7 +26,7 @@ _KNOWN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Two sides, and what is known of how much their runs differ anyway."""
+    """Two sides, and earlier runs that show how much such runs differ anyway."""
 
     before: Sequence[ComparedRun]
     after: Sequence[ComparedRun]
@@ -37,7 +37,7 @@ class Evidence:
 
     @property
     def basis(self) -> Basis:
-        """What differences are tested with."""
+        """The kind of test that the number of runs allows."""
         sizes = len(self.before), len(self.after)
         if self.in_pairs and sizes[0] == sizes[1] >= 2:
             return Basis.PAIRS
@@ -53,13 +53,13 @@ class Evidence:
 
     @property
     def by_rank(self) -> bool:
-        """Whether ranks of the runs are tested, too."""
+        """Return whether ranks of the runs are tested, too."""
         enough = min(len(self.before), len(self.after)) >= _RANKED
         return enough and self.basis is Basis.REPLICATES
 
     @property
     def apart_in_time(self) -> bool:
-        """Whether all runs of one side ended before those of the other began."""
+        """Return whether all runs of one side ended before all runs of the other began."""
         if self.basis is Basis.PAIRS:
             return False
         first, second = ([run.report for run in side] for side in (self.before, self.after))
@@ -67,7 +67,7 @@ class Evidence:
 
     @property
     def grounds(self) -> str:
-        """The same as a sentence, with what it cannot tell."""
+        """The basis as a message, with its limits."""
         if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
             return self._grounds
         return (
@@ -98,7 +98,7 @@ class Evidence:
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:
-        """The difference of the logarithms of a percentile; None where nothing says how sure."""
+        """Return the difference of the logarithms of a percentile; None if there is no test."""
         before, after = log_values(self.before, key), log_values(self.after, key)
         match self.basis:
             case Basis.PAIRS:
@@ -113,7 +113,7 @@ class Evidence:
         return None
 
     def within(self, key: SeriesKey) -> tuple[float, float] | None:
-        """The 95 % interval of the same from blocks of time, where there is one run a side."""
+        """Return its 95 % interval from blocks of time; None unless there is one run per side."""
         if len(self.before) != 1 or len(self.after) != 1:
             return None
         found = [_estimate(side[0], key) for side in (self.before, self.after)]
@@ -129,7 +129,7 @@ class Evidence:
         )
 
     def _kinds(self) -> list[list[ComparedRun]]:
-        """Earlier runs by fingerprint: kinds may have different levels, but spread alike."""
+        """Return earlier runs by fingerprint: kinds may have different levels, but spread alike."""
 
         def fingerprint(run: ComparedRun) -> str:
             return run.fingerprint
@@ -147,7 +147,7 @@ def _ended_first(first: Sequence[Report], second: Sequence[Report]) -> bool:
     begins = [one.started_at for one in second]
     if not all(ends) or not all(begins):
         return False
-    # instants of one format and time zone are in the order of their text
+    # times of one format and time zone are in the order of their text
     return max(map(str, ends)) <= min(map(str, begins))
 
 

@@ -25,7 +25,10 @@ class RunsStaircase:
 
 
 def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
-    """A staircase for each workload that these runs, all of one kinship, had at several loads."""
+    """Return a staircase for each workload that these runs had at several loads.
+
+    All runs have the same kinship.
+    """
     newest = runs[-1]
     found = []
     for workload in newest.workloads:
@@ -46,7 +49,7 @@ def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
 def _steps(runs: Iterable[ComparedRun], workload: str, is_open: bool) -> Iterator[StaircaseStep]:
     for run in runs:
         one = run.workloads.get(workload)
-        # a run whose load changed is no step
+        # a run whose load changed is not a step
         if one is not None and not one.stages:
             step = _step(run.run_id, one, is_open)
             if step is not None:

@@ -29,7 +29,7 @@ class OddRun:
 
 
 def odd_runs(evidence: Evidence, keys: Sequence[SeriesKey]) -> list[OddRun]:
-    """Odd runs of both sides; none of pairs, where a difference tells nothing of one run."""
+    """Return odd runs of both sides; none for pairs, whose differences say nothing of one run."""
     sides = (evidence.before, evidence.after)
     if evidence.basis is Basis.PAIRS or min(map(len, sides)) < _FEWEST or not keys:
         return []

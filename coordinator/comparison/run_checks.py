@@ -1,4 +1,4 @@
-"""What is to be known before percentiles of two sides are compared: they may not be comparable."""
+"""Checks whether percentiles of two sides of runs may be compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sides = tuple[Sequence[ComparedRun], Sequence[ComparedRun]]
 
 
 def caveats(before: Sequence[ComparedRun], after: Sequence[ComparedRun]) -> tuple[Caveat, ...]:
-    """All that makes the comparison doubtful; what forbids it comes first."""
+    """Return all doubts about the comparison; reasons that forbid it come first."""
     sides = (before, after)
     found = [*_of_runs([*before, *after]), *_of_sides(sides)]
     for name in common_workloads([*before, *after]):
@@ -33,7 +33,7 @@ def caveats(before: Sequence[ComparedRun], after: Sequence[ComparedRun]) -> tupl
 
 
 def failed_share(runs: Sequence[ComparedRun], workload: str) -> tuple[int, int]:
-    """Iterations that failed or timed out, and all that ran."""
+    """Return the iterations that failed or timed out, and all that ran."""
     found = [run.workloads[workload] for run in runs]
     return sum(one.bad for one in found), sum(one.ran for one in found)
 
@@ -134,7 +134,7 @@ def _failures(sides: Sides, name: str) -> Iterator[Caveat]:
 
 
 def _asked(sides: Sides, name: str) -> Iterator[tuple[str, Callable[[ComparedRun], Any]]]:
-    """Names of arguments and where they are from, each with what finds its value."""
+    """Yield names of arguments and sources, each with a function that finds its value."""
 
     def argument(run: ComparedRun, key: str) -> Any:
         found = mask(run.asked.get(name, {}).get("args", {}))

@@ -1,4 +1,4 @@
-"""The numbers of runs that are compared: a percentile of a workload or of one of its actions."""
+"""The compared numbers of runs: a percentile of a workload or of an action of it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from osbench.coordinator.statistics.percentiles import percentile_key
 
 #: Percentiles that are compared. More of them would each need clearer evidence.
 COMPARED = (50.0, 95.0, 99.0)
-#: Actions at most of a workload, those with most time.
+#: Most actions of a workload: the actions with the most time.
 _ACTIONS = 20
 #: Share of an iteration's time from which an action is the same as the iteration.
 _WHOLE = 0.99
-#: Iterations beyond a percentile that a run has at least, where the percentile is compared.
+#: Iterations beyond a percentile that each run must have for the percentile to be compared.
 _BEYOND = 10
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SeriesKey:
-    """One percentile of one workload or action."""
+    """A percentile of a workload or action."""
 
     workload: str
     action: str
@@ -30,12 +30,12 @@ class SeriesKey:
 
 
 def common_workloads(runs: Sequence[ComparedRun]) -> list[str]:
-    """Workloads that all runs have, in the order of the first."""
+    """Return workloads that all runs have, in the order of the first."""
     return [name for name in runs[0].workloads if all(name in run.workloads for run in runs)]
 
 
 def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
-    """What all runs have enough iterations for; the iteration first, then its actions."""
+    """Return percentiles for which all runs have enough iterations; the iteration's first."""
     found = []
     for action in ("", *_actions(runs, workload)):
         counts = [_times(run, workload, action).count for run in runs]
@@ -48,20 +48,20 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
 
 
 def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
-    """The logarithm of a run's percentile in seconds; None where it has none."""
+    """Return the logarithm of a run's percentile in seconds; None if it has none."""
     times = _times(run, key.workload, key.action)
     value = times.percentile(percentile_key(key.percent))
     return math.log(value) if value else None
 
 
 def log_values(runs: Sequence[ComparedRun], key: SeriesKey) -> list[float]:
-    """The same of several runs; those without are left out."""
+    """Return the logarithms of several runs; runs without the percentile are left out."""
     found = (log_value(run, key) for run in runs)
     return [value for value in found if value is not None]
 
 
 def _times(run: ComparedRun, workload: str, action: str) -> TimeFigures:
-    """The service times, or an action's, of iterations that succeeded."""
+    """Return the service times, or an action's times, of iterations that succeeded."""
     found = run.workloads.get(workload)
     if found is None:
         return TimeFigures()

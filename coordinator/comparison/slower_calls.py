@@ -24,10 +24,10 @@ _SHOWN = 3
 def changed_calls(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str, *, changed: bool
 ) -> str:
-    """Sentences on the calls that changed, by the traces of one run of each side.
+    """Return messages on the calls that changed, by the traces of one run of each side.
 
-    If a side has kept no traces, they are on the requests that osbench made. What takes longer is
-    named only if the workload has `changed`: any two runs differ by chance.
+    If a side has kept no traces, they are on the requests that osbench made. Slower calls are named
+    only if the workload has `changed`: any two runs differ by chance.
     """
     found = [_traces(side, workload) for side in (before, after)]
     if found[0] is None or found[1] is None:
@@ -48,7 +48,7 @@ def _changed_times(before: Features, after: Features, workload: str) -> str:
 def _changed_requests(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str
 ) -> str:
-    """A sentence on the requests of the middle runs of both sides; "" if there are none."""
+    """Return a message on the requests of the middle runs of both sides; "" if there are none."""
     found = []
     for side in (before, after):
         directory = _from_middle(side, workload)[0].directory
@@ -80,7 +80,7 @@ def _number(calls: float) -> str:
 def _traces(
     side: Sequence[ComparedRun], workload: str
 ) -> tuple[Features, Mapping[str, Any]] | None:
-    """Those of the run in the middle of its side that has traces."""
+    """Return the traces of the middlemost run of a side that has traces."""
     for run in _from_middle(side, workload):
         archive = None
         if isinstance(run.directory, RunDirectory):
@@ -97,7 +97,7 @@ def _traces(
 
 
 def _from_middle(side: Sequence[ComparedRun], workload: str) -> list[ComparedRun]:
-    """Runs by how far their median is from that of the run in the middle."""
+    """Return runs by how far their median is from that of the run in the middle."""
     key = SeriesKey(workload=workload, action="", percent=50.0)
     ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
     middle = len(ordered) // 2

@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
 def staircases_page(found: Sequence[RunsStaircase]) -> str:
-    """The page; there must be one staircase at least."""
+    """Return the page; there must be at least one staircase."""
     environment = page_environment()
     environment.filters.update(drawn_throughput=_throughput, drawn_times=_times)
     return environment.get_template("staircases.html.j2").render(found=list(found), frame=None)
@@ -28,7 +28,7 @@ def _throughput(staircase: Staircase) -> Markup:
 
 
 def _times(staircase: Staircase) -> Markup:
-    """p50, p95 and p99, logarithmic."""
+    """Return a drawing of p50, p95 and p99, logarithmic."""
     lines = [
         [
             (step.load, math.log(value))
@@ -48,7 +48,7 @@ def _times(staircase: Staircase) -> Markup:
 def _drawing(
     staircase: Staircase, lines: Sequence[Sequence[tuple[float, float]]], low: float
 ) -> Markup:
-    """Lines over the loads, from 0 to the greatest, and a stroke at the knee."""
+    """Return lines over the loads, from 0 to the greatest, and a stroke at the knee."""
     most = staircase.steps[-1].load
     high = max(value for line in lines for _, value in line)
 

@@ -1,4 +1,4 @@
-"""Whether the newest run of a trend is worse than its predecessors, beyond how they differ."""
+"""Check whether the newest run of a trend is worse than its predecessors, beyond their spread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RECENT = 4
 
 @dataclass(frozen=True, kw_only=True)
 class WorseFigure:
-    """A percentile that the newest run has worse. Times are seconds."""
+    """A percentile that is worse in the newest run. Times are seconds."""
 
     workload: str
     action: str
@@ -39,7 +39,7 @@ class WorseFigure:
 
     @property
     def label(self) -> str:
-        """The percentile and what of."""
+        """Percentile and action or workload."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
@@ -62,12 +62,12 @@ class TrendCheck:
 
 
 def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
-    """Check the newest of some runs of one fingerprint, oldest first; there must be one at least.
+    """Check the newest of some runs of one fingerprint, oldest first; there must be at least one.
 
-    A run is worse if one of its percentiles is above what a t-test predicts from the runs before
+    A run is worse if a percentile of it is above the prediction of a t-test from the runs before
     it, back to their last lasting change; or if a lasting change for the worse became clear with
-    it. All percentiles together err in 1 % of runs without a change. A run that goes on as the
-    worse ones before it is no news.
+    it. All percentiles together err in 1 % of runs without a change. A run that continues earlier
+    worse runs is not reported.
     """
     trend = trend_of(runs)
     enough = len(runs) >= ENOUGH
@@ -91,7 +91,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
 
 
 def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
-    """The figure of a percentile if it is worse, at a level of significance; else None."""
+    """Return the figure of a percentile if it is worse, at a level of significance; else None."""
     logs = [None if value is None else math.log(value) for value in series.values_s]
     known = [value for value in logs if value is not None]
     if logs[-1] is None or len(known) < ENOUGH:
@@ -122,7 +122,7 @@ def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
 
 
 def _p(base: Sequence[float], now: float) -> float:
-    """Probability of a value as great, or greater, if it is another of normal ones (t-test)."""
+    """Return the probability of a value as great, or greater, if normally distributed (t-test)."""
     if len(base) < ENOUGH - 1:
         return 1.0
     spread = statistics.stdev(base) * math.sqrt(1 + 1 / len(base))

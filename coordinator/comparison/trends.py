@@ -1,4 +1,4 @@
-"""Percentiles over runs of one fingerprint, and where they changed for good."""
+"""Percentiles over runs of one fingerprint, and their lasting changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TrendRun:
 
 @dataclass(frozen=True, kw_only=True)
 class TrendChange:
-    """A lasting change of a series; `compare` of the two runs around it says more."""
+    """A lasting change of a series; `compare` of the two runs around it gives details."""
 
     before_run: str
     after_run: str
@@ -52,13 +52,13 @@ class TrendSeries:
     workload: str
     action: str
     percent: float
-    #: Seconds, one a run; None where the run has too few iterations.
+    #: Seconds, one per run; None if the run has too few iterations.
     values_s: tuple[float | None, ...]
     changes: tuple[TrendChange, ...]
 
     @property
     def label(self) -> str:
-        """The percentile and what of."""
+        """Percentile and action or workload."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
@@ -71,12 +71,12 @@ class RunsTrend:
     deployment: str | None
     runs: tuple[TrendRun, ...]
     series: tuple[TrendSeries, ...]
-    #: What follows, as a sentence.
+    #: The conclusion as a message.
     sentence: str
 
 
 def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
-    """The trend of runs of one fingerprint, oldest first; there must be one at least."""
+    """Return the trend of runs of one fingerprint, oldest first; there must be at least one."""
     newest = runs[-1]
     keys = [key for name in newest.workloads for key in common_keys([newest], name)]
     # the iterations themselves come first, then the actions

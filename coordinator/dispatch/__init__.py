@@ -1,1 +1,1 @@
-"""Which iterations go to which worker and when; knows no wire."""
+"""Dispatch: decides which iterations go to which worker and when; knows no wire."""

@@ -1,4 +1,4 @@
-"""Open runners: due instants by iteration number, dealt to workers. Does no I/O."""
+"""Open runners: due times by iteration number, dealt to workers. Does no I/O."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ SLICE_NS = 2_000_000_000
 
 
 class Dues:
-    """Due instants (nanoseconds after t0) of the numbers that may still have to move."""
+    """Due times (nanoseconds after t0) of the numbers that may still have to move."""
 
     def __init__(self) -> None:
         self._first: list[int] = []
         self._dues: list[Ints] = []
 
     def add(self, first: int, dues: Ints) -> None:
-        """Due instants of the numbers from `first` on, which grows with every call."""
+        """Add the due times of the numbers from `first` on, which grows with every call."""
         self._first.append(first)
         self._dues.append(dues)
         while len(self._dues) > 1 and self._dues[0][-1] < dues[-1] - KEPT_NS:
             del self._first[0], self._dues[0]
 
     def of(self, numbers: Ints) -> Ints:
-        """Due instants of some numbers; of forgotten ones an instant long past."""
+        """Return the due times of some numbers; for forgotten numbers a time long past."""
         found = np.full(len(numbers), -(1 << 60), np.int64)
         if not len(numbers):
             return found
@@ -46,7 +46,7 @@ class Dues:
 
 
 def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
-    """Cut ascending instants into parts that span at most `width_ns`."""
+    """Split ascending times into parts that span at most `width_ns`."""
     found = []
     while len(dues):
         end = int(np.searchsorted(dues, dues[0] + width_ns, side="right"))
@@ -56,7 +56,7 @@ def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
 
 
 def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
-    """Deal instants round-robin to `hands` workers, the first to worker `turn` % `hands`."""
+    """Deal due times round-robin to `hands` workers, the first to worker `turn` % `hands`."""
     return [dues[(hand - turn) % hands :: hands] for hand in range(hands)]
 
 
@@ -68,5 +68,5 @@ def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
 
 
 def nanoseconds(seconds: Sequence[float]) -> Ints:
-    """Instants in seconds as whole nanoseconds."""
+    """Convert times in seconds to integer nanoseconds."""
     return np.rint(np.asarray(seconds, np.float64) * 1e9).astype(np.int64)

@@ -1,8 +1,8 @@
-"""How many iterations go to a worker at once: pure arithmetic.
+"""Sizes of the batches of a worker: pure arithmetic.
 
 A batch is about a second of work and a worker has about two. Before the first results it is not
-known how many iterations that is: batches double, so that what turns out to be too much can be
-asked back. Near the end batches shrink, so that no worker is left alone with a tail.
+known how many iterations that is: batches double, so that the excess can be recalled. Near the end
+batches shrink, so that no worker is left alone with a tail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHORTEST_S = 0.1
 
 
 def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
-    """Sizes of the batches, `total` iterations in all, of a worker of which nothing is known.
+    """Return sizes of batches, `total` iterations in all, of a worker without results.
 
     `limit` is the most iterations of a batch that carries rows of a data file.
     """
@@ -34,10 +34,10 @@ def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
 def batch_size(
     worker: WorkerHandle, left: int | None, workers: int, limit: int | None = None
 ) -> int:
-    """Size of the next batch for a worker of which something is known.
+    """Return the size of the next batch for a worker that has reported results.
 
-    `left` is what the plan has left (None: without end), `limit` the most iterations of a batch
-    that carries rows of a data file.
+    `left` is the number of remaining iterations of the plan (None: without end), `limit` the most
+    iterations of a batch that carries rows of a data file.
     """
     if not worker.rate:
         size = worker.share

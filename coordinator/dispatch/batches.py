@@ -1,7 +1,7 @@
 """The batches of one workload: granted, sent until they are taken, recalled.
 
-A batch is the grant itself: once it is journalled its numbers are the worker's. They come back only
-by what the worker signs; nothing is taken away.
+A batch is the grant itself: once it is journalled its numbers belong to the worker. They return to
+the pool only by a consent that the worker signs.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from osbench.coordinator.results.ledger import Ledger
 
 LOG = logging.getLogger(__name__)
 
-#: A worker that takes none of its batches for this long is asked for them back, seconds.
+#: Seconds after which batches that a worker does not take are recalled.
 UNDELIVERED_S = 10.0
-#: How often in a row; then it gets no more.
+#: Number of such recalls in a row, after which it gets no more work.
 UNDELIVERED_MOST = 3
 #: Batches of a worker that are sent again at once, at most.
 RESENT_MOST = 8
@@ -42,17 +42,17 @@ class _Delivery:
     """The batches of one membership that are not known to have been taken."""
 
     waiting: dict[int, PlannedBatch] = field(default_factory=dict)
-    #: Those that have to be sent, in order.
+    #: Batches that have to be sent, in order.
     unsent: list[int] = field(default_factory=list)
     #: When one was last sent, and last known to be taken, monotonic.
     sent_at: float = 0.0
     taken_at: float = 0.0
-    #: How often all were asked back, none taken in between.
+    #: Number of recalls of all batches, none taken in between.
     untaken: int = 0
 
 
 class Batches:
-    """Every change of where an iteration number is goes through here."""
+    """Grants, sends and recalls batches: every move of an iteration number is made here."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Batches:
         workload: int,
         rows_of: Callable[[Intervals], bytes] = lambda _: b"",
     ) -> None:
-        """`rows_of` gives the sealed rows of a data file that some numbers need."""
+        """`rows_of` returns the signed rows of a data file that some numbers need."""
         self._port = port
         self._ledger = ledger
         self._workload = workload
@@ -109,7 +109,7 @@ class Batches:
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
-        """Send what workers lack: what was not sent, or did not arrive. Raises StoreAway."""
+        """Send the batches that were not sent, or did not arrive. Raises StoreAway."""
         now = time.monotonic()
         lacking = []
         for worker in workers:
@@ -119,7 +119,7 @@ class Batches:
             if delivery is None or not delivery.waiting:
                 continue
             self._forget_taken(worker, delivery)
-            # while the broker is away nothing is sent
+            # while the broker is unreachable nothing is sent
             if now - delivery.taken_at > UNDELIVERED_S and delivery.sent_at > delivery.taken_at:
                 delivery.taken_at = now
                 self._ask_back(worker, delivery)
@@ -131,7 +131,7 @@ class Batches:
         self._send(lacking, now)
 
     def _send(self, lacking: Sequence[tuple[WorkerHandle, _Delivery]], now: float) -> None:
-        """Send all at once: hundreds of workers would be as many round trips to the broker."""
+        """Send all batches at once; one by one would be a round trip to the broker for each."""
         sent: list[PlannedBatch] = []
         reached = []
         for worker, delivery in lacking:
@@ -147,7 +147,10 @@ class Batches:
             delivery.unsent.clear()
 
     def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """It is heard and does not take its batches: others may have them once it agrees."""
+        """Recall the batches that a live worker does not take.
+
+        After UNDELIVERED_MOST recalls the worker gets no more work.
+        """
         LOG.warning("worker %s does not take its batches", worker.name)
         self.recall(worker, delivery.waiting)
         delivery.untaken += 1
@@ -156,9 +159,9 @@ class Batches:
             worker.unreachable()
 
     def _recall_unknown(self, worker: WorkerHandle, delivery: _Delivery | None) -> None:
-        """Ask for what an earlier coordinator granted and the worker has not taken.
+        """Recall batches that an earlier coordinator granted and the worker has not taken.
 
-        Nobody has these batches any more: their numbers are granted anew.
+        No process has these batches any more: their numbers are granted anew.
         """
         ours = delivery.waiting if delivery is not None else {}
         unknown = [
@@ -174,23 +177,23 @@ class Batches:
             if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
                 del delivery.waiting[seq]
                 delivery.taken_at = time.monotonic()
-                # what was asked back may have come back untaken
+                # recalled batches may have come back untaken
                 if seq not in worker.recall:
                     delivery.untaken = 0
 
     def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
-        """Ask for what is not started of some batches; the next control record says so."""
+        """Recall the unstarted iterations of some batches, with the next control record."""
         asked = set(seqs) - worker.recall
         worker.recall |= asked
         worker.untold = worker.untold or bool(asked)
 
     def recall_all(self, workers: Iterable[WorkerHandle]) -> None:
-        """Ask for all that is not started."""
+        """Recall all unstarted iterations of some workers."""
         for worker in workers:
             self.recall(worker, self._ledger.open_batches(worker.name))
 
     def forget_recalls(self, worker: WorkerHandle) -> None:
-        """Forget those recalls that a worker has followed: it can have work again."""
+        """Forget the recalls that a worker has followed: it can be granted work again."""
         beat, known = worker.beat, worker.membership
         idle = not beat.queued and beat.made <= known.acknowledged
         for seq in list(worker.recall):
@@ -200,7 +203,7 @@ class Batches:
     def drop(self, numbers: Intervals, why: Outcome, dues_of: Callable[[Intervals], bytes]) -> None:
         """Drop arrivals that no worker can start in time.
 
-        `dues_of` gives the instants at which they were due, as in batches.
+        `dues_of` returns their due times, in the encoding of batches.
         """
         record = {"do": "drop", "workload": self._workload, "why": DROP_REASONS[why]}
         self._port.decide([record | {"numbers": list(numbers), "dues": dues_of(numbers)}])

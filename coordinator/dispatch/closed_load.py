@@ -13,13 +13,14 @@ from osbench.coordinator.dispatch.batches import Batches, Grant
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.results.ledger import Ledger
 
-#: A worker gets a batch of any size when it has less work than this beside what runs and what its
-#: round trips take, seconds: of long iterations of many users more than half of what it has runs.
+#: A worker gets a batch of any size if it has less work than this, in seconds, not counting running
+#: iterations and its round trips: with long iterations of many users, more than half of its
+#: iterations run.
 RESERVE_S = 0.25
 
 
 class ClosedLoad:
-    """The load of a closed runner."""
+    """Places the iterations of a closed runner."""
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
         """`limit` is the most iterations of a batch that carries rows of a data file."""
@@ -29,7 +30,7 @@ class ClosedLoad:
 
     @property
     def planned(self) -> int:
-        """Iteration numbers given out."""
+        """The number of iterations given out."""
         return self._ledger.allotted
 
     @property
@@ -40,13 +41,13 @@ class ClosedLoad:
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Send workers what they lack. Raises StoreAway."""
+        """Grant batches to workers that have too little work. Raises StoreAway."""
         self._bound(workers, elapsed_s)
         self._level(step, workers)
         self._batches.grant([*self._first(step, workers, elapsed_s), *self._further(step, workers)])
 
     def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
-        """Ask back what has turned out to be far more than two seconds of work."""
+        """Recall batches that have turned out to be far more than two seconds of work."""
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
                 if elapsed_s - worker.blind_s < timers.BLIND_S + worker.trips_s:
@@ -64,7 +65,7 @@ class ClosedLoad:
             self._batches.recall(worker, large)
 
     def _first(self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float) -> list[Grant]:
-        """First batches of workers of which nothing is known."""
+        """Return the first batches of workers that have no results yet."""
         users = sum(worker.share for worker in workers)
         plan = self._ledger.available(step.budget)
         sizes = []
@@ -92,13 +93,13 @@ class ClosedLoad:
         takers = [worker for worker in workers if worker.stock is not None]
         held = {worker: self._ledger.outstanding(worker.name) for worker in workers}
         most = self._fair(step, held)
-        # one batch each in turn: no worker may take all that is left
+        # one batch each in turn: no worker may take the whole rest
         while takers:
             for worker in list(takers):
                 left = self._ledger.available(step.budget)
                 size = batch_sizes.batch_size(worker, left, len(workers), self._limit)
                 room = min(worker.room(), most.get(worker, worker.room())) - held[worker]
-                # small batches cost a message each, and are of use only where work runs out
+                # small batches cost a message each, and are of use only if work runs out
                 waiting = held[worker] - worker.share
                 runs_out = waiting <= (worker.rate or 0.0) * (RESERVE_S + worker.trips_s)
                 small = room < min(size, worker.room() // 2) and not runs_out
@@ -107,7 +108,7 @@ class ClosedLoad:
                     continue
                 numbers = self._ledger.allot(min(size, room), step.budget, worker.name)
                 if not numbers:
-                    # all that is left is what it may have started itself
+                    # it may have started all remaining numbers itself
                     takers.remove(worker)
                     continue
                 held[worker] += len(numbers)
@@ -115,9 +116,10 @@ class ClosedLoad:
         return found
 
     def _fair(self, step: Step, held: Mapping[WorkerHandle, int]) -> dict[WorkerHandle, int]:
-        """What each worker may have of the rest of the plan, by its virtual users.
+        """Return each worker's fair part of the rest of the plan, by its virtual users.
 
-        Near the end the others would have nothing else; empty where there is no end.
+        Without this limit some workers would have no work near the end. Empty if the plan has no
+        end.
         """
         left = self._ledger.available(step.budget)
         if left is None:
@@ -127,14 +129,14 @@ class ClosedLoad:
         return {worker: math.ceil(rest * worker.share / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
-        """At the end of the plan, move what is not started to workers that are idle."""
+        """At the end of the plan, recall half of the fullest worker's batches for idle workers."""
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return
         stock = {worker: self._ledger.outstanding(worker.name) for worker in workers}
         if not any(held < worker.share for worker, held in stock.items()):
             return
         fullest = max(stock, key=lambda one: stock[one] - one.share)
-        # what it says itself: of the rest it has nothing to give back
+        # by its own heartbeat: of the rest it has nothing to give back
         if stock[fullest] <= fullest.share or not fullest.beat.queued:
             return
         open_batches = self._ledger.open_batches(fullest.name)

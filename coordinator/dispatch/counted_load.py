@@ -14,9 +14,9 @@ from osbench.coordinator.results.ledger import Ledger
 
 
 class CountedLoad(ClosedLoad):
-    """Grants ahead what every virtual user can start at once, and twice what ended lately.
+    """Grants ahead as many iterations as users can start at once, and twice the latest count.
 
-    How long iterations take says nothing of how many the code starts.
+    The duration of iterations does not show how many the code starts.
     """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
@@ -27,7 +27,7 @@ class CountedLoad(ClosedLoad):
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Send workers what they lack. Raises StoreAway."""
+        """Grant batches to workers that have too few iterations ahead. Raises StoreAway."""
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
         for worker in workers:
@@ -46,7 +46,7 @@ class CountedLoad(ClosedLoad):
         self._batches.grant(grants)
 
     def _settled_lately(self, elapsed_s: float) -> int:
-        """Iterations settled in the last seconds."""
+        """Return the number of iterations settled in the last seconds."""
         seen, settled = self._seen, self._ledger.settled
         seen.append((elapsed_s, settled))
         while len(seen) > 1 and seen[1][0] <= elapsed_s - timers.STOCK_S:

@@ -18,7 +18,7 @@ from osbench.coordinator.results.ledger import Ledger
 
 
 class Dispatcher:
-    """Which iterations of a workload go where, and when."""
+    """Decides which iterations of a workload go to which worker, and when."""
 
     #: Places the iterations of a closed load.
     CLOSED: ClassVar[type[ClosedLoad]] = ClosedLoad
@@ -62,35 +62,38 @@ class Dispatcher:
 
     @property
     def rate_planned(self) -> float | None:
-        """Arrivals a second that were planned; None for a closed load."""
+        """Planned arrivals per second; None for a closed load."""
         return self._load.rate_planned
 
     def has_work(self, step: Step) -> bool:
-        """There is work that could be placed."""
+        """Return whether there is work that could be granted."""
         return self._ledger.available(step.budget) != 0
 
     def place(
         self, step: Step, workers: Iterable[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant workers what they should have now. Raises StoreAway."""
+        """Grant workers the work that they should have now. Raises StoreAway."""
         with_users = [worker for worker in workers if worker.share]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
     def deliver(self, workers: Sequence[WorkerHandle]) -> None:
-        """Send again what did not arrive, and see what was given back. Raises StoreAway."""
+        """Send batches again that did not arrive; forget recalls that were followed.
+
+        Raises StoreAway.
+        """
         self._batches.deliver(workers)
         for worker in workers:
             if worker.recall:
                 self._batches.forget_recalls(worker)
 
     def recall_all(self, workers: Sequence[WorkerHandle]) -> None:
-        """Nothing more is to start: ask for what is not started."""
+        """Recall all unstarted iterations: nothing more is to start."""
         self._batches.recall_all(workers)
 
     def recall_unused(self, workers: Sequence[WorkerHandle]) -> None:
-        """Ask workers for what they have not started, where nobody else would start it.
+        """Recall unstarted iterations that their worker should not or cannot start.
 
-        Their results cannot be read, or their virtual users have moved to others.
+        Its results cannot be read, or its virtual users have moved to others.
         """
         self._batches.recall_all(
             [
@@ -101,15 +104,15 @@ class Dispatcher:
         )
 
     def restore(self, first: int, dues: Ints) -> None:
-        """Arrivals that an earlier coordinator gave out, from number `first` on."""
+        """Add arrivals that an earlier coordinator granted, from number `first` on."""
         if isinstance(self._load, OpenLoad):
             self._load.restore(first, dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Something else is to be offered: forget what is planned and was not given out.
+        """Forget planned arrivals that were not granted: the load is to change.
 
-        Returns from when on the new load holds, seconds after t0, and how many arrivals of an
-        open load were planned before.
+        Returns when the new load begins, seconds after t0, and how many arrivals of an open load
+        were planned before.
         """
         if isinstance(self._load, OpenLoad):
             return self._load.cut(elapsed_s)
@@ -122,6 +125,6 @@ class Dispatcher:
 
 
 class ScriptedDispatcher(Dispatcher):
-    """The dispatcher of a workload whose iterations the runner's own code starts."""
+    """Dispatcher of a workload whose iterations the runner's own code starts."""
 
     CLOSED = CountedLoad

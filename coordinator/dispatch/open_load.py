@@ -1,7 +1,7 @@
 """Placing the arrivals of an open load: dealt to workers shortly before they are due.
 
-An arrival is granted at most `HORIZON_S` after the last sign of life of its worker, so that little
-is lost with a worker; what comes later is dealt to those that are heard.
+An arrival is granted at most `HORIZON_S` after the last heartbeat of its worker, so that few are
+lost with a worker; later arrivals are dealt to live workers.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from osbench.coordinator.results.load_profile import arrival_window
 #: Arrivals are given out in parts that span this many seconds: each is a message to each worker.
 PART_S = 0.2
 PART_S_PER_WORKER = 0.004
-#: A worker heard longer ago is passed over while others were heard lately, seconds.
+#: A worker that has been silent for more seconds gets no arrivals while others are live.
 PASSED_S = 0.7
 
 
 class OpenLoad:
-    """The load of an open runner."""
+    """Places the arrivals of an open runner."""
 
     def __init__(
         self,
@@ -66,30 +66,30 @@ class OpenLoad:
 
     @property
     def planned(self) -> int:
-        """Arrivals planned."""
+        """The number of planned arrivals."""
         return self._ledger.allotted + len(self._coming)
 
     @property
     def rate_planned(self) -> float | None:
-        """Arrivals a second of their window, without the warm-up."""
+        """Planned arrivals per second, without the warm-up."""
         arrivals = self._arrivals
         window = arrival_window(self._first_due, self._last_due, arrivals, self._planned_ns)
         return arrivals * 1e9 / window if window else None
 
     def restore(self, first: int, dues: Ints) -> None:
-        """Arrivals that were given out before this coordinator began, from number `first` on."""
+        """Add arrivals that an earlier coordinator granted, from number `first` on."""
         self._dues.add(first, dues)
         self._count(dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Forget the arrivals that come after those that were given out, see `Dispatcher.cut`."""
+        """Forget planned arrivals that were not granted: see `Dispatcher.cut`."""
         at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9 if self._arrivals else 0.0)
-        # what is due by now and waits for a worker stays in the plan
+        # arrivals that are due by now and wait for a worker stay in the plan
         self._coming = self._coming[self._coming < int(at_s * 1e9)]
         return at_s, self.planned
 
     def skip(self, step: Step, until_s: float) -> None:
-        """Drop what was due while there was no coordinator: it is never made up."""
+        """Drop arrivals that were due without a coordinator: they are never made up."""
         self._plan(step, None)
         gone = self._coming[self._coming < int(until_s * 1e9)]
         self._coming = self._coming[len(gone) :]
@@ -123,7 +123,7 @@ class OpenLoad:
         self._coming = coming
 
     def _take_due(self, elapsed_s: float, heard_s: float, hands: int) -> Ints:
-        """The instants of the arrivals that are to be given out now."""
+        """Take the arrivals that are to be granted now; return their due times."""
         limit_s = elapsed_s + timers.HORIZON_S - heard_s
         count = int(np.searchsorted(self._coming, int(limit_s * 1e9)))
         due = self._coming[:count]
@@ -147,7 +147,7 @@ class OpenLoad:
             self._arrivals += len(warm)
 
     def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
-        """Grants of the arrivals that came back from another worker."""
+        """Return grants of the arrivals that came back from another worker."""
         if not workers or not self._ledger.pool:
             return []
         found = []
@@ -178,7 +178,7 @@ class OpenLoad:
         return self._dues.of(numbers.members()).astype("<i8").tobytes()
 
     def _drop_late(self, elapsed_s: float) -> None:
-        """Drop arrivals that no worker was there for in time."""
+        """Drop arrivals that had no worker in time."""
         limit = int((elapsed_s - self._max_lag_s) * 1e9)
         late = self._coming[self._coming < limit]
         if len(late):

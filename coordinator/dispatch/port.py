@@ -1,4 +1,4 @@
-"""What dispatch needs of the rest of a run: a port of two methods."""
+"""Port of dispatch to the rest of a run, with two methods."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class PlannedBatch:
     workload: int
     #: Half-open intervals of iteration numbers, ascending.
     intervals: list[Interval]
-    #: Open runners: due instants, little-endian int64 nanoseconds after t0, one per number.
+    #: Open runners: due times, little-endian int64 nanoseconds after t0, one per number.
     dues: bytes = b""
     #: Rows of the workload's data file, one per number, sealed.
     rows: bytes = b""
 
 
 class DispatchPort(Protocol):
-    """The run's side: the journal, and the wire to workers."""
+    """The journal of a run, and its wire to workers."""
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions, and when they are on disk, follow them."""
+        """Write decisions to the journal; when they are on disk, apply them."""
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches. Raises StoreAway where not all are known to have been sent."""
+        """Send batches. Raises StoreAway if not all are known to have been sent."""

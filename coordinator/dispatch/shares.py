@@ -1,4 +1,4 @@
-"""Moves virtual users between workers so that there are never more than asked for. Pure."""
+"""Moves virtual users between workers so that there are never more than requested. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 def regrant(
     workers: Sequence[WorkerHandle], targets: Sequence[int], elsewhere: int = 0
 ) -> list[WorkerHandle]:
-    """Change shares towards their targets; returns those whose share changed.
+    """Change shares towards their targets; return the workers whose share changed.
 
-    `elsewhere`: users that others than these workers may still have.
+    `elsewhere`: users that other workers may still have.
 
-    A share is lowered at once, and counts as held until the worker's heartbeat shows that it
-    has let go (design: lower, wait, raise). Only what is not held is given to others.
+    A share is lowered at once, and counts as held until the worker's heartbeat shows that it has
+    released its users (design: lower, wait, raise). Only users that are not held go to others.
     """
     changed = []
     for worker, target in zip(workers, targets, strict=True):
@@ -27,7 +27,7 @@ def regrant(
     held = sum(max(worker.share, worker.held) for worker in workers)
     free = sum(targets) - held - elsewhere
     for worker in workers:
-        # what it still holds itself can be given back to it
+        # users that it still holds itself can be given back to it
         kept = max(worker.share, worker.held)
         share = min(worker.target, kept + max(free, 0))
         if share > worker.share:

@@ -1,1 +1,1 @@
-"""Worker processes: those that exist, those of a run, and the state of each."""
+"""Worker processes: the whole fleet, the workers of a run, and the state of each."""

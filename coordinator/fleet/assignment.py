@@ -1,4 +1,4 @@
-"""Splits the workers of a run among workloads that are under load at once. Pure."""
+"""Splits the workers of a run among workloads under load together. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from osbench.coordinator.fleet.worker import WorkerHandle, carried
 
 @dataclass(frozen=True, kw_only=True)
 class AskedUsers:
-    """The virtual users that a workload asks for."""
+    """Number of virtual users that a workload requests."""
 
     #: The workload's.
     name: str
-    #: Of an open load 1: as many as are busy at once, which nobody knows before.
+    #: Of an open load 1: as many as are busy at once, a number that is unknown before.
     count: int
     is_open: bool
     #: They are coroutines, not threads.
@@ -24,7 +24,7 @@ class AskedUsers:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerNeeds:
-    """What a task asks of the workers of a run."""
+    """Number of workers and virtual users that a task needs."""
 
     #: Worker processes, at least.
     workers: int
@@ -37,7 +37,7 @@ class WorkerNeeds:
 
 
 def needs(groups: Sequence[Sequence[AskedUsers]]) -> WorkerNeeds:
-    """Most that groups of workloads ask for, each group under load at once."""
+    """Return the most that any group needs; the workloads of a group are under load together."""
     several = [one for group in groups if len(group) > 1 for one in group]
     return WorkerNeeds(
         workers=max(map(len, groups)),
@@ -62,11 +62,12 @@ def _count(asked: Iterable[AskedUsers]) -> int:
 def split_workers(
     capacities: Sequence[Sequence[int]], asked: Sequence[AskedUsers]
 ) -> list[list[int]] | None:
-    """The workers, by position, of each workload; None if they do not suffice.
+    """Return the workers of each workload, by position; None if they do not suffice.
 
     `capacities` are the virtual users that each worker can have of each workload. Each workload
-    gets at least one worker, and as many as carry its virtual users. The others go where there is
-    least for what is asked; an open load counts like the average of the closed ones.
+    gets at least one worker, and as many as carry its virtual users. Each of the other workers goes
+    to the workload with the least capacity for its users; an open load counts like the average of
+    the closed loads.
     """
     closed = [one.count for one in asked if not one.is_open]
     average = sum(closed) / len(closed) if closed else 1.0
@@ -89,7 +90,7 @@ def split_workers(
 def divide(
     workers: Sequence[WorkerHandle], title: str, group: Sequence[AskedUsers]
 ) -> list[list[WorkerHandle]]:
-    """The workers of each workload of a group under load at once.
+    """Return the workers of each workload of a group.
 
     `title` is that of the subtask. Raises FleetError if the workers are too few.
     """
@@ -113,6 +114,6 @@ def divide(
 
 
 def _carries(worker: WorkerHandle, group: Sequence[AskedUsers]) -> str:
-    """The virtual users of a worker, of each kind that a group asks for."""
+    """Describe how many virtual users of each requested kind a worker can have."""
     kinds = sorted({one.coroutines for one in group})
     return " or ".join(str(carried(worker.beat, coroutines=kind)) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Ends a run for its workers in place of a coordinator that is gone: they are free at once."""
+"""Ends a run for its workers instead of a coordinator that is gone: they are free at once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LOOK_S = 0.2
 
 
 class RunningIterations:
-    """Which workers of a run still run iterations, or may begin some, without a coordinator."""
+    """Finds workers that may still run iterations of a run without a coordinator."""
 
     def __init__(self, heartbeats: HeartbeatReader, run: str, now: float) -> None:
-        """`now`, monotonic seconds, is an instant at which the run had no coordinator any more."""
+        """`now`, monotonic seconds: the run had no coordinator at this time."""
         self._heartbeats = heartbeats
         self._run = run
         self._leases_end = now + timers.LEASE_S * (1 + timers.DRIFT)
@@ -29,7 +29,7 @@ class RunningIterations:
         self._early: dict[str, int] = {}
 
     def at(self, now: float) -> list[Heartbeat]:
-        """The workers that may still run iterations. Raises StoreAway, StoreError."""
+        """Return the workers that may still run iterations. Raises StoreAway, StoreError."""
         serving = [beat for beat in self._heartbeats.present() if beat.run == self._run]
         if now < self._leases_end:
             return serving
@@ -39,7 +39,7 @@ class RunningIterations:
 
 
 class Dismissal:
-    """Tells the memberships of a run that it is over. Methods raise StoreAway, StoreError."""
+    """Notifies the memberships of a run that it is over. Methods raise StoreAway, StoreError."""
 
     def __init__(self, client: Client, sealer: Sealer, run: str, epoch: int) -> None:
         """`epoch` counts the coordinators of the run, this one included."""
@@ -50,11 +50,11 @@ class Dismissal:
         self._epoch = epoch
 
     def serving(self) -> list[Heartbeat]:
-        """The workers that say that they are in the run."""
+        """Return the heartbeats of workers in the run."""
         return [beat for beat in self._heartbeats.present() if beat.run == self._run]
 
     def dismiss(self, memberships: Iterable[tuple[str, str]]) -> tuple[int, int]:
-        """End memberships (id and incarnation), and those of workers that are heard.
+        """End memberships (id and incarnation), and the memberships of live workers.
 
         Waits for workers to leave; returns how many did, and how many did not.
         """

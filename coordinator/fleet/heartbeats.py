@@ -1,4 +1,4 @@
-"""The heartbeats of all workers in Redis: read, verified, and counted where they are refused."""
+"""The heartbeats of all workers in Redis: read, verified, and counted if they are refused."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OTHER_VERSION = "other version"
 
 
 class HeartbeatReader:
-    """Reads what workers say of themselves. Methods raise StoreAway, StoreError."""
+    """Reads the heartbeats of workers. Methods raise StoreAway, StoreError."""
 
     def __init__(self, client: Client, sealer: Sealer) -> None:
         self._wire = Wire(client)
         self._sealer = sealer
-        #: The last heartbeat of each worker as it was read, what it says, and when it was another
-        #: one last, monotonic: most do not change between two polls.
+        #: The last heartbeat of each worker as it was read and decoded, and when it last changed,
+        #: monotonic: most do not change between two polls.
         self._known: dict[str, tuple[bytes, Heartbeat | None, float]] = {}
         #: The names of all workers, as they were last listed.
         self._names: list[bytes] = []
@@ -39,14 +39,14 @@ class HeartbeatReader:
         self.unverified_names: list[str] = []
 
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
-        """The valid heartbeats of all workers, by name.
+        """Return the valid heartbeats of all workers, by name.
 
-        `relist` False: of those that were there when the workers were listed last.
+        With `relist=False`, read only workers that are already known.
         """
         if relist:
             self._names = self._wire.names()
         listed = self._names
-        # who was heard is listened to, also where somebody has emptied the set
+        # known live workers are read even if somebody has emptied the set
         heard = {name for name, (_, beat, _) in self._known.items() if beat is not None}
         names = sorted(heard.union(map(decoded, listed)))
         found = self.of(names)
@@ -58,10 +58,10 @@ class HeartbeatReader:
         return [beat for beat in found if beat is not None]
 
     def of(self, incarnations: list[str]) -> list[Heartbeat | None]:
-        """The heartbeat of each worker, None where there is none that can be verified.
+        """Return the heartbeat of each worker; None if there is none that can be verified.
 
-        A heartbeat that stays the same is no sign of life. It does not expire if the clock of Redis
-        was set back, and somebody may put it back.
+        A heartbeat that stays the same does not show that a worker is alive. It does not expire if
+        the clock of Redis was set back, and somebody may put it back.
         """
         now = time.monotonic()
         records = self._wire.heartbeats(incarnations)
@@ -92,7 +92,7 @@ class HeartbeatReader:
 
 
 def _readable(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What can be read of a verified heartbeat: of another version, which worker it is."""
+    """Return the fields of a verified heartbeat; of another version only the worker's identity."""
     if body.get("version") == __version__:
         return body
     who = {name: body.get(name) for name in ("incarnation", "host", "pid", "label", "version")}

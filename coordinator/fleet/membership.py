@@ -1,4 +1,4 @@
-"""One stay of a worker process in a run, as journal and result blocks tell it."""
+"""Membership of a worker process in a run, by journal and result blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MISSING_MOST = 10_000
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
-    """What a run knows for ever of one membership."""
+    """Blocks, batches and losses of one membership, kept until the end of the run."""
 
     #: Id of its first session.
     mid: str
@@ -33,20 +33,20 @@ class Membership:
 
     @property
     def whole(self) -> bool:
-        """All its blocks are on disk: nothing of it is on its way, and nothing of it starts."""
+        """Return whether all its blocks are on disk: none is in transit, and it starts nothing."""
         return 0 < self.final <= self.acknowledged
 
     def has(self, number: int) -> bool:
-        """A block is on disk."""
+        """Return whether a block is on disk."""
         return number <= self.acknowledged or number in self.have
 
     def missing(self, delivered: int) -> list[int]:
-        """Blocks up to a number that are not on disk, `MISSING_MOST` at most."""
+        """Return the blocks up to `delivered` that are not on disk, `MISSING_MOST` at most."""
         behind = range(self.acknowledged + 1, min(delivered, self.acknowledged + MISSING_MOST) + 1)
         return [number for number in behind if number not in self.have]
 
     def note(self, number: int) -> None:
-        """A block is on disk."""
+        """Note that a block is on disk."""
         if number > self.acknowledged:
             self.have.add(number)
             while self.acknowledged + 1 in self.have:

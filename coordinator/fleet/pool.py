@@ -25,9 +25,9 @@ from osbench.coordinator.fleet.worker_request import (
 #: A poll that comes later than this after the previous one counts as this long: a coordinator
 #: that slept declares no worker lost.
 LONGEST_POLL_S = 1.0
-#: A wait for workers that is longer than this is reported: those of local mode come in less.
+#: A wait for workers that is longer than this is reported: workers of local mode come in less.
 SILENT_S = 2.0
-#: How long a run that has enough workers waits for others that it has invited, seconds.
+#: Longest wait of a run with enough workers for others that it has invited, seconds.
 STRAGGLERS_S = 1.5
 #: Between two looks while workers are gathered, seconds.
 GATHER_S = 0.05
@@ -36,13 +36,13 @@ LOCAL_GATHER_S = 0.005
 
 
 class FleetPort(Protocol):
-    """What the pool needs of the rest of a run."""
+    """Port of the pool to the rest of a run."""
 
     def join(self, mid: str, incarnation: str) -> Membership:
-        """A worker has joined: journal the membership."""
+        """Journal and return the membership of a worker that has joined."""
 
     def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
-        """Journal that blocks were acknowledged and are not on disk: nobody has them any more."""
+        """Journal that acknowledged blocks are not on disk: no worker keeps them any more."""
 
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers. Raises StoreAway."""
@@ -61,12 +61,12 @@ class _Invitation:
 
     @property
     def takes_over(self) -> bool:
-        """It is of a worker that had joined under an earlier coordinator."""
+        """Return whether the worker had joined under an earlier coordinator."""
         return self.session != self.membership
 
 
 class _Wait:
-    """How long a run has waited for workers, has had enough of them, and has been without Redis."""
+    """Times of a wait for workers: its start, enough workers, and an unreachable Redis."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -74,17 +74,20 @@ class _Wait:
         self._away: float | None = None
 
     def away_s(self) -> float:
-        """Seconds for which Redis has been away; it does not answer now."""
+        """Return the seconds since Redis became unreachable; it is unreachable now."""
         now = time.monotonic()
         if self._away is None:
             self._away = now
         return now - self._away
 
     def look(self, *, met: bool) -> tuple[float, float]:
-        """Seconds waited, and those for which the request has been `met`. Redis answers."""
+        """Return the seconds waited, and the seconds since the request is `met`.
+
+        Redis is reachable; after an outage both start from 0.
+        """
         now = time.monotonic()
         if self._away is not None:
-            # heartbeats may be gone with what Redis had
+            # heartbeats may be lost with other data of Redis
             self._begun, self._away, self._met = now, None, None
         if not met:
             self._met = None
@@ -94,7 +97,7 @@ class _Wait:
 
 
 class WorkerPool:
-    """Invites workers, and follows what those that joined say of themselves."""
+    """Invites workers, and follows the heartbeats of workers that joined."""
 
     def __init__(self, port: FleetPort, heartbeats: HeartbeatReader, run_id: str) -> None:
         self._port = port
@@ -111,9 +114,9 @@ class WorkerPool:
         self._free: list[Heartbeat] = []
         #: Workers of another version of osbench: they are never invited.
         self._strangers: list[Heartbeat] = []
-        #: When workers with another key were last told, monotonic.
+        #: When workers with another key last got an offer, monotonic.
         self._told_at = 0.0
-        #: Workers of an earlier coordinator that were heard and do not follow this one yet.
+        #: Live workers of an earlier coordinator that do not follow this one yet.
         self.hesitant = 0
         #: Runs that hold other workers, when workers were last read.
         self._holders: set[str] = set()
@@ -121,17 +124,17 @@ class WorkerPool:
         #: Of this host's wall clock, since the run began.
         self.clock_steps = ClockSteps()
         #: Seconds of successful polls so far, at most `LONGEST_POLL_S` for each: waits count by it,
-        #: so that they do not end because this process slept or Redis was away.
+        #: so that they do not end because this process slept or Redis was unreachable.
         self.watched_s = 0.0
 
     @property
     def refused(self) -> int:
-        """Heartbeats that could not be verified."""
+        """Number of heartbeats that could not be verified."""
         return self._heartbeats.refused
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The workers that are heard and follow this coordinator."""
+        """The live workers that follow this coordinator."""
         return [worker for worker in self.workers.values() if worker.present and worker.session]
 
     @property
@@ -141,19 +144,20 @@ class WorkerPool:
         return [one for one in workers if one.present and not one.session and not one.gone]
 
     def serving(self, workload: int) -> list[WorkerHandle]:
-        """The workers of a workload that are heard."""
+        """Return the live workers of a workload."""
         return [worker for worker in self.present if worker.workload == workload]
 
     @property
     def idle(self) -> list[WorkerHandle]:
-        """Workers that have joined and serve no workload."""
+        """The workers that have joined and serve no workload."""
         return [worker for worker in self.present if worker.workload < 0 and not worker.leaving]
 
     @property
     def invited(self) -> dict[str, str]:
-        """Workers that were asked to join and have not, and the memberships they would have.
+        """Workers that were invited and have not joined, with their future memberships.
 
-        By incarnation. Who fell silent since, too: it may have read the offer before.
+        By incarnation. Workers that fell silent since count too: they may have read the offer
+        before.
         """
         return {name: mid for name, mid in self._asked.items() if mid not in self.workers}
 
@@ -168,8 +172,8 @@ class WorkerPool:
     ) -> None:
         """Invite free workers until the request is met.
 
-        Waits up to `wait_s`, and says so where it takes long; `check` may raise meanwhile. Raises
-        FleetError, which names the runs that hold other workers; StoreAway where Redis is away
+        Waits up to `wait_s`, and reports a long wait by `say`; `check` may raise meanwhile. Raises
+        FleetError, which names the runs that hold other workers; StoreAway if Redis is unreachable
         for longer than `patience_s`.
         """
         wait = _Wait()
@@ -200,7 +204,7 @@ class WorkerPool:
             time.sleep(LOCAL_GATHER_S if request.private else GATHER_S)
 
     def _tell_end(self, say: Callable[[str], None], got: int, waited_s: float | None) -> None:
-        """Say that the run goes on, if a wait was reported, and without which workers."""
+        """If a wait was reported, report that the run goes on, and which workers are missing."""
         if waited_s is not None:
             say(f"{processes(got)} after {waited_s:.0f} s: going on")
         elif self._strangers:
@@ -225,12 +229,12 @@ class WorkerPool:
         )
 
     def invite(self, count: int | None) -> None:
-        """Have up to `count` free workers invited, None for all. Raises StoreAway."""
+        """Invite up to `count` free workers, all for None. Raises StoreAway."""
         free = {beat.incarnation: beat for beat in self._free}
         self._invited = {
             name: one
             for name, one in self._invited.items()
-            # those of an earlier coordinator are asked until they say that they are free
+            # workers of an earlier coordinator are asked until they report that they are free
             if (free[name].challenge == one.challenge if name in free else one.takes_over)
         }
         asked = sum(1 for name in self._invited if name in free)
@@ -251,7 +255,7 @@ class WorkerPool:
     def _tell_unverified(self) -> None:
         """Send workers whose heartbeats cannot be verified an offer that they cannot follow.
 
-        It is the only way to let them log that their key is another one. Raises StoreAway.
+        Only by that do they log that their key is another one. Raises StoreAway.
         """
         now = time.monotonic()
         if now - self._told_at < SILENT_S:
@@ -282,7 +286,10 @@ class WorkerPool:
         )
 
     def restore(self, membership: Membership) -> None:
-        """A membership that the journal knows, of which nothing was heard yet."""
+        """Add a worker known only from the journal, silent until its first heartbeat.
+
+        It is LEFT if all its blocks are on disk, LOST if it was declared lost.
+        """
         host, _, rest = membership.incarnation.partition(".")
         beat = Heartbeat(
             incarnation=membership.incarnation,
@@ -300,18 +307,18 @@ class WorkerPool:
         if membership.whole:
             handle.left()
         elif membership.lost:
-            # where it is heard, the journal says so before it goes on
+            # if it sends heartbeats again, that is journalled before it goes on
             handle.declare_lost()
 
     # polling
 
     def poll(self, *, relist: bool = True) -> None:
-        """Read the workers' heartbeats, and see who has joined.
+        """Read the workers' heartbeats, and update which workers have joined.
 
-        `relist` False: of the workers that were there at the last poll with it.
+        With `relist=False`, read only workers that are already known.
 
-        Raises StoreAway: then no worker's silence grows. Raises Superseded where another
-        coordinator has resumed this run, OlderCopy where this one has an older journal.
+        Raises StoreAway: then no worker's silence grows. Raises Superseded if another coordinator
+        has resumed this run, OlderCopy if this one has an older journal.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}
@@ -335,7 +342,7 @@ class WorkerPool:
                 worker.hear(beats.get(worker.incarnation), since_s, now)
 
     def _follow(self, beat: Heartbeat, now: float) -> None:
-        """A worker says that it is in this run: it has joined, or is asked to come along."""
+        """Follow a heartbeat of this run: add its worker, or ask it to follow this process."""
         if beat.epoch > self.epoch:
             raise Superseded(
                 f"another coordinator has resumed run {self._run} (it is number {beat.epoch}, "

@@ -1,6 +1,6 @@
 """A membership of a worker process as the coordinator sees it: one state machine, no I/O.
 
-ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` notes what a poll found;
+ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` takes the heartbeat of a poll;
 `run/failover.py` declares workers lost and takes them back.
 """
 
@@ -18,39 +18,39 @@ from osbench.coordinator.fleet.membership import Membership
 RATE_MEMORY_S = 1.0
 #: A worker whose speed is not known well gets at most this many times more with each report.
 GROWTH = 16
-#: One that has run dry gets this much work at least, seconds, by the speed of its last report.
+#: A worker that has run dry gets this much work at least, seconds, by the speed of its last report.
 DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """How far a worker is on its way out of a run."""
+    """States of a worker from its joining to its leaving."""
 
     #: Can have work.
     ACTIVE = enum.auto()
     #: Takes no more work, see `LeaveReason`.
     LEAVING = enum.auto()
-    #: Silent for long: its lease is over. It is a member again as soon as it is heard.
+    #: Silent for long: its lease is over. Its next heartbeat makes it a member again.
     LOST = enum.auto()
     #: All of its blocks up to the final one are on disk: it holds nothing.
     LEFT = enum.auto()
 
 
 class LeaveReason(enum.Enum):
-    """Why a worker takes no more work; the first values are the states of its heartbeat."""
+    """Reasons why a worker takes no more work; the first values are states of its heartbeat."""
 
     DRAINING = "draining"
     #: Too many of its threads run on after their iteration timed out.
     STUCK = "stuck"
-    #: Some of its results cannot be read, so that nobody knows what it has done.
+    #: Some of its results cannot be read, so that its iterations are unknown.
     UNREADABLE = "sent results that cannot be read"
-    #: It is heard, but what the broker has for it does not reach it.
+    #: It sends heartbeats, but messages of the broker do not reach it.
     UNREACHABLE = "took none of its batches"
-    #: It is in another run, in none, or another process.
+    #: The process is in another run, in none, or gone.
     GONE = "left"
 
 
 class Readiness(enum.Enum):
-    """Whether a worker has prepared the workload that it serves."""
+    """States of the preparation of the workload that a worker serves."""
 
     PENDING = enum.auto()
     READY = enum.auto()
@@ -68,13 +68,13 @@ NOT_GRANTED = (-1, None, 0.0)
 
 
 def carried(beat: Heartbeat, *, coroutines: bool) -> int:
-    """Virtual users that a worker process can have, as coroutines or as threads."""
+    """Return how many virtual users a worker process can have, as coroutines or as threads."""
     return beat.coroutines if coroutines else beat.capacity
 
 
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
-    """Mutable: one object per membership. Equal only to itself."""
+    """State of one membership. Mutable, and equal only to itself."""
 
     beat: Heartbeat
     membership: Membership
@@ -95,9 +95,9 @@ class WorkerHandle:
     share: int = 0
     held: int = 0
     generation: int = 0
-    #: Most iterations that it may start a second; 0 is no limit.
+    #: Most iterations that it may start per second; 0 for no limit.
     pace: float = 0.0
-    #: Generation, stop instant and pace of the control record last written.
+    #: Generation, stop time and pace of the control record last written.
     granted: tuple[int, float | None, float] = NOT_GRANTED
     #: Batches that it is to give back.
     recall: set[int] = field(default_factory=set)
@@ -108,86 +108,86 @@ class WorkerHandle:
     #: Most iterations that it may have in hand; grows while its speed is not known well. None
     #: before anything is known.
     stock: int | None = None
-    #: Its first batches were granted at this instant, seconds after t0.
+    #: Time at which its first batches were granted, seconds after t0.
     blind_s: float | None = None
-    #: `Heartbeat.clock_set_s` when it was heard first.
+    #: `Heartbeat.clock_set_s` of its first heartbeat.
     clock_set_s: list[float] | None = None
 
     @property
     def incarnation(self) -> str:
-        """The name of its process."""
+        """The name of the worker's process."""
         return self.beat.incarnation
 
     @property
     def name(self) -> str:
-        """Its name in ledger, statistics and report."""
+        """The worker's name in ledger, statistics and report."""
         return self.membership.name
 
     @property
     def mid(self) -> str:
-        """The id of its membership."""
+        """The id of the membership."""
         return self.membership.mid
 
     @property
     def present(self) -> bool:
-        """It is heard: its users may be busy."""
+        """Return whether the worker is alive: its users may be busy."""
         return self.state in _HEARD
 
     @property
     def leaving(self) -> bool:
-        """It takes no more work."""
+        """Return whether the worker is alive and takes no more work."""
         return self.present and self.leave_reason is not None
 
     @property
     def gone(self) -> bool:
-        """Its process no longer says that it is in this membership."""
+        """Return whether the worker's process has given up this membership."""
         return self.leave_reason is LeaveReason.GONE
 
     @property
     def ready(self) -> bool:
-        """It has prepared the workload it serves."""
+        """Return whether the worker has prepared the workload that it serves."""
         return self.readiness is Readiness.READY
 
     @property
     def has_users(self) -> bool:
-        """It can have virtual users."""
+        """Return whether the worker can have virtual users."""
         return self.state is WorkerState.ACTIVE and self.ready
 
     @property
     def capacity(self) -> int:
-        """Virtual users that it can have of its workload; 0 if it cannot have users now."""
+        """Virtual users that the worker can have of its workload; 0 if it can have none now."""
         return carried(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
 
     @property
     def holds_work(self) -> bool:
-        """By its last heartbeat it has work, or results that are not on disk."""
+        """Return whether, by its last heartbeat, the worker has work or undelivered results."""
         beat, known = self.beat, self.membership
         undelivered = beat.got < known.seq or beat.made > known.acknowledged
         return bool(beat.busy or beat.queued or undelivered)
 
     @property
     def undelivered(self) -> int:
-        """Blocks that it had made, by its last heartbeat, and that are not on disk."""
+        """Number of blocks that it had made, by its last heartbeat, and that are not on disk."""
         known = self.membership
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)
 
     @property
     def clock_moved_s(self) -> tuple[float, float]:
-        """How far the wall clock of its host was set back and forward since it was heard first."""
+        """Seconds by which its host's wall clock was set back and forward since its first beat."""
         if self.clock_set_s is None:
             return 0.0, 0.0
         back, forward = self.clock_set_s
         return self.beat.clock_set_s[0] - back, self.beat.clock_set_s[1] - forward
 
     def age_s(self, now: float) -> float:
-        """Seconds since its last sign of life; `now` is monotonic."""
+        """Return the seconds since its last sign of life; `now` is monotonic."""
         return now - self.alive_at
 
     def takes_work(self, now: float) -> bool:
-        """It can be granted work now: it was heard lately and has nothing to give back.
+        """Return whether it can be granted work now: it is alive and has no open recall.
 
-        What is granted after its final block would never come back.
+        Work that is granted after its final block would never come back.
         """
         if self.recall or self.membership.final:
             return False
@@ -196,9 +196,9 @@ class WorkerHandle:
     # transitions
 
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
-        """A poll that reached Redis, `since_s` after the previous one, found this heartbeat.
+        """Apply the heartbeat of a poll that reached Redis, `since_s` after the previous poll.
 
-        True where it is a new sign of life of this membership.
+        Returns whether it is a new sign of life of this membership.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -218,7 +218,7 @@ class WorkerHandle:
         if leaves is not None:
             self._leave(leaves)
         elif self.leave_reason is LeaveReason.GONE:
-            # heartbeats that were put back had said so
+            # heartbeats that somebody put back had caused it
             self.leave_reason = None
             self.state = WorkerState.ACTIVE if self.state is WorkerState.LEAVING else self.state
         if beat.generation == self.generation and not beat.surplus:
@@ -226,7 +226,7 @@ class WorkerHandle:
         return True
 
     def signed(self, now: float) -> None:
-        """It gave a sign of life: a heartbeat, or a block that was not known."""
+        """Note a sign of life: a heartbeat, or a block that was not known."""
         self.silence_s = 0.0
         self.alive_at = now
 
@@ -237,27 +237,27 @@ class WorkerHandle:
             self.state = WorkerState.LEAVING
 
     def unreadable(self) -> None:
-        """Its results cannot be read: it gets no more work."""
+        """Give the worker no more work: its results cannot be read."""
         self._leave(LeaveReason.UNREADABLE)
 
     def unreachable(self) -> None:
-        """What is sent to it does not arrive: it gets no more work."""
+        """Give the worker no more work: batches do not arrive at it."""
         self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
-        """It was silent for so long that its lease is over: it has no users any more."""
+        """Mark the worker as LOST, without users: it was silent until its lease was over."""
         if self.present:
             self.state = WorkerState.LOST
             self.target = self.share = self.held = 0
             self.generation += 1
 
     def found(self) -> None:
-        """It was declared lost and is heard again."""
+        """Take back a worker that was declared lost and sends heartbeats again."""
         if self.state is WorkerState.LOST:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
 
     def left(self) -> None:
-        """All of its blocks are on disk, the final one too."""
+        """Mark the worker as LEFT: all of its blocks are on disk, the final one too."""
         self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0
 
@@ -274,59 +274,62 @@ class WorkerHandle:
         self.stock = self.blind_s = None
 
     def go_on(self, workload: int, *, coroutines: bool = False) -> bool:
-        """Serve a workload as under an earlier coordinator; False if it did not."""
+        """Serve a workload as under an earlier coordinator; return whether it did so there."""
         self.begin(workload, coroutines=coroutines)
         if self.beat.prepared != workload or self.beat.problem:
             return False
         self.readiness = Readiness.READY
-        # every later change of its share has another number than those it knows
+        # every later change of its share has another number than the numbers it knows
         self.generation = self.beat.generation
-        # its users start what it was granted as soon as it is answered
+        # its users start granted iterations as soon as its heartbeat is acknowledged
         self.share = self.beat.share
         self.held = self.beat.share + self.beat.surplus
         return True
 
     def room(self) -> int:
-        """Iterations that it may have in hand: about two seconds of work, two a user at least."""
+        """Return how many iterations it may have in hand: about 2 s of work, 2 per user or more."""
         if self.stock is None:
             return timers.BLIND_PER_USER * self.share
         return max(timers.STOCK_PER_USER * self.share, self.stock)
 
     @property
     def trip_s(self) -> float:
-        """A round trip from it to Redis, seconds."""
+        """Seconds of a round trip from the worker to Redis."""
         # half of the shortest trip is the uncertainty of its clock
         return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
 
     @property
     def trips_s(self) -> float:
-        """How long the way takes from its results to the batch that follows from them, seconds."""
+        """Seconds from the sending of its results to the batch that follows from them."""
         return timers.TRIPS * self.trip_s
 
     @property
     def known(self) -> bool:
-        """Its speed is known so well that its stock is bounded by that alone."""
+        """Return whether its measured speed alone bounds its stock."""
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property
     def scant(self) -> bool:
-        """Its iterations are so long that it has few: if they become short, they are soon over."""
+        """Return whether its iterations are long, so that it has fewer than two per user.
+
+        If they become short, such a stock is soon used up.
+        """
         return self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.share
 
     def _full_stock(self) -> int:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
 
     def slow(self) -> None:
-        """Nothing was reported for a while: it needs no more than two iterations a user."""
+        """Reduce the stock of a worker without results to two iterations per user."""
         self.stock = self.stock or 0
 
     def measured(self, rows: int, busy_s: float, *, dry: bool = False) -> None:
-        """Results arrived, of `rows` iterations that took `busy_s` user-seconds.
+        """Update its rate and stock: `rows` iterations took `busy_s` user-seconds.
 
-        The rate is that of a worker with enough to do, whenever its blocks arrive: users divided
-        by the length of an iteration. A worker that is `dry`, so that some of its users have
-        nothing to do, has become as fast as it says: the memory of slow iterations, such as the
-        first ones of a service, would have it wait again and again.
+        The rate is that of a worker with enough to do, whenever its blocks arrive: users divided by
+        the length of an iteration. If a worker is `dry`, some of its users have nothing to do, and
+        its rate rises to the measured one at once: the memory of slow iterations, such as the first
+        iterations of a service, would make it wait again and again.
         """
         if not rows:
             return

@@ -1,4 +1,4 @@
-"""Atomic actions by the time that they took, and what to do if they have too many names."""
+"""Atomic actions by the time that they took, and advice if they have too many names."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Actions that a table shows at once.
 SHOWN = 20
-#: Names above which something else than what is done seems to be in them, such as ids.
+#: Number of names above which they seem to contain varying parts, such as ids.
 MANY_NAMES = 200
 
 
 def spent_s(timings: ByState) -> float:
-    """Seconds that the calls of an action took, whatever came of them."""
+    """Return the seconds that the calls of an action took, whatever their outcome."""
     states = (timings.ok, timings.failed, timings.timed_out)
     return sum(times.sum_s for times in states)
 
 
 def by_time(actions: Mapping[str, ByState]) -> list[str]:
-    """The paths of actions: the longest in total first, those within another below it."""
+    """Return the paths of actions: the longest in total first, nested ones below their parent."""
     spent = {path: spent_s(timings) for path, timings in actions.items()}
 
     def order(path: str) -> list[tuple[float, str]]:
@@ -33,7 +33,7 @@ def by_time(actions: Mapping[str, ByState]) -> list[str]:
 
 
 def naming_advice(actions: Mapping[str, ByState]) -> str:
-    """How to give requests names that repeat; "" if there are not very many."""
+    """Return advice on names that repeat for requests; "" if there are not very many names."""
     if len(actions) <= MANY_NAMES:
         return ""
     return (

@@ -24,9 +24,9 @@ from osbench.coordinator.traces.collection.collector import Collected
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnd:
-    """How a run ended, apart from its workloads."""
+    """State of a run at its end, apart from its workloads."""
 
-    #: Why the run could not go on; "" if it could.
+    #: Reason if the run could not go on; "" if it could.
     broken: str = ""
     interrupted: bool = False
     #: The SLA criterion that stopped the load, and why; "" if none did.
@@ -40,7 +40,7 @@ class RunEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportBuilder:
-    """What is known of a run before it ends."""
+    """Identity and settings of a run, known before it ends."""
 
     run_id: str
     task: Task
@@ -49,13 +49,13 @@ class ReportBuilder:
     started_at: float
     #: p99 start lag above which the generator was the limit, seconds.
     lag_limit_s: float
-    #: Compares a workload with what `plan` said of it; None if nothing does.
+    #: Compares a workload with the prediction of `plan`; None if nothing does.
     plan_section: ReportSection | None = None
 
     def build(
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
     ) -> RunOutcome:
-        """The report of a run that is over."""
+        """Return the report of a run that is over."""
         outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
@@ -92,7 +92,7 @@ class ReportBuilder:
         on_traces: Sequence[str],
         failed_hooks: Sequence[str],
     ) -> list[str]:
-        """The notes of a run, in the order in which they are read."""
+        """Return the notes of a run, in the order in which they are read."""
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
         notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
         notes += [end.broken] if end.broken else []
@@ -124,20 +124,20 @@ class ReportBuilder:
     def _bounds(self, outcome: WorkloadOutcome) -> tuple[Bound, ...]:
         if outcome.search is None:
             return load_bounds(outcome, self.lag_limit_s)
-        # overload is what a search makes
+        # a search overloads on purpose
         limit = outcome.search.limit
         return (Bound(cause="search", fault=GENERATOR, sentence=limit),) if limit else ()
 
 
 def _asked_for(outcome: WorkloadOutcome) -> Accounting:
-    """The accounting without what the workload's own rule did not let start."""
+    """Return the accounting without the iterations that the workload's own rule stopped."""
     if outcome.offered.cut_short != "abort":
         return outcome.accounting
     return replace(outcome.accounting, not_started=0)
 
 
 def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:
-    """What contexts could not undo, and what to do."""
+    """Return a message for each context that could not be undone, with the way to try again."""
     again = f"`osbench-coord cleanup {run_id}` tries again"
     return [f"{problem}; {again}" for problem in problems]
 

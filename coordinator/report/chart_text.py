@@ -19,7 +19,7 @@ WIDTH = 120
 
 
 def chart_text(chart: Mapping[str, Any], rows: int = ROWS) -> RenderableType:
-    """A chart with Rally's keys title, chart_plugin and data, and perhaps the others."""
+    """Return the text of a chart with Rally's keys title, chart_plugin and data."""
     heading = Text(plain(str(chart["title"])), style="bold")
     described = [str(chart["chart_plugin"])]
     described += [str(chart[key]) for key in ("label", "description") if chart.get(key)]
@@ -86,7 +86,7 @@ def _rest(left: int, noun: str) -> list[Text]:
 
 
 def _texts(data: Any) -> Iterator[str]:
-    """What has no better form, line by line."""
+    """Yield the lines of data that no table or graphic fits."""
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"
     elif isinstance(data, str):

@@ -8,7 +8,7 @@ from osbench.common.errors import OsbenchError, TaskError
 
 
 def to_error_json(error: OsbenchError) -> dict[str, Any]:
-    """The JSON object of a command that could not do its work."""
+    """Return the JSON object of a command that could not do its work."""
     problems = error.problems if isinstance(error, TaskError) else []
     # the message of a task error goes on with its problems, a line each
     message = str(error).partition("\n")[0] if problems else str(error)

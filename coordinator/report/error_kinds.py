@@ -25,9 +25,9 @@ class ErrorKind:
 
 
 def kinds_of(errors: Iterable[ErrorReport]) -> list[ErrorKind]:
-    """The kinds of some errors, the most frequent first.
+    """Return the kinds of some errors, the most frequent first.
 
-    A kind of several messages has the message without what differs.
+    If a kind has several messages, the parts that differ are replaced.
     """
     found: dict[Kind, list[ErrorReport]] = {}
     for error in errors:
@@ -50,7 +50,7 @@ def _joined(kind: Kind, errors: Sequence[ErrorReport]) -> ErrorReport:
 
 @dataclass
 class FailureTimes:
-    """When iterations failed, by workload and kind: seconds after t0."""
+    """Times at which iterations failed, by workload and kind: seconds after t0."""
 
     _dues: dict[tuple[int, str, int], list[NDArray[np.int64]]] = field(default_factory=dict)
     _errors: dict[tuple[int, str], Errors] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class FailureTimes:
             self._dues.setdefault(key, []).append(block.columns.due[failures == number])
 
     def by_kind(self) -> Mapping[tuple[int, Kind], NDArray[np.float64]]:
-        """The instants of each kind of a workload, in order."""
+        """Return the times of each kind of a workload, in order."""
         found: dict[tuple[int, Kind], list[NDArray[np.int64]]] = {}
         for (workload, worker, number), dues in self._dues.items():
             etype, message, _ = self._errors[workload, worker].get(number, ("", "", ""))

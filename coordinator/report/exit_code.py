@@ -1,4 +1,4 @@
-"""The exit code of `run`: which applies, and what each means."""
+"""The exit code of `run`: its rules, and the meaning of each code."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MEANINGS = {
 
 
 def meaning(code: int, dropped: int = 0) -> str:
-    """A phrase for the exit code of a run with so many dropped arrivals."""
+    """Return a phrase for the exit code of a run with so many dropped arrivals."""
     if code == 0 and dropped:
         return f"every SLA holds, but {count(dropped, 'arrival')} did not run: dropped"
     return MEANINGS.get(code, "unknown")
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The one of several runs' exit codes that applies first."""
+    """Return the exit code of several runs that takes precedence."""
     order = (2, 130, 3, 4, 1, AROUND, 0)
     return min(codes, key=lambda code: order.index(code) if code in order else -1, default=0)
 
@@ -46,7 +46,7 @@ def exit_code(
     refused: bool = False,
     around: bool = False,
 ) -> int:
-    """The first that applies: 2, 130, 3, 4, 1, 5, 0.
+    """Return the first code that applies: 2, 130, 3, 4, 1, 5, 0.
 
     `refused`: a workload could not begin. `around`: a hook failed, or a context was not undone.
     `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not

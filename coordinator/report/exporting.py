@@ -1,4 +1,4 @@
-"""Exports a run: finds the exporter, checks its options and target, and writes files whole."""
+"""Exports a run: finds the exporter, checks its options and target, and writes files atomically."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _SAME = {".htm": ".html", ".yml": ".yaml"}
 
 
 class Export:
-    """One exporter with its target: a path, or the URL of a server."""
+    """An exporter with its target: a path, or the URL of a server."""
 
     def __init__(self, exporter: Exporter, target: str, *, exact: bool = False) -> None:
-        """`exact` says that the target is the path of the file.
+        """`exact`: the target is the path of the file.
 
         Otherwise a path that ends like the exporter's own file is a file, any other a folder.
-        Raises UsageError where the exporter does not take such a target.
+        Raises UsageError if the exporter does not take such a target.
         """
         self.exporter = exporter
         self.target = target
@@ -69,7 +69,7 @@ class Export:
         return self.exporter.NAME
 
     def check(self) -> None:
-        """Raise UsageError where nothing can be written there: better before a run than after."""
+        """Raise UsageError if the target cannot be written: better before a run than after."""
         if self._is_url:
             return
         self._refuse_other_format()
@@ -86,7 +86,7 @@ class Export:
             self._try_draft()
 
     def _try_draft(self) -> None:
-        """Raise UsageError if the folder takes no new file, as those of /proc do not."""
+        """Raise UsageError if the folder takes no new file, as folders of /proc do not."""
         draft = self._draft
         try:
             draft.touch()
@@ -95,7 +95,7 @@ class Export:
             raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
 
     def _refuse_other_format(self) -> None:
-        """Raise UsageError for a file that is named as one of another format than it would have."""
+        """Raise UsageError for a file whose name has the suffix of another format."""
         named, own = (Path(name).suffix.lower() for name in (self.target, self.exporter.FILE))
         named = _SAME.get(named, named)
         if self._exact and named in _FORMATS and own in _FORMATS and named != own:
@@ -105,21 +105,21 @@ class Export:
             )
 
     def write(self, run: ExportedRun) -> str:
-        """Export a run; returns what was done. Raises ExportError."""
+        """Export a run; return a message on the written or sent results. Raises ExportError."""
         if self._is_url:
             return str(self._guarded(lambda: self.exporter.send(run, self.target)))
         self._in_place(lambda path: self.exporter.export(run, path))
         return f"wrote {self._path}"
 
     def write_failure(self, failure: Mapping[str, Any]) -> str:
-        """Export that a run could not start; "" where the exporter has no form for it."""
+        """Export that a run could not start; return "" if the exporter has no form for it."""
         if self._is_url:
             return ""
         done = self._in_place(lambda path: self.exporter.export_failure(failure, path))
         return f"wrote {self._path}" if done else ""
 
     def write_unfinished(self, directory: RunDirectory) -> str:
-        """Export a run that goes on or was killed; "" where the exporter cannot."""
+        """Export a run that goes on or was killed; return "" if the exporter cannot."""
         page = self.exporter
         if not isinstance(page, HtmlPage):
             return ""
@@ -135,7 +135,7 @@ class Export:
         return self._path.parent if self.exporter.FILE else self._path
 
     def _in_place(self, write: Callable[[Path], Any]) -> Any:
-        """Write a file elsewhere first: half of one is never found under its name."""
+        """Write a file under another name first: a partial file never has the target's name."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -171,7 +171,7 @@ def _defines(exporter: Exporter, method: str) -> bool:
 
 
 def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exporter:
-    """The exporter of that name, with options NAME=VALUE. Raises OsbenchError."""
+    """Return the exporter of that name, with options NAME=VALUE. Raises OsbenchError."""
     kind = cast(type[Exporter], plugins.get("exporter", name))
     config = {}
     for option in options:
@@ -192,9 +192,10 @@ def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exp
 def failure_of(
     error: OsbenchError | str, exit_code: int | None, manifest: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What `Exporter.export_failure` gets; `manifest` is run.json, {} where there is none.
+    """Return the argument of `Exporter.export_failure`.
 
-    A killed coordinator leaves no exit code: that its iterations were lost is 3.
+    `manifest` is run.json, {} if there is none. A killed coordinator leaves no exit code: 3 is
+    used, since its iterations were lost.
     """
     known = error if isinstance(error, OsbenchError) else OsbenchError(error)
     found = to_error_json(known)

@@ -14,16 +14,16 @@ class ForeignResults(Protocol):
     """A form of results: a class without arguments, an entry point `osbench.foreign_results`."""
 
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-        """Make a run of each task in a file; returns their ids. Raises UsageError."""
+        """Make a run of each task in a file; return their ids. Raises UsageError."""
 
     def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
         """Write a finished run."""
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
-        """A finished run as the tool gives it to its own exporters."""
+        """Return a finished run in the form that the tool gives to its own exporters."""
 
 
 def foreign_results(name: str) -> ForeignResults:
-    """The form `name`, such as "rally". Raises PluginError if there is none."""
+    """Return the form `name`, such as "rally". Raises PluginError if there is none."""
     made: ForeignResults = entry_points.loaded("foreign_results", name)()
     return made

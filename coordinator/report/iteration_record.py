@@ -18,9 +18,10 @@ from osbench.coordinator.storage.worker_log import WorkerLog
 def iteration_records(
     directory: RunDirectory, number: int, report: Report | None
 ) -> list[dict[str, Any]]:
-    """The iterations of a number, one for each workload that has it, also of a run that goes on.
+    """Return the iterations of a number, one for each workload that has it.
 
-    `report` gives workers their names, as in `iterations`. Raises OsbenchError.
+    Also for a run that goes on. `report` gives workers their names, as in `iterations`. Raises
+    OsbenchError.
     """
     asked = (directory.read("run.json") or {}).get("workloads", ())
     names = worker_names(report)
@@ -49,7 +50,7 @@ def _name(asked: Mapping[str, Any]) -> str:
 
 
 def _load_begun(directory: RunDirectory) -> dict[int, float]:
-    """When the load of each workload began, seconds since 1970-01-01 UTC."""
+    """Return when the load of each workload began, seconds since 1970-01-01 UTC."""
     return {
         record["workload"]: record["t0_at"]
         for record in directory.decisions()
@@ -74,7 +75,7 @@ _NONE: dict[str, Any] = {
 
 
 def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> dict[str, Any]:
-    """`columns` have one row."""
+    """Return fields of the only row of `columns`."""
     failure = int(columns.failure[0])
     error = dict(zip(("type", "message", "traceback"), errors.get(failure, ()), strict=False))
     made = dict(columns.outputs).get(int(columns.iteration[0]), ())
@@ -87,7 +88,7 @@ def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> di
 
 
 def _actions(columns: Columns) -> Iterator[dict[str, Any]]:
-    """Atomic actions in the order in which they began; `parent` is a place in this list."""
+    """Yield atomic actions in order of their begin; `parent` is a place in this list."""
     started, ended = int(columns.started[0]), int(columns.ended[0])
     for _, name, parent, begun, over, failed in columns.actions.tolist():
         unfinished = over < begun

@@ -1,8 +1,8 @@
 """The iterations of a run directory, each once, as the ledger counted them.
 
-The first row of an iteration settled it, whoever sent it: later ones are stale. What the
-coordinator dropped itself has no row; the journal has it. Where the workload is idempotent a worker
-may have started it before, and its row comes later: that one is stale, too.
+The first row of an iteration settled it, whichever worker sent it: later ones are stale. Arrivals
+that the coordinator dropped have no row; the journal has them. If the workload is idempotent, a
+worker may have started such an arrival before, and its row comes later: that row is stale, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 _WORDS = {int(outcome): outcome.name.lower() for outcome in Outcome}
 _NO_ERROR = ("", "", "")
-#: No arrival is due before this, nanoseconds after t0: the instant was not known any more.
+#: No arrival is due before this, nanoseconds after t0: the due time was not known any more.
 _LONG_PAST = -(1 << 59)
 #: Error type, message and traceback by the number in a worker's failure table.
 Errors = dict[int, tuple[str, str, str]]
@@ -40,7 +40,7 @@ class Reported(NamedTuple):
 
 
 class _Dropped(NamedTuple):
-    """Arrivals that the coordinator dropped; due instants are nanoseconds after t0."""
+    """Arrivals that the coordinator dropped; due times are nanoseconds after t0."""
 
     workload: int
     iterations: NDArray[np.int64]
@@ -49,7 +49,7 @@ class _Dropped(NamedTuple):
 
 
 def iterations(directory: RunDirectory, report: Report | None = None) -> Iterator[IterationRow]:
-    """Every iteration that ended or was dropped, in the order in which they were reported.
+    """Yield every iteration that ended or was dropped, in the order of reports.
 
     `report` gives workers their names; without one they are called by incarnation.
     """
@@ -67,10 +67,10 @@ def iterations(directory: RunDirectory, report: Report | None = None) -> Iterato
 def one_iteration(
     directory: RunDirectory, number: int
 ) -> Iterator[tuple[IterationRow, Reported | None]]:
-    """The iterations of a number, one a workload, with the block that settled each.
+    """Yield the iterations of a number, one per workload, with the block that settled each.
 
-    The block holds one row; there is none where the coordinator dropped the iteration. Workers
-    are called by incarnation. Raises OsbenchError.
+    The block holds one row; None if the coordinator dropped the iteration. Workers are called by
+    incarnation. Raises OsbenchError.
     """
     warmups = _warmups(directory)
     found: list[Reported | _Dropped] = []
@@ -93,12 +93,12 @@ def one_iteration(
 
 
 def counted(directory: RunDirectory) -> Iterator[Reported]:
-    """The rows that count of each result block, in their order."""
+    """Yield the rows that count of each result block, in their order."""
     return (one for one in _settled(directory) if isinstance(one, Reported))
 
 
 def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
-    """Result blocks, and records (with `do`) of what was dropped, in the order in which they count.
+    """Yield result blocks, and records (with `do`) of drops, in the order in which they count.
 
     Raises OsbenchError.
     """
@@ -142,7 +142,7 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
 
 
 def _first(columns: Columns, before: Intervals) -> Columns:
-    """The rows of iterations that are not among those `before`, each once."""
+    """Return the rows of iterations that are not among those `before`, each once."""
     numbers = Intervals.of(columns.iteration)
     repeated = before.intersection(numbers).members()
     if not len(repeated) and len(numbers) == len(columns):
@@ -153,7 +153,7 @@ def _first(columns: Columns, before: Intervals) -> Columns:
 
 
 def worker_names(report: Report | None) -> dict[str, str]:
-    """Label, else host:pid, of the workers of a run by incarnation."""
+    """Return label, else host:pid, of the workers of a run by incarnation."""
     workers = [one for workload in report.workloads for one in workload.workers] if report else ()
     return {
         one.incarnation: one.label or f"{one.host or '?'}:{'?' if one.pid is None else one.pid}"
@@ -162,13 +162,13 @@ def worker_names(report: Report | None) -> dict[str, str]:
 
 
 def _warmups(directory: RunDirectory) -> dict[int, int]:
-    """Nanoseconds of warm-up by workload."""
+    """Return the nanoseconds of warm-up by workload."""
     asked = (directory.read("run.json") or {}).get("workloads", ())
     return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
 
 
 def _dropped(record: Mapping[str, Any], before: Intervals) -> _Dropped:
-    """What a record drops and is not among those `before`; there it is then."""
+    """Return the drops of a record that are not in `before`; add them to `before`."""
     numbers = Intervals(map(tuple, record["numbers"]))
     iterations = numbers.members()
     # runs of older releases do not say why, nor when they were due
@@ -203,7 +203,7 @@ def _rows_of_dropped(dropped: _Dropped, warmup_ns: int) -> Iterator[IterationRow
 def _rows(
     number: int, worker: str, columns: Columns, errors: Errors, warmup_ns: int
 ) -> Iterator[IterationRow]:
-    """The rows of a block, made column by column."""
+    """Yield the rows of a block, made column by column."""
     iterations, outcomes, dues, starts, ends, idles, failures, *others = (
         getattr(columns, one.name).tolist() for one in COLUMNS
     )
@@ -211,7 +211,7 @@ def _rows(
     ran = columns.outcome <= Outcome.TIMED_OUT
     if not ran.all():
         begun = np.where(ran, columns.started, columns.due)
-        # what did not run has neither
+        # iterations that did not run have neither
         starts = [at if one else None for at, one in zip(starts, ran.tolist(), strict=True)]
         ends = [at if one else None for at, one in zip(ends, ran.tolist(), strict=True)]
     texts = [errors.get(failure, _NO_ERROR) for failure in failures]
@@ -244,7 +244,7 @@ def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
 
 
 def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
-    """By workload: the instant t0, seconds since 1970-01-01 UTC; 0 where it never began."""
+    """Return t0 by workload, seconds since 1970-01-01 UTC; 0 if its load never began."""
     found = {
         record["workload"]: float(record["t0_at"])
         for record in directory.decisions()

@@ -1,4 +1,4 @@
-"""What the page of a run is drawn from: all reading is before all drawing."""
+"""Input of the page of a run: all reading is before all drawing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
-    """One iteration. `due_s` is negative where it is not known."""
+    """An iteration on the page. `due_s` is negative if it is not known."""
 
     workload: int
     iteration: int
@@ -45,8 +45,8 @@ class TableRow:
     #: Type and message of the error; "" if it ended well.
     error_type: str = ""
     error: str = ""
-    #: Of those that failed: the innermost action that did not end well, and the status code of
-    #: the last answer if it is one of an error; "" and 0 without one.
+    #: Of a failed iteration: the innermost action that did not end well, and the status code of the
+    #: last response if it is an error; "" and 0 without one.
     step: str = ""
     status: int = 0
 
@@ -60,17 +60,17 @@ class PageFacts:
     #: As in `RunFacts`.
     state: str
     reason: str
-    #: run.json: what was asked.
+    #: run.json: the request for the run.
     manifest: Mapping[str, Any]
     report: Report
-    #: See `report.timeline`; None where the run has none.
+    #: See `report.timeline`; None if the run has none.
     timeline: Mapping[str, Any] | None
     #: By workload; empty of a run without workloads.
     traces: tuple[WorkloadTraces, ...] = ()
-    #: Iterations: all that ran, or those that traces tell of.
+    #: All iterations that ran, or only the ones with useful traces.
     rows: tuple[TableRow, ...] = ()
     rows_are_all: bool = True
-    #: Data of complete charts by number of the workload and title: those of the first iteration
+    #: Data of complete charts by number of the workload and title: the data of the first iteration
     #: that has the title.
     first_outputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     #: When iterations failed, by number of the workload and kind of error; seconds after t0.
@@ -78,7 +78,7 @@ class PageFacts:
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
-    """Read what the page of a run shows. Raises DamagedRun."""
+    """Read the data that the page of a run shows. Raises DamagedRun."""
     report, directory = facts.report, facts.directory
     found = PageFacts(
         live=live,
@@ -119,7 +119,7 @@ def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Repor
 
 
 def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
-    """Iterations with kept traces by workload, those that are examples first."""
+    """Return iterations with kept traces by workload, examples first."""
     return {
         one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
         for one in traces
@@ -129,9 +129,9 @@ def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
 def traced_numbers(
     workloads: Sequence[WorkloadReport], kept: Mapping[int, Iterable[int]]
 ) -> dict[int, Ints]:
-    """Iterations whose traces tell something, by workload, at most `ROWS` in all.
+    """Return iterations with useful traces, by workload, at most `ROWS` in all.
 
-    The slowest ones that the report names, then those whose traces are `kept`, in that order.
+    The slowest iterations of the report come first, then iterations whose traces are `kept`.
     """
     found, left = {}, ROWS
     for number, workload in enumerate(workloads):
@@ -145,7 +145,7 @@ def traced_numbers(
 def some_rows(
     blocks: Iterable[Reported], workloads: Sequence[WorkloadReport], numbers: Mapping[int, Ints]
 ) -> Iterator[TableRow]:
-    """Some of the iterations, from the result blocks."""
+    """Yield some of the iterations, from the result blocks."""
     for one in blocks:
         wanted = np.isin(one.columns.iteration, numbers.get(one.workload, _NONE))
         if wanted.any() and one.workload < len(workloads):
@@ -154,7 +154,7 @@ def some_rows(
 
 
 def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) -> Iterator[TableRow]:
-    """Every iteration that ran, from the result blocks."""
+    """Yield every iteration that ran, from the result blocks."""
     for one in blocks:
         ran = one.columns.outcome <= Outcome.TIMED_OUT
         if ran.any() and one.workload < len(workloads):
@@ -163,7 +163,7 @@ def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) ->
 
 
 def rows_of(reported: Reported, *, is_open: bool) -> Iterator[TableRow]:
-    """The iterations of a result block, all of which ran."""
+    """Yield the iterations of a result block, all of which ran."""
     columns = reported.columns
     begun = columns.due if is_open else columns.started
     taken = columns.ended - (begun + columns.idle)
@@ -190,14 +190,14 @@ def rows_of(reported: Reported, *, is_open: bool) -> Iterator[TableRow]:
 
 
 def _failed_steps(columns: Columns) -> dict[int, str]:
-    """The last action that failed or did not end, by row: actions are in order of their start."""
+    """Return by row the last action that failed or did not end: actions are in order of start."""
     found = columns.actions
     bad = found[(found[:, 5] != 0) | (found[:, 4] < found[:, 3])]
     return {row: columns.names[name] for row, name in bad[:, :2].tolist()}
 
 
 def _error_statuses(columns: Columns) -> dict[int, int]:
-    """The status code of the last answer by row, if it is one of an error."""
+    """Return the status code of the last response by row, if it is an error."""
     statuses = columns.exchanges["status"] & ~FALSE_BODY
     pairs = zip(columns.exchanged.tolist(), statuses.tolist(), strict=True)
     return {row: status for row, status in pairs if status >= _ERROR_STATUS}
@@ -206,7 +206,7 @@ def _error_statuses(columns: Columns) -> dict[int, int]:
 def _first_outputs(
     directory: RunDirectory, workloads: Sequence[WorkloadReport]
 ) -> dict[int, dict[str, Any]]:
-    """The data of complete charts; reads blocks only if there are any."""
+    """Return the data of complete charts; read blocks only if there are any."""
     firsts = (
         (number, set(_first_iterations(workload.outputs)))
         for number, workload in enumerate(workloads)

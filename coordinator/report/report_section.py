@@ -14,7 +14,10 @@ ReportSection = Callable[[int, WorkloadOutcome], PlanComparison | None]
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection | None:
-    """The key `plan` of workloads; None if no installed package makes it. Raises PluginError."""
+    """Return the key `plan` of workloads; None if no installed package makes it.
+
+    Raises PluginError.
+    """
     if "plan" not in entry_points.names("report_section"):
         return None
     section: ReportSection = entry_points.loaded("report_section", "plan")(task, data_dir)

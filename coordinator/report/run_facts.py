@@ -1,4 +1,4 @@
-"""What is known of a run, whether it is finished, goes on or has crashed."""
+"""Known facts on a run, whether it is finished, goes on or has crashed."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class RunFacts:
     """A run as its directory shows it."""
 
     directory: RunDirectory
-    #: run.json: what was asked.
+    #: run.json: the request for the run.
     manifest: Mapping[str, Any]
     #: `report` as a JSON object, as it was stored.
     summary: Mapping[str, Any]
-    #: See `report.timeline`; None where the run has none.
+    #: See `report.timeline`; None if the run has none.
     timeline: Mapping[str, Any] | None
     #: RUNNING, FINISHED or CRASHED.
     state: str
-    #: Why it ended without a summary; "" for others.
+    #: Reason if it ended without a summary; "" for others.
     reason: str = ""
 
     @property
@@ -37,13 +37,13 @@ class RunFacts:
 
     @cached_property
     def report(self) -> Report:
-        """The report; of a run that is not finished the numbers so far. Raises DamagedRun."""
+        """The report; for an unfinished run the numbers so far. Raises DamagedRun."""
         return Report.from_json(self.summary)
 
 
 def read_facts(directory: RunDirectory) -> RunFacts:
-    """Read what there is of a run. Raises UsageError where it cannot be read."""
-    # asked first: a run that ends in between is then seen as running, with its summary
+    """Read the available facts on a run. Raises UsageError if it cannot be read."""
+    # read first: a run that ends in between is then seen as running, with its summary
     running = directory.has_coordinator()
     summary = summary_of(directory)
     manifest = directory.read("run.json")
@@ -68,7 +68,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 
 
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """The summary of a run that has no numbers."""
+    """Return the summary of a run that has no numbers."""
     return {
         "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,

@@ -10,7 +10,7 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutcome:
-    """A run that has ended, or one that goes on, so far."""
+    """Outcomes of a run that has ended or goes on; then its numbers so far."""
 
     run_id: str
     #: Title of the task.
@@ -22,7 +22,7 @@ class RunOutcome:
     finished_at: float
     exit_code: int
     workloads: tuple[WorkloadOutcome, ...]
-    #: Sentences: what the reader must know, such as why the load was not what was asked for.
+    #: Messages that the reader must know, such as why the load was not the requested one.
     notes: tuple[str, ...] = ()
-    #: What `plan` said of each workload, beside what happened; empty: it said nothing of any.
+    #: Predictions of `plan` for each workload, compared with the run; empty if there were none.
     plans: tuple[PlanComparison | None, ...] = ()

@@ -1,16 +1,16 @@
-"""Workloads of a run, the worst first: what a reader of many workloads looks for."""
+"""Order of the workloads of a run, the worst first, for readers of many workloads."""
 
 from __future__ import annotations
 
 from osbench.common.outcomes import STATES
 from osbench.coordinator.report.model.model import WorkloadReport
 
-#: Workloads of a run from which on those that held are told in brief.
+#: Number of workloads from which on successful ones are reported in brief.
 MANY = 12
 
 
 def has_held(workload: WorkloadReport) -> bool:
-    """Nothing about the workload calls for a look: criteria, outcomes and load are all well."""
+    """Return whether criteria, outcomes and load of a workload are all well."""
     return _class(workload) == _HELD
 
 
@@ -25,9 +25,9 @@ def _class(workload: WorkloadReport) -> int:
 
 
 def severity(workload: WorkloadReport) -> tuple[int, float]:
-    """Sort key: failed criteria, then failures, then the rest; greater shares of failures first.
+    """Return a sort key: failed criteria, then failures, then the rest.
 
-    Equal workloads stay in the order of the task.
+    Greater shares of failures come first. Equal workloads stay in the order of the task.
     """
     found = _class(workload)
     share = workload.bad / workload.ran if workload.ran else 0.0

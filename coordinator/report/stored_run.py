@@ -46,21 +46,21 @@ class StoredRun(ExportedRun):
         self.t0_at = starts(directory, len(self.report.workloads))
 
     def rows(self) -> Iterator[IterationRow]:
-        """Every iteration that ended or was dropped, once."""
+        """Yield every iteration that ended or was dropped, once."""
         return iterations(self.directory, self.report)
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """Counted from the rows, once."""
+        """Return the durations, counted from the rows once."""
         return self._durations
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """The kept traces, some at a time."""
+        """Yield the kept traces, some at a time."""
         traces = Archive(self.directory.path, self.directory.files).traces()
         while some := list(itertools.islice(traces, _TRACES)):
             yield to_otlp(some)
 
     def rally_results(self) -> list[dict[str, Any]]:
-        """What Rally makes of its own JSON before it exports that."""
+        """Return the results as Rally prepares them for its own exporters."""
         return foreign_results("rally").task_results(self.directory, self.report)
 
     @cached_property
@@ -92,12 +92,12 @@ class LiveRun(RunSnapshot):
         self._timeline = timeline
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """What the checkpoint has counted."""
+        """Return the durations that the checkpoint has counted."""
         return durations_of(self._timeline, Report.from_json(self.summary))
 
 
 def durations_of(timeline: Mapping[str, Any], report: Report) -> list[dict[str, DurationCounts]]:
-    """By workload and kind what a timeline has counted so far."""
+    """Return the durations that a timeline has counted so far, by workload and kind."""
     return [
         _by_kind({name: LatencyMatrix.from_dict(one[name]) for name in DURATIONS}, workload)
         for one, workload in zip(timeline["workloads"], report.workloads, strict=True)
@@ -124,7 +124,7 @@ def _by_kind(
 
 
 def _counts(matrix: LatencyMatrix, times: TimeFigures) -> DurationCounts:
-    """`times` has the exact mean, from which the sum follows."""
+    """Return the counts of a matrix; `times` has the exact mean, from which the sum follows."""
     sums = matrix.summed()
     used = np.flatnonzero(sums)
     _, upper = bounds_of(used + matrix.lowest)

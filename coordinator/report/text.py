@@ -72,7 +72,7 @@ def render(report: Report, console: Console) -> None:
 def _ordered(
     workloads: Sequence[WorkloadReport],
 ) -> tuple[list[tuple[int, WorkloadReport]], list[tuple[int, WorkloadReport]]]:
-    """Workloads with their numbers; of many the worst first, and those with one line apart."""
+    """Return workloads with numbers, the worst first if there are many, and brief ones apart."""
     numbered = list(enumerate(workloads))
     if len(numbered) <= MANY:
         return numbered, []
@@ -124,12 +124,12 @@ def _show_grid(console: Console, found: Iterable[Statement]) -> None:
 
 
 def styled(phrases: Iterable[Phrase]) -> Text:
-    """A statement for a terminal."""
+    """Return a statement in styles for a terminal."""
     return Text.assemble(*((one.text, _STYLES[one.look]) for one in phrases))
 
 
 def _lines_of(note: str) -> str:
-    """A note in one line, but for one that has the last lines of a log."""
+    """Return a note in one line, except for a note with the last lines of a log."""
     first, *others = note.strip().splitlines() or [""]
     if not first.endswith("of its log:"):
         others = []
@@ -143,7 +143,7 @@ def _show(console: Console, what: Any) -> None:
 
 
 def _sum_lines(accounting: Accounting) -> tuple[str, str]:
-    """The states under their names, as a sum."""
+    """Return the states under their names, as a sum."""
     numbers = [count(accounting.state(name)) for name in ("planned", *STATES)]
     heads = [name.replace("_", " ") for name in ("planned", *STATES)]
     widths = [max(len(a), len(b)) for a, b in zip(heads, numbers, strict=True)]

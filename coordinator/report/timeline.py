@@ -32,7 +32,7 @@ SPOILT_SHARE = 0.1
 def to_timeline(
     report: RunOutcome, summary: Mapping[str, Any], lag_limit_s: float
 ) -> dict[str, Any]:
-    """The document that `storage.run_documents` keeps; `summary` becomes part of it."""
+    """Return the document that `storage.run_documents` keeps; `summary` becomes part of it."""
     return {
         "at": report.finished_at,
         "summary": dict(summary),
@@ -78,7 +78,7 @@ def _load(profile: LoadProfile, start_lag: LatencyMatrix) -> dict[str, Any]:
 
 
 def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
-    """Stretches that the generator spoilt: from, to (seconds after t0), late starts, worst lag."""
+    """Return stretches with late starts: from, to (seconds after t0), late starts, worst lag."""
     counts, width_s = start_lag.counts(), start_lag.width_s
     if not counts.size:
         return []
@@ -101,7 +101,7 @@ def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
 
 
 def _without(response: LatencyMatrix, spoilt: list[list[float]]) -> dict[str, float] | None:
-    """Percentiles of response time of what was due outside the stretches."""
+    """Return response time percentiles of arrivals due outside of stretches with late starts."""
     counts = response.counts()
     middles = (np.arange(len(counts)) + 0.5) * response.width_s
     keep = np.ones(len(counts), bool)

@@ -35,7 +35,7 @@ _NAMES = 13
 
 
 def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
-    """The lines; a name that leaves no room for its times in `width` has a line of its own."""
+    """Yield the lines; a name that leaves no room for its times in `width` has a separate line."""
     own = workload.own_lateness
     late = {f"{own.of} time": own} if own else {}
     rows = [(name, _cells(times, late.get(name, _NOT_LATE))) for name, times in _rows(workload)]
@@ -70,7 +70,7 @@ def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) ->
 
 
 def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
-    """What the table shows, in order; failures under what succeeded, if any."""
+    """Yield the rows of the table in order; failures under successes, if any."""
     yield from _state_rows("service time", workload.latency.service)
     yield from _state_rows("response time", workload.latency.response)
     yield "start lag", workload.start_lag

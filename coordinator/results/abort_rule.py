@@ -1,4 +1,4 @@
-"""The rule of a workload's `abort` key: when its load is ended before its time."""
+"""Rule of a workload's `abort` key: ends the load before its time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABORT = "abort"
 
 
 class AbortRule:
-    """Counts all iterations that ran, those of a warm-up too, by the instant of their end."""
+    """Counts all iterations that ran, warm-up included, in windows by the time of their end."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """`config` is the checked value of the key."""
@@ -28,11 +28,11 @@ class AbortRule:
         self._failures = Windows(over_s, after_s)
         self._slow = Windows(over_s, after_s)
         self._seconds = f"{over_s:g} s"
-        #: Why the load is to end, once a window says so; "" until then.
+        #: Reason to end the load, once a window meets the condition; "" until then.
         self.reason = ""
 
     def add(self, columns: Columns) -> None:
-        """Count rows; each iteration once."""
+        """Count rows; each iteration must be added once."""
         ran = columns.outcome <= Outcome.TIMED_OUT
         ended = columns.ended
         if self._rate is not None:
@@ -46,15 +46,15 @@ class AbortRule:
             self._slow.add(ended[well], (ended - begun)[well] > limit)
 
     def watch(self) -> bool:
-        """Whether a window that has ended says that the load is to end, now or before."""
+        """Return whether a finished window has ever met the condition to end the load."""
         if not self.reason:
             self.reason = "; ".join(text for met, text in self._judged(complete=True) if met)
         return bool(self.reason)
 
     def verdict(self) -> Verdict:
-        """Whether no window says that the load is to end, and the worst one.
+        """Return a verdict that fails if a window met the condition, with the worst window.
 
-        It follows from the rows alone, also where another coordinator has ended the load.
+        It follows from the rows alone, even if another coordinator ended the load.
         """
         self.watch()
         said = [text for _, text in self._judged(complete=False)]
@@ -62,7 +62,7 @@ class AbortRule:
         return Verdict(criterion=ABORT, success=not self.reason, detail=detail)
 
     def _judged(self, *, complete: bool) -> Iterator[tuple[bool, str]]:
-        """By part of the rule: whether it ends the load, and its worst window in words."""
+        """Yield for each part of the rule whether it ends the load, and its worst window."""
         rate, percentile = self._rate, self._percentile
         if rate is not None:
             worst = self._failures.worst(complete=complete)

@@ -1,8 +1,8 @@
 """The state of a run that follows from its journal and its result blocks, and from nothing else.
 
-A live run writes a decision to the journal and then applies it here, and keeps blocks on disk and
-then takes them here. A run that is resumed folds what lies in its directory, in the same order,
-and has the same state.
+A live run writes a decision to the journal and then applies it here, and writes blocks to disk and
+then takes them here. A resumed run folds the files of its directory in the same order, and has the
+same state.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 Ints = NDArray[np.int64]
 Record = dict[str, Any]
 _REASONS = {word: outcome for outcome, word in DROP_REASONS.items()}
-#: What a record or body of another shape than this code writes may raise.
+#: Errors that a record or body may raise if this code has not written it.
 _MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """What blocks of one membership and workload brought."""
+    """Counted iterations of the blocks of one membership and workload."""
 
     mid: str
     workload: int
     #: Iterations that ran, and their user-seconds.
     ran: int = 0
     busy_s: float = 0.0
-    #: Why a block could not be read; "" where all could.
+    #: Reason if a block could not be read; "" if all could.
     problem: str = ""
 
 
 class Accounts:
-    """Memberships and the results of all workloads of a run. Does no I/O but `fold`."""
+    """Memberships and the results of all workloads of a run. Does no I/O except in `fold`."""
 
     def __init__(self) -> None:
         #: Counts the coordinator processes of the run.
@@ -60,16 +60,16 @@ class Accounts:
         self.t0_at: dict[int, float] = {}
         #: The host and boot of who began each load, and t0 on its monotonic clock, nanoseconds.
         self.anchors: dict[int, tuple[str, int]] = {}
-        #: How the load of a workload was changed while it went on, oldest first.
+        #: Changes of a workload's load while it went on, oldest first.
         self.changes: defaultdict[int, list[LoadChange]] = defaultdict(list)
         #: Workloads whose ledger is closed.
         self.closed: set[int] = set()
         #: Blocks of workloads that are not registered.
         self.refused = 0
-        #: What workers printed and logged, characters, and entries of it that were left out or cut.
+        #: Characters that workers printed and logged, and entries that were left out or cut.
         self.log_chars = 0
         self.log_cut = 0
-        #: Numbers and due instants by workload, member and batch, while the batch is open.
+        #: Numbers and due times by workload, member and batch, while the batch is open.
         self._dues: dict[tuple[int, str], dict[int, tuple[Ints, Ints]]] = {}
         self._appliers: dict[str, Callable[[Record], None]] = {
             "open": self._open,
@@ -88,7 +88,7 @@ class Accounts:
         }
 
     def register(self, workload: int, results: WorkloadResults) -> None:
-        """Count what belongs to a workload there, until the run closes: late results count too."""
+        """Count the blocks of a workload in `results` until the run closes: late results too."""
         self.results[workload] = results
         results.t0_at = self.t0_at.get(workload, 0.0)
         for member in self.memberships.values():
@@ -102,22 +102,22 @@ class Accounts:
         return [results.ledger for results in self.results.values()]
 
     def next_name(self, incarnation: str) -> str:
-        """What the next membership of a worker process is called in ledger and statistics."""
+        """Return the name of the next membership of a worker process, for ledger and statistics."""
         before = sum(one.incarnation == incarnation for one in self.memberships.values())
         return f"{incarnation}+{before + 1}" if before else incarnation
 
     # decisions that are to be written down
 
     def enrolment(self, mid: str, incarnation: str) -> Record:
-        """The record of a new membership."""
+        """Return the record of a new membership."""
         name = self.next_name(incarnation)
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
     def execution(self, will: Will) -> list[Record]:
-        """The records of what a will gives back, one per workload.
+        """Return the records of iterations that a will gives back, one per workload.
 
-        Batches are taken in the order of the membership, whatever their workload: where the
-        process had not begun with the present one, the will names an earlier one, or none.
+        Batches are taken in the order of the membership, whatever their workload: if the process
+        had not begun with the present workload, the will names an earlier one, or none.
         """
         member = self.memberships.get(will.membership)
         if member is None or member.incarnation != will.incarnation:
@@ -135,7 +135,7 @@ class Accounts:
         return found
 
     def closing(self, workload: int, budget: int | None, *, unused: bool) -> Record:
-        """The record of a workload's end; `unused`: what nobody started leaves the plan."""
+        """Return the record of a workload's end; `unused`: unstarted numbers leave the plan."""
         return {
             "do": "close",
             "workload": workload,
@@ -153,9 +153,9 @@ class Accounts:
     # decisions that are on disk
 
     def apply(self, record: Record) -> None:
-        """Act on a record of the journal. Kinds that are not known are passed over.
+        """Apply a record of the journal. Ignores unknown kinds.
 
-        Raises KeyError, TypeError or ValueError for one of another shape.
+        Raises KeyError, TypeError or ValueError if the record has another shape.
         """
         applier = self._appliers.get(record["do"])
         if applier is not None:
@@ -220,7 +220,7 @@ class Accounts:
             ledger.heard(member.name)
 
     def _miss(self, record: Record) -> None:
-        """Blocks that were acknowledged are not on disk: they will not come again."""
+        """Note that acknowledged blocks are not on disk: they will not come again."""
         member = self.memberships[record["mid"]]
         for number in record["numbers"]:
             if not member.has(int(number)):
@@ -283,7 +283,7 @@ class Accounts:
         return [arrival for group in groups(fresh) for arrival in self._count(group)]
 
     def _member_of(self, block: Block) -> Membership:
-        """The membership of a block. The end of a journal, where that is noted, may be gone."""
+        """Return the membership of a block; create it if the journal has lost its last records."""
         member = self.memberships.get(block.membership)
         if member is None:
             incarnation, name = block.incarnation.partition("+")[0], block.incarnation
@@ -325,18 +325,18 @@ class Accounts:
         for ledger in self._ledgers:
             if block.voids and readable:
                 ledger.void(member.name, block.voids)
-            # what a block said that nobody could read may have run
+            # iterations that an unreadable block reported may have run
             if member.whole and not member.damaged:
                 ledger.consent(member.name)
 
-    # what lies on disk
+    # blocks that are on disk
 
     def fold(
         self, directory: RunDirectory, seen: Callable[[Record], None] = lambda record: None
     ) -> None:
         """Apply all records and take all blocks of a run directory, in the order of the live run.
 
-        `seen` gets each record, too. Raises DamagedRun if one of them is damaged.
+        `seen` gets each record, too. Raises DamagedRun if a record or block is damaged.
         """
         for entry in directory.replay():
             try:
@@ -350,7 +350,7 @@ class Accounts:
 
 
 def _chars(entry: Sequence[Any]) -> int:
-    """Characters of an entry of `Block.log`."""
+    """Return the number of characters of an entry of `Block.log`."""
     return sum(len(part) for part in entry if isinstance(part, str))
 
 
@@ -373,7 +373,7 @@ def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
-    """Raises ValueError, TypeError."""
+    """Return intervals of pairs of numbers. Raises ValueError, TypeError."""
     found: list[Interval] = []
     for low, high in pairs:
         if not 0 < int(low) <= int(high):

@@ -14,7 +14,7 @@ from osbench.common.protocol.iteration_outputs import outputs
 from osbench.common.secrets.masking import mask_text
 
 #: Buckets at most. With b bits of mantissa left a bucket is 2^-b of its value wide: numbers that
-#: span one power of two keep 11 bits, those that span a thousand of them 1.
+#: span one power of two keep 11 bits, numbers that span a thousand powers keep 1.
 BUCKETS = 2048
 
 _DOUBLE = struct.Struct("<d")
@@ -24,8 +24,8 @@ _INTEGER = struct.Struct("<q")
 class Sketch:
     """Counts numbers by the leading bits of their IEEE 754 form, which sort as they do.
 
-    Begins with all bits and forgets the last of them each time there are too many buckets; least,
-    greatest and mean stay exact.
+    Begins with all bits and drops the last of them each time there are too many buckets; minimum,
+    maximum and mean stay exact.
     """
 
     __slots__ = ("_buckets", "_shift", "count", "high", "low", "total")
@@ -50,9 +50,9 @@ class Sketch:
             self._coarsen()
 
     def percentile(self, percent: float) -> float | None:
-        """The value below which `percent` of 100 lie, between neighbours by linear interpolation.
+        """Return a percentile, with linear interpolation between neighbours.
 
-        It is off by less than a bucket's width. None while there is nothing.
+        Its error is less than a bucket's width. None if there are no values.
         """
         if not self.count:
             return None
@@ -62,7 +62,7 @@ class Sketch:
         return first + (self._at(above) - first) * (place - below) if above > below else first
 
     def _at(self, rank: int) -> float:
-        """The value at a rank, counted from 0."""
+        """Return the value at a rank, counted from 0."""
         seen = 0
         for key in sorted(self._buckets):
             seen += self._buckets[key]
@@ -86,7 +86,7 @@ def _key(value: float, shift: int) -> int:
 
 
 def _value(key: int, shift: int) -> float:
-    """The middle of a bucket."""
+    """Return the middle of a bucket."""
     bits = (abs(key) << shift) + ((1 << shift) >> 1)
     (value,) = _DOUBLE.unpack(_INTEGER.pack(bits))
     return -value if key < 0 else float(value)
@@ -99,8 +99,8 @@ POINTS = 1000
 class Trend:
     """Means over runs of successive iteration numbers.
 
-    A run is one iteration at first, and twice as long each time more than `POINTS` would be
-    needed. What it comes to does not depend on the order in which iterations are added.
+    A run has one iteration at first, and its length doubles each time more than `POINTS` would be
+    needed. The result does not depend on the order in which iterations are added.
     """
 
     __slots__ = ("_counts", "_sums", "_width")
@@ -118,7 +118,7 @@ class Trend:
         self._counts[bin_] += 1
 
     def shown(self) -> list[list[float]]:
-        """The points: the last iteration number of each run that has values, and their mean."""
+        """Return the points: the last iteration number of each run with values, and their mean."""
         found = np.flatnonzero(self._counts)
         means = self._sums[found] / self._counts[found]
         ends = (found + 1) * self._width
@@ -134,7 +134,7 @@ class Trend:
 #: Charts of a workload that are kept apart, and names in all additive ones together.
 CHARTS = 50
 NAMES = 200
-#: Numbers from here on, which could not be summed, are no values.
+#: Larger numbers are not counted as values: they could not be summed.
 LARGEST = 1e300
 #: Characters of a title or a name.
 TEXT = 200
@@ -151,12 +151,12 @@ class Values(Protocol):
         ...
 
     def shown(self) -> Any:
-        """What they came to, as JSON values."""
+        """Return the result as JSON values."""
         ...
 
 
 class _Mean:
-    """An average."""
+    """The mean of the values of one name."""
 
     def __init__(self) -> None:
         self._total, self._count = 0.0, 0
@@ -170,7 +170,7 @@ class _Mean:
 
 
 class _Spread:
-    """Least, greatest and what lies between."""
+    """Minimum, percentiles, maximum, mean and count of the values of one name."""
 
     def __init__(self) -> None:
         self._sketch = Sketch()
@@ -188,7 +188,7 @@ class _Spread:
 #: Charts of Rally that have no values by name; plug-ins of others are drawn as lines.
 _WHOLE = frozenset(("Table", "TextArea", "EmbeddedChart", "EmbeddedExternalChart", "OSProfiler"))
 
-#: What adds values up, by chart.
+#: Class that adds values up, by chart.
 _KINDS: Mapping[str, Callable[[], Values]] = {
     "StackedArea": Trend,
     "Lines": Trend,
@@ -198,7 +198,7 @@ _KINDS: Mapping[str, Callable[[], Values]] = {
 
 
 class _Additive:
-    """One additive chart: what its first item said of it, and values by name."""
+    """An additive chart: description by its first item, and values by name."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
         self.about = _about(item)
@@ -216,13 +216,13 @@ class Charts:
     """All charts of a workload. Memory does not grow with the number of iterations."""
 
     def __init__(self) -> None:
-        #: By title, chart and place among those of the same title and chart in an iteration.
+        #: By title, chart and position among the charts of the same title in an iteration.
         self._additive: dict[tuple[str, str, int], _Additive] = {}
         self._complete: dict[tuple[str, str], dict[str, Any]] = {}
         self._names = 0
-        #: What is in no sum: charts beyond `CHARTS`, values of names beyond `NAMES`, values that
-        #: are no finite number or items without shape, additive items of charts that cannot be
-        #: added up.
+        #: Items that are in no sum: charts beyond `CHARTS`, values of names beyond `NAMES`, values
+        #: that are not a finite number or items without shape, additive items of charts that cannot
+        #: be added up.
         self.cut = dict.fromkeys(("charts", "values", "malformed", "not_additive"), 0)
 
     def add(self, columns: Columns) -> None:
@@ -239,7 +239,7 @@ class Charts:
                 self._count(iteration, item)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values: additive charts as if they were complete, complete ones as counts."""
+        """Return JSON values: additive charts as if they were complete, complete ones as counts."""
         return {
             "additive": [chart.shown() for chart in self._additive.values()],
             "complete": list(self._complete.values()),

@@ -45,17 +45,17 @@ class CpuProfile:
         self._greatest[worker] = max(self._greatest.get(worker, 0.0), cpu)
 
     def mean(self, worker: str) -> float | None:
-        """Mean of all samples of a worker, None without any."""
+        """Return the mean of all samples of a worker, None without any."""
         if worker not in self._sums:
             return None
         return float(self._sums[worker].sum() / self._counts[worker].sum())
 
     def greatest(self, worker: str) -> float | None:
-        """The greatest sample of a worker, None without any."""
+        """Return the greatest sample of a worker, None without any."""
         return self._greatest.get(worker)
 
     def points(self) -> dict[str, list[list[float]]]:
-        """By worker: the middle of each bin, seconds after t0, with the mean in it."""
+        """Return by worker the middle of each bin, seconds after t0, with the mean in it."""
         return {
             worker: [
                 [(place + 0.5) * self._width_s, round(sums[place] / counts[place], 3)]
@@ -83,7 +83,7 @@ class CoreUse:
         self._last: dict[str, int] = {}
 
     def add(self, worker: str, beat: Heartbeat) -> None:
-        """Add a heartbeat; the same one is added once."""
+        """Add a heartbeat; a repeated one is ignored."""
         if self._last.get(worker) == beat.beat:
             return
         self._last[worker] = beat.beat
@@ -98,17 +98,17 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Threads of a worker that waited for a core, on average; None before any heartbeat."""
+        """Return how many threads of a worker waited for a core, on average; None if unknown."""
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Cores that all programs used on the host of a worker, on average; None: not known."""
+        """Return how many cores all programs used on the host of a worker, on average, or None."""
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 
     def throttled(self, worker: str) -> float | None:
-        """Share of periods in which a worker's container was throttled; None before any beat."""
+        """Return the fraction of periods in which a worker's container was throttled, or None."""
         beats, *_ = self._sums.get(worker, (0,))
         return self._throttled[worker] / beats if beats else None
 
@@ -125,7 +125,7 @@ class HostUse:
 
     @property
     def is_full(self) -> bool:
-        """No core was left for anything else."""
+        """Return whether no core was left for anything else."""
         return self.used >= FULL * self.cores
 
     @property
@@ -135,7 +135,7 @@ class HostUse:
 
 
 def host_uses(workers: Sequence[WorkerFigures]) -> list[HostUse]:
-    """The hosts whose use is known, from the workers of a workload; the fullest first."""
+    """Return the hosts whose use is known, from the workers of a workload; the fullest first."""
     by_host: dict[str, list[WorkerFigures]] = {}
     for worker in workers:
         if worker.cores and worker.cores_used is not None:

@@ -15,7 +15,7 @@ from osbench.common.errors import kind_of
 from osbench.common.protocol.columns import Failure
 
 _UNIT = r"(?:ns|us|ms|s|m|h|[kMG]?i?B)\b"
-#: What `kind_of` leaves: a fraction, a number with its unit, an address in memory.
+#: Numbers that `kind_of` leaves: a fraction, a number with its unit, an address in memory.
 _MEASURED = re.compile(
     rf"\b0x[0-9a-f]+\b|(?<![\w.])(?:[\d*]+(?:\.[\d*]+)+|[\d*]+(?={_UNIT}))(?:{_UNIT})?",
     re.IGNORECASE,
@@ -33,7 +33,7 @@ LIMIT = 1000
 
 @functools.lru_cache(4096)
 def shown_kind(message: str) -> str:
-    """The message with `*` in place of numbers and ids; status codes and errno stay."""
+    """Return the message with `*` instead of numbers and ids; status codes and errno stay."""
     return _MEASURED.sub("*", kind_of(message))
 
 
@@ -42,7 +42,7 @@ class FailurePlace(NamedTuple):
 
     #: The last action that failed or did not end; "" for none.
     step: str = ""
-    #: Status code of the last answer that was an error; 0 for none.
+    #: Status code of the last response with an error; 0 for none.
     status: int = 0
 
 
@@ -67,27 +67,27 @@ class ErrorGroup:
 
 @dataclass(slots=True)
 class _Tally:
-    """Iterations of a group: how many, the lowest of them, and where that failed."""
+    """Number of iterations of a group, and the lowest of them with its place of failure."""
 
     count: int = 0
     iteration: int = 0
     place: FailurePlace = _NOWHERE
 
     def add(self, count: int, iteration: int, place: Callable[[], FailurePlace]) -> None:
-        """Count some more; `place` is asked only for a new lowest iteration."""
+        """Count more iterations; `place` is called only for a new lowest iteration."""
         if not self.count or iteration < self.iteration:
             self.iteration, self.place = iteration, place()
         self.count += count
 
     def join(self, other: _Tally) -> None:
-        """Count those of another tally."""
+        """Add the counts of another tally."""
         self.add(other.count, other.iteration, lambda: other.place)
 
 
 class ErrorGroups:
     """Counts errors by type, message and traceback.
 
-    Workers number their own failures; `learn` says what a number means, `add` counts rows.
+    Each worker numbers its own failures; `learn` adds the meaning of numbers, `add` counts rows.
     """
 
     __slots__ = ("_groups", "_meaning", "_resources", "_shown", "_waiting", "other")
@@ -101,14 +101,14 @@ class ErrorGroups:
         self._resources: dict[Texts, str] = {}
         #: worker -> its failure number -> kind
         self._meaning: dict[str, dict[int, Texts]] = {}
-        #: By worker and failure number, those not described yet: blocks come in any order. They
+        #: By worker and failure number, failures not described yet: blocks come in any order. They
         #: are counted in `other`, too.
         self._waiting: dict[tuple[str, int], _Tally] = {}
         #: Failed iterations whose error is in no group: beyond the limit, or not described.
         self.other = 0
 
     def learn(self, worker: str, failures: Iterable[Failure]) -> None:
-        """Keep what the failure numbers of a worker stand for."""
+        """Store the errors that the failure numbers of a worker stand for."""
         meaning = self._meaning.setdefault(worker, {})
         for failure in failures:
             texts = (failure.etype, failure.message, failure.traceback)
@@ -125,12 +125,12 @@ class ErrorGroups:
                     group.join(waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
-        """Type, message and traceback by failure number of a worker, as far as they are kept."""
+        """Return type, message and traceback by failure number of a worker, if they are known."""
         meaning = self._meaning.get(worker, {})
         return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}
 
     def types(self, worker: str, numbers: NDArray[np.uint32]) -> list[str]:
-        """Type of the error of each failure number; `UNKNOWN` where there is none."""
+        """Return the error type of each failure number; `UNKNOWN` if it is not known."""
         meaning = self._meaning.get(worker, {})
         return [meaning[number][0] if number in meaning else UNKNOWN for number in numbers.tolist()]
 
@@ -143,7 +143,7 @@ class ErrorGroups:
     ) -> None:
         """Count failed iterations by the failure number that their worker gave them.
 
-        `place` says where an iteration failed.
+        `place` returns where an iteration failed.
         """
         meaning = self._meaning.get(worker, {})
         for number in _distinct(numbers):
@@ -157,7 +157,7 @@ class ErrorGroups:
                 group.add(count, first, functools.partial(place, first))
 
     def groups(self) -> list[ErrorGroup]:
-        """All groups, the most frequent first."""
+        """Return all groups, the most frequent first."""
         found = [
             ErrorGroup(
                 etype=self._shown[kind][0],
@@ -177,7 +177,7 @@ class ErrorGroups:
         )
 
     def counts(self) -> dict[Texts, int]:
-        """Failed iterations by type, message and traceback."""
+        """Return the failed iterations by type, message and traceback."""
         return {self._shown[kind]: one.count for kind, one in self._groups.items() if one.count}
 
     def _group(self, key: Texts) -> _Tally | None:
@@ -187,14 +187,14 @@ class ErrorGroups:
         return group
 
     def _awaited(self, key: tuple[str, int]) -> _Tally | None:
-        """Failures that a worker has yet to describe; None beyond the limit."""
+        """Return the tally of failures that a worker has yet to describe; None beyond the limit."""
         if key not in self._waiting and len(self._waiting) >= LIMIT:
             return None
         return self._waiting.setdefault(key, _Tally())
 
 
 def _distinct(numbers: NDArray[np.uint32]) -> list[int]:
-    """The failure numbers among some, ascending. In most blocks all of them are 0."""
+    """Return the distinct failure numbers, ascending. In most blocks all of them are 0."""
     found = set(numbers[numbers.nonzero()].tolist())
     if np.count_nonzero(numbers) < len(numbers):
         found.add(0)

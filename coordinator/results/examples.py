@@ -1,4 +1,4 @@
-"""Iterations to look at: slow ones with a trace, failed ones, one of each type of error."""
+"""Iterations to inspect: slow ones with a trace, failed ones, and an example per type of error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXEMPLARS = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Exemplar:
-    """A traced iteration that represents the slow ones."""
+    """A traced iteration that represents slow iterations."""
 
     #: Service time in nanoseconds.
     value: int
@@ -32,9 +32,9 @@ class Exemplar:
 
 
 class Exemplars:
-    """The slowest traced iteration (of equals: the lowest number) of each of the top buckets.
+    """The slowest traced iteration of each of the top buckets; on ties, the lowest number.
 
-    What is kept depends on what was added, not on the order it came in.
+    The kept iterations do not depend on the order in which they were added.
     """
 
     __slots__ = ("_floor", "_kept")
@@ -71,7 +71,7 @@ class Exemplars:
         self._trim()
 
     def slowest(self) -> list[Exemplar]:
-        """What is kept, slowest first."""
+        """Return the kept iterations, slowest first."""
         return [self._kept[top] for top in sorted(self._kept, reverse=True)]
 
     def _offer(self, top: int, new: Exemplar) -> None:
@@ -100,19 +100,19 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(slots=True)
 class ErrorExample:
-    """One type of error over time, with the iteration to look at."""
+    """A type of error over time, with an iteration to inspect."""
 
     iteration: int
-    #: 16 bytes, empty where no iteration with this error was traced.
+    #: 16 bytes, empty if no iteration with this error was traced.
     trace: bytes
-    #: Nanoseconds after t0, of the instants when the iterations were due.
+    #: Nanoseconds after t0: the first and last due time of the iterations.
     first_ns: int
     last_ns: int
     #: Response times over time.
     over_time: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(BINS))
 
     def to_dict(self) -> dict[str, Any]:
-        """For msgpack."""
+        """Return the example in the form for msgpack."""
         p50_ns = self.over_time.percentile(50)
         return {
             "iteration": self.iteration,
@@ -126,7 +126,7 @@ class ErrorExample:
 
 
 class FailedIterations:
-    """Bounded: a sample of points, and one example for each of the first types of error."""
+    """A bounded sample of failed iterations, and an example of each of the first error types."""
 
     def __init__(self) -> None:
         #: A heap, the hash that goes next first: (-hash, iteration, due, duration).
@@ -134,10 +134,10 @@ class FailedIterations:
         self.examples: dict[str, ErrorExample] = {}
 
     def add(self, iterations: Ints, due: Ints, durations: Ints) -> None:
-        """Offer failed iterations as points: number, instant (ns after t0), nanoseconds."""
+        """Offer failed iterations as points: number, due time (ns after t0), nanoseconds."""
         hashes = iterations.astype(np.uint64) * _HASH
         if len(self._kept) == POINTS:
-            # few of those that come later are kept
+            # few of the later iterations are kept
             low = np.flatnonzero(hashes <= np.uint64(-self._kept[0][0]))
             hashes, iterations = hashes[low], iterations[low]
             due, durations = due[low], durations[low]
@@ -158,9 +158,9 @@ class FailedIterations:
         durations: Ints,
         traces: Mapping[int, bytes],
     ) -> None:
-        """Count iterations that ended with a type of error; `traces` of those that have one.
+        """Count iterations that ended with a type of error; `traces` has their trace ids, if any.
 
-        The example is the traced one with the lowest number, else the lowest.
+        The example is the lowest traced iteration, else the lowest one.
         """
         example = self.examples.get(etype)
         if example is None and len(self.examples) >= TYPES:
@@ -179,6 +179,6 @@ class FailedIterations:
         example.over_time.add(due, durations)
 
     def points(self) -> list[tuple[float, float, int]]:
-        """What is kept, by time: seconds after t0, seconds it took, iteration number."""
+        """Return the sampled points by time: seconds after t0, duration in seconds, iteration."""
         found = [(due, took, number) for _, number, due, took in self._kept]
         return [(due / 1e9, took / 1e9, number) for due, took, number in sorted(found)]

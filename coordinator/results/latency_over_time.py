@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 PART_BINS = 128
 #: Bins of a worker's start lag: only its percentiles are shown.
 LAG_BINS = 8
-#: Actions with a matrix of their own: those that come first; the others share one.
+#: Most actions with an own matrix, the first ones; all others share one.
 ACTIONS = 20
 #: Name of the actions beyond.
 OTHERS = "(other actions)"
@@ -28,7 +28,7 @@ OTHERS = "(other actions)"
 
 @dataclass(slots=True)
 class WorkerLatency:
-    """What one worker process contributed."""
+    """Latency over time and outcomes of one worker process."""
 
     #: Service time of ok iterations.
     service: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(PART_BINS))
@@ -40,15 +40,15 @@ class WorkerLatency:
 
     @property
     def iterations(self) -> int:
-        """Iterations that ran."""
+        """The number of iterations that ran."""
         return self.ok + self.failed + self.timed_out
 
 
 class LatencyOverTime:
     """Matrices of a workload, its actions and its workers.
 
-    An iteration counts at the instant when it was due, whenever it was started: what the
-    generator did too late stays where it belongs.
+    An iteration counts at its due time, whenever it was started: late starts of the generator do
+    not move it.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class LatencyOverTime:
     def add(
         self, columns: Columns, worker: str, service: Ints, counts: tuple[int, int, int]
     ) -> None:
-        """Add rows with their service times; `counts` are those ok, failed and timed out."""
+        """Add rows with their service times; `counts` are ok, failed and timed out iterations."""
         part = self.workers.get(worker)
         if part is None:
             part = self.workers[worker] = WorkerLatency()
@@ -94,7 +94,7 @@ class LatencyOverTime:
             self._add_lag(part, instants, Extent.of(buckets[2 * each :]))
 
     def add_action(self, path: str, due: Ints, durations: Ints) -> None:
-        """Add ok calls of an action, with the instants when their iterations were due."""
+        """Add ok calls of an action, with the due times of their iterations."""
         matrix = self.actions.get(path)
         if matrix is None:
             name = path if len(self.actions) < ACTIONS else OTHERS
@@ -102,7 +102,7 @@ class LatencyOverTime:
         matrix.add(due, durations)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for msgpack."""
+        """Return all matrices in the form for msgpack."""
         return {
             "service": self.service.to_dict(),
             "response": self.response.to_dict(),

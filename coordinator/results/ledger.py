@@ -1,11 +1,11 @@
-"""The ledger of one workload: which iteration is where, and how each ended. Decides; does no I/O.
+"""The ledger of one workload: state and place of each iteration. Decides; does no I/O.
 
 planned -> granted -> ok | failed | timed_out; or dropped, lost, not_started.
 
-A granted number is open at its member (one stay of a worker process in the run) until that
-reports it or gives it back, and moves only then: silence says nothing of what was started. Where
-the workload is idempotent it may be open at several members. One interval set holds what has
-been settled, counts say how: a set for each state would grow with every failure.
+A granted number is open at its member (one stay of a worker process in the run) until the member
+reports it or gives it back, and moves only then: a silent member may have started it. If the
+workload is idempotent, the number may be open at several members. One interval set holds all
+settled numbers, and counts show their states: a set for each state would grow with every failure.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ BEYOND = 1 << 62
 
 @dataclass(slots=True)
 class _Holding:
-    """What a member was granted and has neither reported nor given back."""
+    """Numbers that a member was granted and has neither reported nor given back."""
 
     open: Intervals = field(default_factory=Intervals)
-    #: Numbers by batch, oldest first, without those given back; some were reported.
+    #: Numbers by batch, oldest first, without returned ones; some were reported.
     batches: dict[int, Intervals] = field(default_factory=dict)
     #: Open here, and others may start them too.
     released: Intervals = field(default_factory=Intervals)
     #: Granted here while they were open elsewhere.
     again: Intervals = field(default_factory=Intervals)
     lost: bool = False
-    #: Some of its blocks cannot be read, or are nowhere: what is open may have ended.
+    #: Some of its blocks cannot be read, or are lost: open iterations may have ended.
     damaged: bool = False
 
     @property
     def suspect(self) -> bool:
-        """Its open numbers may never be reported."""
+        """Return whether its open numbers may never be reported."""
         return self.lost or self.damaged
 
     def take(self, numbers: Iterable[Interval]) -> Intervals:
-        """Those of some numbers that were open; they are so no more."""
+        """Close open numbers of the member; return the numbers that were open."""
         found = self.open.intersection(numbers)
         self.open.subtract(found)
         if self.released:
@@ -63,10 +63,10 @@ class _Holding:
 
 
 class Ledger:
-    """Iteration numbers from 1. Members are named by the names of their memberships."""
+    """Accounts for iteration numbers from 1. Members have the names of their memberships."""
 
     def __init__(self, *, idempotent: bool = False) -> None:
-        #: What may have started may be started again.
+        #: Iterations that may have started may be started again.
         self.idempotent = idempotent
         self._next = 1
         #: Given out once, to be placed (again).
@@ -92,21 +92,21 @@ class Ledger:
 
     @property
     def allotted(self) -> int:
-        """Numbers given out so far."""
+        """The number of iterations given out so far."""
         return self._next - 1
 
     @property
     def settled(self) -> int:
-        """Numbers in a final state, or out of the plan."""
+        """The number of iterations in a final state, or out of the plan."""
         return len(self._settled) + self._unused
 
     @property
     def decided(self) -> int:
-        """Settled numbers and those that suspect members alone have: none is started again."""
+        """The number of iterations settled, or open at suspect members alone: none is restarted."""
         return self.settled + len(self._suspect())
 
     def gone(self, after: int, until: int) -> int:
-        """Numbers above `after`, up to `until`, that suspect members alone have."""
+        """Return how many numbers in (`after`, `until`] are open at suspect members alone."""
         return len(self._suspect().within(after + 1, until + 1))
 
     def _suspect(self) -> Intervals:
@@ -124,13 +124,13 @@ class Ledger:
         return found
 
     def available(self, budget: int | None) -> int | None:
-        """Numbers that can be placed now; None is without end."""
+        """Return how many numbers can be granted now; None if there is no limit."""
         if budget is None:
             return None
         return len(self.pool) + max(0, budget - self.allotted)
 
     def allot(self, count: int, budget: int | None, member: str = "") -> Intervals:
-        """Up to `count` numbers: first those to be placed again, then new ones.
+        """Take up to `count` numbers to be granted: returned numbers first, then new ones.
 
         None of them is open at `member`.
         """
@@ -148,20 +148,20 @@ class Ledger:
         return numbers
 
     def allot_new(self, count: int) -> Intervals:
-        """`count` numbers that were never given out; none where count is not positive."""
+        """Take `count` numbers that were never given out; none if `count` is not positive."""
         numbers = Intervals([(self._next, self._next + count)])
         self._next += len(numbers)
         self._placing.update(numbers)
         return numbers
 
     def allot_up_to(self, number: int) -> None:
-        """All numbers up to this one are given out: those that are not yet go to the pool."""
+        """Count all numbers up to `number` as given out; new ones go to the pool."""
         if number >= self._next:
             self.pool.add(self._next, number + 1)
             self._next = number + 1
 
     def cut(self, member: str, seq: int, numbers: Intervals) -> None:
-        """Numbers are granted to a member as its batch `seq`, which grows with every batch."""
+        """Grant numbers to a member as its batch `seq`, which grows with every batch."""
         for _, end in numbers:
             self.allot_up_to(end - 1)
         self.pool.subtract(numbers)
@@ -174,31 +174,31 @@ class Ledger:
         held.batches[seq] = numbers.copy()
         held.open.update(numbers)
 
-    # where numbers are
+    # places of numbers
 
     def outstanding(self, member: str) -> int:
-        """Numbers that a member has open."""
+        """Return how many numbers are open at a member."""
         held = self._held.get(member)
         return len(held.open) if held is not None and not self._closed else 0
 
     @property
     def open(self) -> bool:
-        """Somebody may still start or report something that counts before the close."""
+        """Return whether a member may still start or report an iteration before the close."""
         return not self._closed and any(held.open for held in self._held.values())
 
     def open_batches(self, member: str) -> list[int]:
-        """Batches of a member that it has numbers of open, newest first."""
+        """Return the batches of a member that have open numbers, newest first."""
         held = self._held.get(member, _Holding())
         found = [seq for seq, numbers in held.batches.items() if held.open.meets(numbers)]
         return found[::-1]
 
     def batch(self, member: str, seq: int) -> Intervals:
-        """The numbers of a batch that its member has open."""
+        """Return the open numbers of a batch."""
         held = self._held.get(member, _Holding())
         return held.open.intersection(held.batches.get(seq, ()))
 
     def behind(self, member: str, seq: int, number: int) -> Intervals:
-        """What a member has open of later batches, and of greater numbers of this one."""
+        """Return a member's open numbers of later batches, and numbers above `number` of `seq`."""
         held = self._held.get(member, _Holding())
         found = Intervals()
         for one, numbers in held.batches.items():
@@ -209,11 +209,11 @@ class Ledger:
         return held.open.intersection(found)
 
     def held(self, member: str) -> Intervals:
-        """All numbers that a member has open."""
+        """Return all numbers that are open at a member."""
         return self._held.get(member, _Holding()).open.copy()
 
     def _elsewhere(self, member: str, numbers: Iterable[Interval]) -> Intervals:
-        """Those of some numbers that are open at another member."""
+        """Return the given numbers that are open at another member."""
         found = Intervals()
         for name, held in self._held.items():
             if name != member:
@@ -221,7 +221,7 @@ class Ledger:
         return found
 
     def _kept_elsewhere(self, member: str, numbers: Intervals) -> Intervals:
-        """Those of some numbers that are open at another member, and there alone to be started."""
+        """Return the given numbers that another member holds exclusively (not released)."""
         found = Intervals()
         for name, held in self._held.items():
             if name != member:
@@ -230,14 +230,14 @@ class Ledger:
                 found.update(kept)
         return found
 
-    # what comes back
+    # reports and returns
 
     def report(self, member: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Settle the rows of a block; True for each row that counts.
+        """Settle the rows of a block; return for each row whether it counts.
 
-        A row counts where its member has the number open and nobody has settled it, also one that
-        says dropped of what another member may have started: the first row decides.
-        Rows that do not count are stale; rows of a lost member, or after the close, are late.
+        A row counts if its member has the number open and it is not settled. That includes a drop
+        of a number that another member may have started: the first row decides. Rows that do not
+        count are stale; rows of a lost member, or after the close, are late.
         """
         fresh = Intervals.of(numbers)
         held = self._held.get(member)
@@ -270,7 +270,7 @@ class Ledger:
     def _report_shared(
         self, held: _Holding, expected: Intervals, numbers: Ints, outcomes: NDArray[np.uint8]
     ) -> None:
-        """What is dropped was not run again; what is settled does not wait to be."""
+        """Take back reruns that were dropped, and remove settled numbers from the pool."""
         known, first = np.unique(numbers, return_index=True)
         dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
         not_again = held.again.intersection(dropped)
@@ -279,14 +279,17 @@ class Ledger:
         self.pool.subtract(self.pool.intersection(expected))
 
     def give_back(self, member: str, numbers: Iterable[Interval]) -> None:
-        """A member will not start these: they can be placed again, once nobody has them open."""
+        """Put unstarted numbers of a member in the pool, except numbers open elsewhere.
+
+        After the close, count them as not started.
+        """
         held = self._held.get(member)
         if held is None:
             return
         back = held.take(numbers)
         if not back:
             return
-        # they may come to the same member again, in another batch
+        # they may be granted to the same member again, in another batch
         for batch in held.batches.values():
             batch.subtract(back)
         held.forget_over()
@@ -305,32 +308,32 @@ class Ledger:
             self.pool.update(back)
 
     def void(self, member: str, seqs: Iterable[int]) -> None:
-        """A member never took these batches and refuses them if they come."""
+        """Put batches that a member never took in the pool: it refuses them from now on."""
         for seq in seqs:
             self.give_back(member, self.batch(member, seq))
 
     def consent(self, member: str) -> None:
-        """A member starts nothing any more and has reported all that it started."""
+        """Put a member's open numbers in the pool: it has reported all its iterations."""
         self.give_back(member, self.held(member))
 
-    # members that are not heard
+    # members without heartbeats
 
     def lost(self, member: str) -> None:
-        """From here on, results of this member are late."""
+        """Mark a member as lost: its results count as late from now on."""
         self._held.setdefault(member, _Holding()).lost = True
 
     def heard(self, member: str) -> None:
-        """A lost member is there again."""
+        """Take back a lost member: its results are not late any more."""
         self._held.setdefault(member, _Holding()).lost = False
 
     def damaged(self, member: str) -> None:
-        """Blocks of this member cannot be had: what they tell stays open until the end."""
+        """Mark a member whose blocks are lost: numbers in them stay open until the end."""
         self._held.setdefault(member, _Holding()).damaged = True
 
     def again(self, member: str) -> None:
-        """What a member has open may be started by others, too: the workload is idempotent.
+        """Put a member's open numbers in the pool while the member keeps them (idempotent load).
 
-        Doing it again changes nothing.
+        Calling it twice changes nothing.
         """
         held = self._held.get(member)
         if held is None or self._closed:
@@ -344,9 +347,9 @@ class Ledger:
         self.pool.update(fresh)
 
     def drop(self, numbers: Intervals, why: Outcome) -> None:
-        """Arrivals in the pool that no member can start in time.
+        """Settle arrivals in the pool as dropped: no member can start them in time.
 
-        Where the workload is idempotent, a lost member may have started them.
+        If the workload is idempotent, a lost member may have started them.
         """
         self.pool.subtract(numbers)
         self._placing.subtract(numbers)
@@ -358,7 +361,7 @@ class Ledger:
     # the end
 
     def release_unused(self) -> None:
-        """Numbers that nobody started leave the plan, where the plan is a duration."""
+        """Take unstarted numbers out of the plan, if the plan is a duration."""
         if self._closed:
             return
         self._gather()
@@ -369,12 +372,12 @@ class Ledger:
         self.pool.subtract(unused)
 
     def _gather(self) -> None:
-        """What was allotted and never cut is in the pool again."""
+        """Put allotted but never granted numbers in the pool."""
         self.pool.update(self._placing)
         self._placing = Intervals()
 
     def close(self, budget: int | None) -> None:
-        """Nothing starts any more: what was not settled is lost or was not started.
+        """Settle the remaining numbers as lost or not started: no iteration starts any more.
 
         Closing again changes nothing.
         """
@@ -396,11 +399,11 @@ class Ledger:
 
     @property
     def closed(self) -> bool:
-        """Every iteration has its state."""
+        """Return whether every iteration has its state."""
         return self._closed
 
     def accounting(self, *, duplicates: int = 0, refused: int = 0) -> Accounting:
-        """The sums so far; the states sum to the plan once closed."""
+        """Return the sums so far; the states sum to the plan once the ledger is closed."""
         counts = self._counts
         drops = {
             reason: counts[outcome] for outcome, reason in DROP_REASONS.items() if counts[outcome]

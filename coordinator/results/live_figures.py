@@ -1,4 +1,4 @@
-"""What displays show of a workload under load: rates, percentiles, criteria, its workers."""
+"""Figures for displays of a workload under load: rates, percentiles, criteria, its workers."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class RecentRates:
         self._samples: deque[tuple[float, Mapping[str, int]]] = deque()
 
     def add(self, now_s: float, counters: Mapping[str, int]) -> None:
-        """Note what the counters say now."""
+        """Add a sample of the counters."""
         self._samples.append((now_s, counters))
         # the last one that is old enough stays: the rates are over at least that time
         while len(self._samples) > 2 and now_s - self._samples[1][0] >= RATE_S:
             self._samples.popleft()
 
     def rate(self, name: str) -> float:
-        """Counts per second of a counter; 0 before there are two samples."""
+        """Return the counts per second of a counter; 0 before there are two samples."""
         if len(self._samples) < 2:
             return 0.0
         (begin_s, before), (end_s, after) = self._samples[0], self._samples[-1]
@@ -62,7 +62,7 @@ class RecentRates:
 
 
 class LiveFigures:
-    """Fields of a `Snapshot`, computed once a second at most."""
+    """Computes fields of a `Snapshot`, once a second at most."""
 
     def __init__(self, results: WorkloadResults, *, is_open: bool) -> None:
         self._results = results
@@ -73,7 +73,7 @@ class LiveFigures:
         self._fields: dict[str, Any] = {}
 
     def fields(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
-        """The figures of some seconds (monotonic) and of all workers that took part."""
+        """Return the figures at `now_s` (monotonic) with all workers that took part."""
         if now_s - self._computed_s >= FRESH_S:
             self._computed_s = now_s
             self._fields = self._computed(now_s, workers)
@@ -153,7 +153,7 @@ class LiveFigures:
             CriterionState(
                 name=verdict.criterion,
                 met=verdict.success,
-                # a plug-in that raises may tell an address with a password in it
+                # an exception of a plug-in may contain an address with a password
                 detail=plain(mask_url(verdict.detail)),
             )
             for verdict in self._results.judge()
@@ -185,14 +185,14 @@ class LiveFigures:
 
 
 def _host_cpu(beat: Heartbeat) -> float | None:
-    """Share of the cores of a host that is used; None if that is not known."""
+    """Return the fraction of a host's cores that is in use; None if it is not known."""
     if not beat.cores or beat.cores_used < 0:
         return None
     return beat.cores_used / beat.cores
 
 
 def _failure(kind: str, groups: Sequence[ErrorGroup]) -> FailureProgress:
-    """Failures of a kind; those of several messages have the message without what differs."""
+    """Return the failures of a kind; if their messages differ, with `kind` as the message."""
     first = min(groups, key=lambda group: group.iteration)
     differ = len({group.message for group in groups}) > 1
     return FailureProgress(

@@ -9,9 +9,9 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class LoadChange:
-    """From an instant on, something else is asked for than the plan says, or the plan again."""
+    """Change of the load from a time on: to another level, or back to the plan."""
 
-    #: Of the request that asked for it: none is followed twice.
+    #: Id of the request for it: no request is followed twice.
     request: str
     #: Seconds after t0.
     at_s: float
@@ -19,14 +19,14 @@ class LoadChange:
     level: float | None
     #: Open loads: arrivals planned before it.
     number: int = 0
-    #: Open loads as planned: how many arrivals of the plan come before the next one, and how
-    #: many seconds later than planned those that follow are.
+    #: Open loads as planned: how many arrivals of the plan come before the next one, and how many
+    #: seconds later than planned it and its successors are.
     skipped: int = 0
     late_s: float = 0.0
     #: The load from `at_s` on, as `Runner.asked` has it.
     asked: tuple[tuple[float, float], ...] = ()
-    #: Searches: nothing is asked for after it; how many iterations of the trial before it had not
-    #: ended, and how many were lost with a worker.
+    #: Searches: no load follows; how many iterations of the trial before it had not ended, and how
+    #: many were lost with a worker.
     last: bool = False
     unended: int = 0
     lost: int = 0
@@ -34,7 +34,7 @@ class LoadChange:
     interrupted: bool = False
 
     def to_record(self, workload: int) -> dict[str, Any]:
-        """The record of the journal."""
+        """Return the record for the journal."""
         return {
             "do": "control",
             "workload": workload,
@@ -53,7 +53,7 @@ class LoadChange:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> LoadChange:
-        """The change that a record of the journal tells. Raises KeyError, TypeError, ValueError."""
+        """Return the change of a record of the journal. Raises KeyError, TypeError, ValueError."""
         level = record["level"]
         return cls(
             request=str(record["request"]),

@@ -23,9 +23,9 @@ _ARRAYS = ("starts", "ends", "failures", "_start_offsets", "_end_offsets")
 def arrival_window(
     first: int, last: int, count: int, planned_ns: int | None = None
 ) -> float | None:
-    """Nanoseconds that arrivals stand for: from the first to the last, and the gap behind that.
+    """Return the nanoseconds from the first to the last arrival, and the gap behind the last.
 
-    `planned_ns` is when the next arrival would have been due; if that is not known, or far away
+    `planned_ns` is when the next arrival would have been due; if that is not known, or much later
     because the load was cut short, the gap is a mean one. None for fewer than two arrivals.
     """
     if count < 2 or last <= first:
@@ -38,7 +38,7 @@ def arrival_window(
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A load profile for charts; one entry a bin, from t0."""
+    """A load profile for charts; one entry per bin, from t0."""
 
     bin_s: float
     starts: tuple[int, ...]
@@ -50,10 +50,9 @@ class Series:
 
 
 class LoadProfile:
-    """Starts and ends of iterations in bins of time, and where within their bin they lie.
+    """Starts and ends of iterations in bins of time, with their offsets within bins.
 
-    From the counts and the sums of offsets the time that iterations were running follows
-    exactly for every bin.
+    From the counts and the sums of offsets follows exactly for every bin how long iterations ran.
     """
 
     __slots__ = ("_bits", "_used", *_ARRAYS)
@@ -68,10 +67,10 @@ class LoadProfile:
         self._end_offsets: Ints = np.zeros(BINS, np.int64)
 
     def add(self, started: Ints, ended: Ints, failed_ended: Ints) -> None:
-        """Add iterations by their instants (ns after t0); of failed ones also the end apart."""
+        """Add iterations by start and end (ns after t0); `failed_ended`: ends of failed ones."""
         if not len(ended):
             return
-        # a worker that is not ours may say that an iteration began after it had ended
+        # a foreign worker may report that an iteration began after it had ended
         self._reach(max(int(np.maximum.reduce(ended)), int(np.maximum.reduce(started))))
         self._count(self.starts, self._start_offsets, started)
         self._count(self.ends, self._end_offsets, ended)
@@ -79,7 +78,7 @@ class LoadProfile:
             np.add.at(self.failures, np.maximum(failed_ended, 0) >> self._bits, 1)
 
     def running_ns(self) -> Ints:
-        """Nanoseconds that iterations were running, summed over iterations, in each bin."""
+        """Return the nanoseconds that iterations ran in each bin, summed over iterations."""
         # iterations running when each bin begins
         carried = np.cumsum(self.starts - self.ends) - (self.starts - self.ends)
         whole = (carried + self.starts - self.ends) << self._bits
@@ -87,12 +86,12 @@ class LoadProfile:
         return running[: self._used]
 
     def peak(self) -> float:
-        """Most iterations that were running at once, as the mean of a bin; 0 without any."""
+        """Return the most iterations that ran together, as the mean of a bin; 0 without any."""
         running = self.running_ns()
         return float(running.max()) / (1 << self._bits) if len(running) else 0.0
 
     def ended_well(self, until_ns: float) -> float:
-        """Iterations that ended well before an instant, ns after t0; a bin counts in part."""
+        """Return how many iterations had succeeded by `until_ns` after t0; a bin counts in part."""
         well = self.ends - self.failures
         place, width = int(until_ns) >> self._bits, 1 << self._bits
         if place >= self._used:
@@ -100,7 +99,7 @@ class LoadProfile:
         return float(well[:place].sum() + well[place] * (until_ns / width - place))
 
     def series(self, bins: int) -> Series:
-        """The profile in at most `bins` bins."""
+        """Return the profile in at most `bins` bins."""
         profile = self._copy()
         while profile._used > bins:
             profile._widen()

@@ -1,4 +1,4 @@
-"""Marks: what happened at an instant of the load, for the time axis of reports."""
+"""Marks of events on the time axis of reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ CONTROL = "control"
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Something that happened from one instant to another, seconds after t0; may be negative."""
+    """An event of the load from one time to another, seconds after t0; may be negative."""
 
     kind: str
     from_s: float
     to_s: float
-    #: A few words for a chart, and a sentence.
+    #: A few words for a chart, and a message.
     label: str
     text: str

@@ -1,4 +1,4 @@
-"""Joins small result blocks: what a block costs to count hardly depends on its rows."""
+"""Joins small result blocks: the cost of counting a block hardly depends on its rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMIT = 10_000
 
 
 def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Blocks of the same worker and workload together, each worker's in their order."""
+    """Yield groups of blocks of the same worker and workload, in the order of each worker."""
     open_: dict[tuple[str, int], list[Block]] = {}
     rows: dict[tuple[str, int], int] = {}
     for block in blocks:
@@ -32,15 +32,15 @@ def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 def _rows(columns: Mapping[str, Any]) -> int:
     count = columns.get("rows", 0)
-    # of another shape: whoever decodes it says so
+    # of another shape: the decoder reports it
     return count if isinstance(count, int) and 0 <= count < LIMIT else LIMIT
 
 
 def join(blocks: Sequence[Block]) -> Block:
-    """One block that holds what a `groups` group does, with the number of its last one.
+    """Join a group of `groups` to one block, with the number of its last block.
 
-    Raises Untrusted where one is of another shape or they do not fit together; that a single
-    one is as it must be is left to whoever decodes it.
+    Raises Untrusted if a block has another shape or the blocks do not fit together. A single block
+    is not checked: its decoder does that.
     """
     last = blocks[-1]
     if len(blocks) == 1:

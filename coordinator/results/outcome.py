@@ -1,4 +1,4 @@
-"""The outcome of a workload: what the summary and the collection of traces get of it.
+"""Outcome of a workload: the input of the summary and of the collection of traces.
 
 Its statistics and charts do not change any more; CSV, Rally JSON and traces read the result blocks
 of the run directory in addition.
@@ -25,9 +25,9 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadOutcome:
-    """One workload of a run, once it has ended."""
+    """Outcome of one workload of a run, once it has ended."""
 
-    #: What outputs call it; the scenario's name where the task does not say.
+    #: Its name in outputs; the scenario's name if the task has none.
     name: str
     scenario: str
     #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
@@ -35,7 +35,7 @@ class WorkloadOutcome:
     #: Title of the subtask, and the workload's position in it, from 0.
     title: str
     position: int
-    #: What the task says of the subtask.
+    #: Description of the subtask in the task.
     subtask_description: str = ""
     subtask_tags: tuple[str, ...] = ()
     description: str = ""
@@ -46,18 +46,18 @@ class WorkloadOutcome:
     coroutines: bool = False
     #: The load has started.
     begun: bool = True
-    #: Why it could not begin: its contexts or arguments failed; "" if they did not.
+    #: Reason if its contexts or arguments failed, so that it could not begin; else "".
     error: str = ""
-    #: Why the run ended before it; "" if it did not.
+    #: Reason if the run ended before it; else "".
     not_begun: str = ""
     accounting: Accounting
     warmup: Warmup = field(default_factory=Warmup)
     offered: Offered
-    #: What the traces say is known once they are collected.
+    #: Explanations by traces are added once these are collected.
     tracing: Tracing
     statistics: WorkloadStatistics
     verdicts: tuple[Verdict, ...] = ()
-    #: Whose criterion gave each verdict; all ours where this is empty.
+    #: Source of the criterion of each verdict; all native if this is empty.
     sla_sources: tuple[str, ...] = ()
     hooks: tuple[HookReport, ...] = ()
     contexts: tuple[ContextRecord, ...] = ()
@@ -66,18 +66,18 @@ class WorkloadOutcome:
     too_large: int = 0
     #: Worker processes that took part.
     workers: tuple[WorkerFigures, ...] = ()
-    #: What happened over time: CPU of workers, the load asked for (`Runner.asked`), marks.
+    #: Figures over time: CPU of workers, the requested load (`Runner.asked`), marks.
     cpu: CpuProfile = field(default_factory=CpuProfile)
     asked: tuple[tuple[float, float], ...] = ()
-    #: Statistics by stage; empty where the load has one.
+    #: Statistics by stage; empty if the load has one stage.
     stages: tuple[StageFigures, ...] = ()
-    #: What a search has found; None for other loads.
+    #: Result of a search; None for other loads.
     search: SearchOutcome | None = None
     marks: tuple[Mark, ...] = ()
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0
     elapsed_s: float = 0.0
-    #: Causes that bound the load; empty if it was offered as asked.
+    #: Causes that bound the load; empty if it was offered as requested.
     bounds: tuple[Bound, ...] = ()
     #: Sentences that the reader has to know in addition.
     remarks: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Soft checks: how often each held, over all iterations that ran."""
+"""Soft checks: how often each passed, over all iterations that ran."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from osbench.common.plugin.scenario import CHECK_CHARS, CHECKS
 from osbench.common.protocol.unpacking import unpack
 
-#: Checks told apart; names built from data are unbounded.
+#: Distinct checks at most; names built from data are unbounded.
 NAMES = 500
-#: Name of those beyond.
+#: Name of all further checks.
 OTHER = "(other checks)"
 #: Counts of one iteration are below it.
 _END = 2**32
 
 
 class SoftChecks:
-    """Counts by name: how often a check held, and how often it did not."""
+    """Counts by name how often a check passed, and how often it did not."""
 
     def __init__(self) -> None:
         self.counts: dict[str, list[int]] = {}
@@ -25,7 +25,7 @@ class SoftChecks:
         return bool(self.counts)
 
     def add(self, outputs: Iterable[tuple[int, tuple[bytes, ...]]]) -> None:
-        """Add the outputs of iterations; other outputs than checks are passed over."""
+        """Add the outputs of iterations; ignores outputs other than checks."""
         for _, packed in outputs:
             for one in packed:
                 self._add(one)

@@ -1,4 +1,4 @@
-"""Statistics of the stages of a load: what happened between two changes of what is asked for."""
+"""Statistics of the stages of a load: iterations between two changes of the requested load."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 MOST_STAGES = 100
 
 _PERCENTS = (50.0, 95.0, 99.0)
-#: After all instants, nanoseconds.
+#: Later than all times, nanoseconds.
 _NEVER = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageFigures:
-    """What a stage has come to. An iteration belongs to the stage in which it was due."""
+    """Statistics of a stage. An iteration belongs to the stage in which it was due."""
 
     #: Seconds after t0.
     from_s: float
     to_s: float
-    #: Virtual users (closed loads) or arrivals per second (open ones) asked for at both ends.
+    #: Virtual users (closed loads) or arrivals per second (open ones) requested at both ends.
     begin: float
     end: float
     ok: int
@@ -42,7 +42,8 @@ class StageFigures:
     ended_per_s: float = 0.0
     #: Iterations that were running on average while it lasted, without think time.
     in_flight: float = 0.0
-    #: Of those that were due in it: service times of closed loads, response times of open ones.
+    #: Times of iterations that were due in it: service times of closed loads, response times of
+    #: open ones.
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
@@ -61,13 +62,13 @@ class _Part:
     flight_ns: float = 0.0
 
     def cut(self, at_s: float, from_s: float, to_s: float | None) -> None:
-        """End at an instant, before `to_s`: at the level that is asked for there."""
+        """End at `at_s`, before `to_s`: at the level that is requested there."""
         if to_s is not None and to_s > from_s:
             self.end = self.begin + (self.end - self.begin) * (at_s - from_s) / (to_s - from_s)
 
 
 class StageStatistics:
-    """Kept for loads of two stages or more. Memory grows with the stages alone."""
+    """Statistics of loads with two stages or more. Memory grows with the stages alone."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class StageStatistics:
         """`asked` is the load over time, as `Runner.asked` has it, and `lasts_s` its length."""
         self._is_open = is_open
         self._lasts_s = lasts_s
-        #: Where each stage begins, nanoseconds after t0.
+        #: Begin of each stage, nanoseconds after t0.
         self._begins: list[int] = []
         self._parts: list[_Part] = []
         self._plan(asked)
@@ -102,20 +103,20 @@ class StageStatistics:
         return len(self._parts) > 1
 
     def begin(self, statistics: WorkloadStatistics) -> None:
-        """Take what is known of a load of one stage, before it gets another."""
+        """Take the statistics of a load that had one stage, before it gets another."""
         times = statistics.response if self._is_open else statistics.service
         for part in self._parts:
             part.outcomes[Outcome.OK] = statistics.count("ok")
             part.outcomes[Outcome.FAILED] = statistics.count("failed")
             part.outcomes[Outcome.TIMED_OUT] = statistics.count("timed_out")
-            # reasons are not told by stage
+            # reasons are not reported by stage
             part.outcomes[Outcome.DROPPED_LATE] = statistics.count("dropped")
             part.times.merge(times.ok)
             part.ended = statistics.count("ok")
             part.flight_ns = statistics.busy_s * 1e9
 
     def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
-        """From an instant on, `asked` is the load in place of what was planned from there on."""
+        """Replace the load from `at_s` on by `asked`."""
         at = bisect_right(self._begins, round(at_s * 1e9))
         if at >= MOST_STAGES:
             return
@@ -128,7 +129,7 @@ class StageStatistics:
         return self._begins[at + 1] / 1e9 if at + 1 < len(self._begins) else self._lasts_s
 
     def add(self, columns: Columns) -> None:
-        """Add result rows, each iteration once."""
+        """Add result rows; each iteration must be added once."""
         if not self:
             return
         places = np.searchsorted(self._begins, columns.due, side="right") - 1
@@ -144,7 +145,7 @@ class StageStatistics:
 
     def _add_flight(self, columns: Columns) -> None:
         """Count iterations in the stages in which they ran and ended."""
-        # an end of the load, where it is known: what ends after it is in no stage
+        # an end of the load, if it is known: later iterations are in no stage
         after = [] if self._lasts_s is None else [round(self._lasts_s * 1e9)]
         edges = np.array([*self._begins, *after, _NEVER])
         ran = columns.outcome <= Outcome.TIMED_OUT
@@ -171,7 +172,7 @@ class StageStatistics:
             part.ended += count
 
     def figures(self, until_s: float) -> Iterator[StageFigures]:
-        """The stages that have begun by an instant, seconds after t0; none of a single one."""
+        """Yield the stages begun by `until_s`, seconds after t0; none for a single stage."""
         if not self:
             return
         until_s = until_s if self._lasts_s is None else min(until_s, self._lasts_s)

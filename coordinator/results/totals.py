@@ -1,4 +1,4 @@
-"""The numbers a workload ends with: what the ledger says, and how the load was offered."""
+"""Final numbers of a workload: the sums of the ledger, and how the load was offered."""
 
 from __future__ import annotations
 
@@ -39,66 +39,66 @@ class Accounting:
     refused: int = 0
 
     def state(self, name: str) -> int:
-        """The count of one state of `STATES`."""
+        """Return the count of one state of `STATES`."""
         return int(getattr(self, name))
 
     @property
     def well(self) -> bool:
-        """Whether every iteration was started once and is ok."""
+        """Return whether every iteration was started once and is ok."""
         return self.ok == self.planned and not self.reruns
 
     @property
     def settled(self) -> int:
-        """Iterations in a final state."""
+        """The number of iterations in a final state."""
         return sum(self.state(name) for name in STATES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """How the load was offered, against what was asked."""
+    """The offered load, compared with the requested load."""
 
     #: Seconds from t0 to the end of the last iteration.
     duration_s: float = 0.0
-    #: Closed runners: virtual users asked for, and the share of the asked user-seconds that
+    #: Closed runners: virtual users requested, and the share of the requested user-seconds that
     #: were not spent waiting for work; None for open runners.
     concurrency: int | None = None
     concurrency_held: float | None = None
     #: Closed runners: seconds that a virtual user waited for work, on average.
     waited_s: float | None = None
-    #: Open runners: arrivals a second planned and started, over the planned span.
+    #: Open runners: arrivals per second planned and started, over the planned span.
     rate_planned: float | None = None
     rate_offered: float | None = None
-    #: Why the load was cut short, or None: "interrupted", "sla" (aborted on SLA failure),
+    #: Cause if the load was cut short, or None: "interrupted", "sla" (aborted on SLA failure),
     #: "abort" (by the workload's own rule), "no_users", "runner_failed" or "runner_lost".
     cut_short: str | None = None
 
     @property
     def is_open(self) -> bool:
-        """Iterations start at planned instants, whatever the service does."""
+        """Return whether iterations start at planned times, whatever the service does."""
         return self.concurrency is None
 
 
 def is_open_load(offered: Mapping[str, Any]) -> bool:
-    """The same of `offered` as a summary has it; False of an empty one."""
-    # the rate would not tell: an open load with one arrival has none
+    """Return whether the `offered` of a summary is of an open load; False if it is empty."""
+    # the rate would not decide it: an open load with one arrival has none
     return bool(offered) and offered.get("concurrency") is None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """A reason why a load was not the one asked for, or was not measured as it was."""
+    """A reason why a load was not the requested one, or was measured inaccurately."""
 
     #: A key of the table in `osbench.coordinator.report.findings.load_bounds`.
     cause: str
     #: Whose it is: "generator", "service" or "task".
     fault: str
-    #: Statement of what happened and of what to do.
+    #: Message on the problem and its remedy.
     sentence: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Warmup:
-    """What is in the accounting and in the run directory, and not in the statistics."""
+    """Iterations of the warm-up: in accounting and run directory, not in the statistics."""
 
     #: Seconds from t0 in which iterations that started were left out.
     seconds: float = 0.0
@@ -111,14 +111,14 @@ class Shift:
     """A percentile of traced iterations less that of the others, seconds."""
 
     added_s: float
-    #: Bounds of the 95 % interval, seconds; None where there are too few iterations.
+    #: Bounds of the 95 % interval, seconds; None if there are too few iterations.
     low_s: float | None
     high_s: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """How service times of traced and untraced iterations that succeeded differ."""
+    """Difference in the service times of successful traced and untraced iterations."""
 
     traced: int
     untraced: int
@@ -128,7 +128,7 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Tracing:
-    """What profiling did in a workload."""
+    """Traces and spans of a workload, and the cost of tracing."""
 
     #: "on", or why not: "switched off", "no key", "store not redis://".
     state: str = ""
@@ -138,10 +138,10 @@ class Tracing:
     spans_written: int = 0
     #: Spans that never reached the store (queue full, store failing).
     spans_dropped: int = 0
-    #: How the sample rate was worked out; "" where it was given.
+    #: How the sample rate was worked out; "" if it was given.
     rate_reason: str = ""
-    #: What tracing added to service times; None where all or no iterations were traced.
+    #: Effect of tracing on service times; None if all or no iterations were traced.
     cost: Cost | None = None
-    #: Traces kept in the run directory, and why the slow ones are slow; "" where it is not known.
+    #: Traces kept in the run directory, and why the slow ones are slow; "" if it is not known.
     kept: int = 0
     explanation: str = ""

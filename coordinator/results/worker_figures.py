@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerFigures:
-    """A worker process; None for what is not known of it."""
+    """Figures of a worker process; None for unknown ones."""
 
     incarnation: str = ""
     host: str = ""
@@ -19,7 +19,7 @@ class WorkerFigures:
     python: str = ""
     unoptimised: bool = False
     lost: bool = False
-    #: Its clock less that of Redis, seconds, and how far that may be off.
+    #: Its clock minus that of Redis, seconds, and the largest error of that.
     offset_s: float | None = None
     uncertainty_s: float | None = None
     #: Virtual users that hung at the end, and messages that it refused.
@@ -32,7 +32,7 @@ class WorkerFigures:
     virtual_users: int = 0
     #: Threads that waited for a core, on average.
     waiting: float | None = None
-    #: Cores of its host, and those that all programs used on average.
+    #: Cores of its host, and cores that all programs used on average.
     cores: int | None = None
     cores_used: float | None = None
     #: CPU quota of its container, cores, and the share of its periods in which it was throttled.

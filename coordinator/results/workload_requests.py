@@ -29,33 +29,34 @@ _COUNTS = (
 
 
 class ActionRequests:
-    """What requests add up to; phases and bytes are of those that osbench's client made."""
+    """Sums over requests; phases and bytes only of requests by osbench's client."""
 
     __slots__ = (*_COUNTS, "phases", "statuses")
 
     def __init__(self) -> None:
         #: By phase, nanoseconds, of the requests in which it took place.
         self.phases = {phase: Histogram() for phase in PHASES}
-        #: Requests for which a connection was opened; those answered over a kept one.
+        #: Requests for which a connection was opened; requests over an idle connection.
         self.new = 0
         self.reused = 0
-        #: Requests whose answer did not come, or not to its end.
+        #: Requests without a response, or with an incomplete one.
         self.unanswered = 0
-        #: Requests that were sent a second time, because a kept connection ended without an answer.
+        #: Requests that were sent a second time, because an idle connection ended without a
+        #: response.
         self.twice = 0
-        #: Answers, of other clients too, whose body was cut short or not in its content codings.
+        #: Responses, of other clients too, whose body was cut short or not in its content codings.
         self.false_bodies = 0
         #: Bytes with their heads, without TLS.
         self.sent = 0
         self.received = 0
-        #: Answers by status code.
+        #: Responses by status code.
         self.statuses: Counter[int] = Counter()
         #: Requests of other clients.
         self.others = 0
 
     @property
     def own(self) -> int:
-        """Requests that osbench's client made."""
+        """The number of requests by osbench's client."""
         return self.phases["rest"].count + self.unanswered
 
     def add(self, exchanges: NDArray[Any]) -> None:
@@ -92,9 +93,9 @@ class ActionRequests:
 
 Ints = NDArray[np.int64]
 
-#: What requests that are made in no action are counted for.
+#: Name for requests that are made in no action.
 NO_ACTION = "(in no action)"
-#: Actions kept apart, and the name of those beyond.
+#: Most actions that are counted separately, and the name for further ones.
 ACTIONS = 200
 OTHER_ACTIONS = "(other actions)"
 #: Clients and why they made requests, likewise.
@@ -112,7 +113,7 @@ class WorkloadRequests:
         self.clients: Counter[str] = Counter()
 
     def add(self, columns: Columns, numbers: Ints, paths: Sequence[str]) -> None:
-        """Add those of some rows; `numbers` has the number in `paths` of each of their actions."""
+        """Add the requests of some rows; `numbers`: by action of a row, its place in `paths`."""
         exchanges, rows = columns.exchanges, columns.exchanged
         action = exchanges["action"].astype(np.int64)
         inside = action >= 0
@@ -129,7 +130,7 @@ class WorkloadRequests:
                     self._count(columns.names[number], count)
 
     def sum(self) -> ActionRequests:
-        """Those of all actions together."""
+        """Return the sum over all actions."""
         found = ActionRequests()
         for one in self.actions.values():
             found.merge(one)
@@ -146,7 +147,7 @@ class WorkloadRequests:
 
 
 def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
-    """What the object says of the requests of a workload; None where it made none."""
+    """Return the requests of a workload for the JSON object; None if it made none."""
     if not requests.actions:
         return None
     paths = sorted(requests.actions, key=lambda path: path.split(NESTED))
@@ -158,7 +159,7 @@ def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
 
 
 def other_clients(requests: WorkloadRequests) -> list[str]:
-    """Sentences on requests that osbench's client could not make, and why."""
+    """Return messages on requests that osbench's client could not make, and why."""
     if not requests.clients:
         return []
     whole = requests.sum()
@@ -171,7 +172,7 @@ def other_clients(requests: WorkloadRequests) -> list[str]:
 
 
 def false_bodies(requests: WorkloadRequests) -> str:
-    """A sentence on answers that were not whole, whether or not anything read them; "" for none."""
+    """Return a message on responses with a damaged body, read or not; "" for none."""
     count = sum(one.false_bodies for one in requests.actions.values())
     if not count:
         return ""

@@ -1,4 +1,4 @@
-"""One workload's results as they come in: ledger, statistics, SLA criteria, charts."""
+"""Results of one workload as they come in: ledger, statistics, SLA criteria, charts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 from osbench.coordinator.results.workload_users import UserRegister, read_events
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
-#: Characters of a failure that are kept; workers of ours send no more.
+#: Characters of a failure that are kept; osbench's workers send no more.
 TYPE_CHARS, MESSAGE_CHARS, TRACEBACK_CHARS = 200, 1000, 8000
 
-#: What went wrong beside the iterations that is told apart, and the name of the rest.
+#: Distinct errors outside of iterations at most, and the name of the rest.
 ASIDES = 50
 OTHER_ASIDES = "other things that went wrong beside the iterations"
 #: Characters of a place in a scenario, or of such a text, that are kept.
@@ -56,9 +56,9 @@ class WorkloadResults:
         self.statistics = statistics or WorkloadStatistics()
         self.stages = StageStatistics() if stages is None else stages
         self.sla = sla
-        #: When the load ends before its time; None where the task does not say.
+        #: Rule that ends the load before its time; None if the task has none.
         self.abort = abort
-        #: Those of a search; None for other loads.
+        #: Trials of a search; None for other loads.
         self.trials = trials
         self.charts = Charts()
         #: Numbers of the virtual users of each membership.
@@ -70,33 +70,33 @@ class WorkloadResults:
         self.warmup_rows = 0
         #: User-seconds of all iterations that ran.
         self.busy_s = 0.0
-        #: User-nanoseconds that users waited for work that then came, or until the stop instant.
+        #: User-nanoseconds that users waited for work that then came, or until the stop time.
         self.want_ns = 0
         #: Outputs and failures cut for size.
         self.cut = 0
         #: Iterations that started although the lease of their worker had ended meanwhile.
         self.started_late = 0
-        #: What went wrong beside the iterations, by what it was.
+        #: Errors outside of iterations, by kind.
         self.asides: Counter[str] = Counter()
         #: Blocks that came twice, and blocks of another shape; the receiver counts them.
         self.duplicates = 0
         self.refused = 0
 
     def change(self, change: LoadChange) -> None:
-        """Something else is asked for: a stage begins, or a trial begins or ends."""
+        """Note another requested load: a stage begins, or a trial begins or ends."""
         if self.trials is not None:
             self.trials.change(change)
             return
         if not self.stages:
-            # what came before was all one stage, of which nothing is kept apart
+            # before, the load was one stage, for which nothing is counted separately
             self.stages.begin(self.statistics)
         self.stages.change(change.at_s, change.asked)
 
     def judge(self) -> tuple[Verdict, ...]:
-        """The verdict of each SLA criterion, then those of osbench's own rules.
+        """Return the verdict of each SLA criterion, then the verdicts of osbench's own rules.
 
-        These are on virtual users that could never begin, who have no iterations that could fail,
-        and the rule to abort.
+        The own rules are on virtual users that could never begin, who have no iterations that could
+        fail, on the runner's own code, and on the rule to abort.
 
         A search has one verdict: its trials have the criteria. Under load there is none before the
         first iteration has ended.
@@ -125,9 +125,9 @@ class WorkloadResults:
             yield Verdict(criterion="runner", success=False, detail=error)
 
     def add(self, block: Block) -> tuple[int, float]:
-        """Count a block; returns how many iterations ran, and their user-seconds.
+        """Count a block; return how many iterations ran, and their user-seconds.
 
-        Raises Untrusted where it is of another shape; then nothing of it was counted.
+        Raises Untrusted if the block has another shape; then none of it was counted.
         """
         failures, returned = _failures(block.failures), _intervals(block.returned)
         columns = decode_rows(block.columns) if block.columns else None
@@ -173,7 +173,7 @@ class WorkloadResults:
             self.sla.add(replace(columns, failures=texts, t0_at=self.t0_at))
 
     def _warm(self, columns: Columns) -> Columns:
-        """The rows of iterations that started, or were due and dropped, after the warm-up."""
+        """Return the rows of iterations that started, or were due and dropped, after warm-up."""
         if not self.warmup_ns:
             return columns
         ran = columns.outcome <= Outcome.TIMED_OUT
@@ -184,7 +184,7 @@ class WorkloadResults:
 
 
 def _work(columns: Columns) -> tuple[int, float]:
-    """How many iterations ran, and their user-seconds."""
+    """Return how many iterations ran, and their user-seconds."""
     lengths = (columns.ended - columns.started)[columns.outcome <= Outcome.TIMED_OUT]
     return len(lengths), float(lengths.sum()) / 1e9
 
@@ -216,7 +216,10 @@ def _lags(packed: bytes) -> NDArray[np.int64]:
 
 
 def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
-    """Texts with whole numbers: places with nanoseconds, or kinds with counts."""
+    """Return strings with integers: places with nanoseconds, or kinds with counts.
+
+    Raises Untrusted if `pairs` have another shape.
+    """
     found: dict[str, int] = {}
     try:
         for text, amount in pairs:

@@ -57,13 +57,13 @@ class Timings:
         self.timed_out = Histogram()
 
     def state(self, name: str) -> Histogram:
-        """The histogram of one state."""
+        """Return the histogram of one state."""
         found: Histogram = getattr(self, name)
         return found
 
 
 class WorkloadStatistics:
-    """What the iterations of a workload add up to. Memory does not grow with their number."""
+    """Statistics of a workload's iterations. Memory does not grow with their number."""
 
     def __init__(self, *, is_open: bool = False, planned_s: float | None = None) -> None:
         """`planned_s`: seconds in which the iterations of an open load are planned to start."""
@@ -85,12 +85,12 @@ class WorkloadStatistics:
         self.errors = ErrorGroups()
         self.profile = LoadProfile()
         self.over_time = LatencyOverTime()
-        #: How late the event loops were that virtual users share, at each of their beats; and for
-        #: how long the scenario blocked them, nanoseconds, by place.
+        #: Lateness of the event loops that virtual users share, at each of their beats; and
+        #: nanoseconds for which the scenario blocked them, by place.
         self.loop_lag = Histogram()
         self.blocked: Counter[str] = Counter()
-        #: How late threads woke, for virtual users that are threads; and for how long processes
-        #: could run nothing, nanoseconds, by cause: `lock` of the interpreter, or `stopped`.
+        #: Wake-up lateness of threads, for virtual users that are threads; and nanoseconds for
+        #: which processes could run nothing, by cause: `lock` of the interpreter, or `stopped`.
         self.thread_lag = Histogram()
         self.stalls: Counter[str] = Counter()
         self.soft_checks = SoftChecks()
@@ -105,24 +105,24 @@ class WorkloadStatistics:
         self.last_end: int | None = None
 
     def count(self, state: str) -> int:
-        """Rows seen with a state of `STATES`; 0 for those that no row can have."""
+        """Return how many rows had a state of `STATES`; 0 for a state that no row can have."""
         if state == "dropped":
             return sum(self.drops.values())
         return self._outcomes[Outcome[state.upper()]] if state in TIMED else 0
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """How often each soft check held, and how often it did not, by name."""
+        """Passes and failures of each soft check, by name."""
         return self.soft_checks.counts
 
     @property
     def ran(self) -> int:
-        """Iterations that ran, whatever came of them."""
+        """The number of iterations that ran, whatever their outcome."""
         return sum(self.count(state) for state in TIMED)
 
     @property
     def drops(self) -> dict[str, int]:
-        """Dropped iterations by reason, where there are any."""
+        """Dropped iterations by reason, without reasons that did not occur."""
         return {
             reason: self._outcomes[outcome]
             for outcome, reason in DROP_REASONS.items()
@@ -143,7 +143,7 @@ class WorkloadStatistics:
 
     @property
     def starts_until_s(self) -> float | None:
-        """End of the window of an open load's starts, seconds after t0; None of a closed load."""
+        """End of the window of an open load's starts, seconds after t0; None for a closed load."""
         window = self._starts_window if self._is_open else None
         return ((self.first_start or 0) + window) / 1e9 if window else None
 
@@ -151,9 +151,9 @@ class WorkloadStatistics:
     def span_s(self) -> float | None:
         """Length of the window that throughput is counted in, seconds; None for one iteration.
 
-        A closed load's window lasts from its first start to its last end. That of an open load is
-        as long as its starts are planned for and begins with the first end, so that neither the
-        first answers nor those that come after the load change its rate.
+        A closed load's window lasts from its first start to its last end. The window of an open
+        load is as long as its starts are planned for and begins with the first end, so that neither
+        the first responses nor responses after the load change its rate.
         """
         if self._is_open:
             window = self._starts_window
@@ -180,32 +180,32 @@ class WorkloadStatistics:
         return float(self.profile.running_ns().sum()) / 1e9
 
     def example(self, etype: str) -> ErrorExample | None:
-        """The iteration to look at for a type of error; None for types beyond the limit."""
+        """Return the iteration to inspect for a type of error; None for types beyond the limit."""
         return self.over_time.failures.examples.get(etype)
 
     def part_of(self, worker: str) -> WorkerLatency | None:
-        """What a worker contributed; None where nothing came from it."""
+        """Return the figures of one worker; None if it reported no iterations."""
         return self.over_time.workers.get(worker)
 
     def add_failures(self, worker: str, failures: Sequence[Failure]) -> None:
-        """Keep what the failure numbers in the rows of `worker` stand for."""
+        """Store the errors that the failure numbers in the rows of `worker` stand for."""
         self.errors.learn(worker, failures)
 
     def add_loop(self, lags: Ints, blocked: Mapping[str, int]) -> None:
-        """Add what a worker measured of its event loop, nanoseconds."""
+        """Add measurements of a worker's event loop: lags and blocking places, nanoseconds."""
         self.loop_lag.add(lags)
         for place, lasted in blocked.items():
             known = place in self.blocked or len(self.blocked) < PLACES
             self.blocked[place if known else OTHER_PLACES] += lasted
 
     def add_process(self, lags: Ints, stalls: Mapping[str, int]) -> None:
-        """Add what a worker measured of its threads, nanoseconds."""
+        """Add measurements of a worker's threads: lags and stalls by cause, nanoseconds."""
         self.thread_lag.add(lags)
         for cause in STALLS:
             self.stalls[cause] += stalls.get(cause, 0)
 
     def add(self, columns: Columns, *, worker: str) -> None:
-        """Add result rows of a worker, each iteration once."""
+        """Add result rows of a worker; each iteration must be added once."""
         if not len(columns):
             return
         outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()
@@ -322,7 +322,7 @@ class WorkloadStatistics:
 
 
 def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterator[tuple[str, Any]]:
-    """Each state of `TIMED` that there is, with what selects its rows."""
+    """Yield each state of `TIMED` that occurs, with an index of its rows."""
     for name in TIMED:
         code = Outcome[name.upper()]
         if counts[code] == len(outcome):
@@ -332,7 +332,7 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
 
 
 def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
-    """Place of a failure in a block, whose actions and requests are in order of their start."""
+    """Return the place of a failure in a block; its actions and requests are sorted by start."""
     row = int(np.flatnonzero(columns.iteration == iteration)[0])
     lines = columns.actions[columns.actions[:, 0] == row]
     bad = lines[(lines[:, 5] != 0) | (lines[:, 4] < lines[:, 3])]
@@ -345,7 +345,7 @@ def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
 
 
 def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:
-    """The trace ids of those of some iterations that have one."""
+    """Return the trace ids of the given iterations that have one."""
     found = {}
     for at, number in enumerate(columns.traced.tolist()):
         if number in numbers:
@@ -354,7 +354,7 @@ def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:
 
 
 def _rows_of(numbers: Ints, iteration: Ints) -> Ints:
-    """The rows of some iteration numbers, all of which are in the block."""
+    """Return the rows of some iteration numbers, all of which are in the block."""
     if len(numbers) == len(iteration) and np.array_equal(numbers, iteration):
         return np.arange(len(iteration))
     order = np.argsort(iteration)

@@ -1,4 +1,4 @@
-"""Virtual users of a workload: the numbers that memberships have, how users began and ended."""
+"""Virtual users of a workload: their numbers by membership, and how users began and ended."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class UserRegister:
         self._over: set[str] = set()
 
     def of(self, mid: str) -> list[Interval]:
-        """The numbers of a membership, in the order of its users; half-open intervals."""
+        """Return the numbers of a membership, in the order of its users; half-open intervals."""
         return self._of.get(mid, [])
 
     def count(self, mid: str) -> int:
-        """How many numbers a membership has."""
+        """Return how many numbers a membership has."""
         return sum(high - low for low, high in self.of(mid))
 
     def wanted(self, mid: str, count: int) -> list[Interval]:
-        """Numbers that a membership lacks for so many users; pass them to `give`.
+        """Return the numbers that a membership lacks for `count` users; pass them to `give`.
 
-        None for one that is over: its numbers are for others.
+        Empty for a membership that is over: its numbers are for others.
         """
         if mid in self._over:
             return []
@@ -54,7 +54,7 @@ class UserRegister:
         return found
 
     def give(self, mid: str, numbers: list[Interval]) -> None:
-        """A membership has these numbers from now on, in addition to those that it has."""
+        """Give numbers to a membership, in addition to the numbers that it has."""
         self._of.setdefault(mid, []).extend(numbers)
         for low, high in numbers:
             self._free = Intervals(_without(self._free, low, high))
@@ -62,11 +62,11 @@ class UserRegister:
 
     @property
     def given(self) -> bool:
-        """Some membership has had numbers."""
+        """Return whether any membership has had numbers."""
         return self._last > 0
 
     def free(self, mid: str) -> None:
-        """No user of a membership runs any more: others may have their numbers."""
+        """Free the numbers of a membership for others: none of its users runs any more."""
         self._over.add(mid)
         for low, high in self._of.pop(mid, []):
             self._free.add(low, high)
@@ -79,7 +79,7 @@ def _without(numbers: Intervals, low: int, high: int) -> list[Interval]:
     return [(begin, end) for begin, end in found if begin < end]
 
 
-#: Kinds of errors that are told apart.
+#: Distinct kinds of errors at most.
 ERRORS = 50
 #: Instants, nanoseconds, are below it, and not below its negative.
 _END = 2**62
@@ -89,7 +89,7 @@ Event = tuple[LifeEvent, int, int, int]
 
 
 class UserLives:
-    """Counts and times of one workload; bounded, whatever the number of users."""
+    """Starts and ends of virtual users, counted and timed in bounded memory."""
 
     def __init__(self) -> None:
         self.counts: Counter[LifeEvent] = Counter()
@@ -98,11 +98,11 @@ class UserLives:
         self.end = Histogram()
         #: (what failed, type, message) -> how often.
         self.errors: Counter[tuple[str, str, str]] = Counter()
-        #: Numbers of users that began once, and of those whose start failed once.
+        #: Numbers of users that began once, and of users whose start failed once.
         self._began = Intervals()
         self._failed = Intervals()
-        #: How the runner's own code in a worker ended: "" by itself, else its exception; None if
-        #: it has not.
+        #: End of the runner's own code in a worker: "" by itself, else its exception; None if it
+        #: has not ended.
         self.script_end: str | None = None
 
     def __bool__(self) -> bool:
@@ -110,22 +110,22 @@ class UserLives:
 
     @property
     def start_failures(self) -> int:
-        """How often the start of a user failed."""
+        """The number of failed starts of users."""
         return self.counts[LifeEvent.NOT_BEGUN]
 
     @property
     def never_began(self) -> int:
-        """Users that tried to begin, and never could."""
+        """The number of users that tried to begin, and never could."""
         return len(self._failed) - len(self._failed.intersection(self._began))
 
     @property
     def tried(self) -> int:
-        """Users that tried to begin."""
+        """The number of users that tried to begin."""
         return len(self._began) + self.never_began
 
     @property
     def shortfall(self) -> str:
-        """How many users could not begin where others could, in words; "" where all could."""
+        """A message on users that could not begin if others could; "" otherwise."""
         if not self.never_began or self.none_began:
             return ""
         return (
@@ -133,7 +133,10 @@ class UserLives:
         )
 
     def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
-        """Count what a worker tells; `texts` describes its failures by their numbers."""
+        """Add user start and end events of one worker.
+
+        `texts` has type, message and traceback by number of failure.
+        """
         for kind, number, lasted, failure in events:
             if kind in (LifeEvent.SCRIPT_ENDED, LifeEvent.SCRIPT_FAILED):
                 self._end_script(texts.get(failure) if failure else None)
@@ -160,7 +163,7 @@ class UserLives:
 
     @property
     def none_began(self) -> bool:
-        """Users tried to begin, and none could."""
+        """Return whether users tried to begin, and none could."""
         return bool(self.counts[LifeEvent.NOT_BEGUN]) and not self.counts[LifeEvent.BEGUN]
 
     @property
@@ -172,7 +175,7 @@ class UserLives:
         return ""
 
     def to_dict(self) -> dict[str, Any] | None:
-        """What the summary says; None where users have nothing but iterations."""
+        """Return the figures for the summary; None if users have nothing but iterations."""
         if not self:
             return None
         return {
@@ -193,7 +196,7 @@ class UserLives:
 
 
 def read_events(rows: Iterable[Any]) -> list[Event]:
-    """The lives of a block. Raises Untrusted where they are of another shape."""
+    """Return the user events of a block. Raises Untrusted if they have another shape."""
     return [_event(row) for row in rows]
 
 

@@ -1,4 +1,4 @@
-"""Where a run finds its Redis, its keys and its workers: shared ones, or its own (local mode)."""
+"""Connection of a run to Redis, keys and workers: shared, or private in local mode."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """What a run talks through."""
+    """Addresses, keys and checks by which a run reaches its servers and workers."""
 
     redis_url: str
     broker_url: str
     keyring: Keyring
     #: The server and the workers are this run's own.
     local: bool
-    #: The broker, where it is not that Redis.
+    #: The broker, if it is not that Redis.
     other_broker: str = ""
-    #: Raises where something of our own has died.
+    #: Raises an error if a process of local mode has died.
     check: Callable[[], None]
-    #: Adds what is known of a server of our own to the error that ends the run.
+    #: Adds known facts on a private server to the error that ends the run.
     explained: Callable[[BaseException], BaseException] = lambda error: error
-    #: What workers of our own write to stderr; None for shared ones.
+    #: File to which the workers of local mode write stderr; None for shared workers.
     worker_log: Path | None = None
     #: The run can be resumed from now on, with the directory given.
     keep_in: Callable[[Path], None] = lambda _: None
 
 
 def _nothing_of_ours() -> None:
-    """Shared servers are not ours to watch."""
+    """Do nothing: shared servers are not checked by a run."""
 
 
 def _none(interrupts: Callable[[], int]) -> bool:
@@ -62,14 +62,15 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
     interrupts: Callable[[], int] = lambda: 0,
     early: EarlyStart | None = None,
 ) -> Iterator[Connection]:
-    """The shared Redis of the configuration, else local mode with workers of its own.
+    """Yield the connection to the shared Redis of the configuration, else start local mode.
 
-    `keyring` has the keys of a local run that is resumed, `earlier` is its directory. A shared
-    Redis, or broker, that is not there is waited for, `wait_s` seconds at most, until there are
-    `interrupts`. `early` may have the first step of local mode.
+    Local mode has a private Redis and `processes` workers. `keyring` has the keys of a local run
+    that is resumed, `earlier` is its directory. `early` may have done the first step of local mode.
+    An unreachable shared Redis or broker is waited for, `wait_s` seconds at most, until there are
+    `interrupts`.
 
-    Raises ConfigError where a shared Redis has no key file, StoreError where it is unfit,
-    StoreMissing where it is not there, KeyboardInterrupt after an interrupt.
+    Raises ConfigError if a shared Redis has no key file, StoreError if it is unfit, StoreMissing if
+    it is unreachable, KeyboardInterrupt after an interrupt.
     """
     if conf.messaging.redis_url:
         yield _shared(conf, wait_s, partial(_none, interrupts))
@@ -91,7 +92,7 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
 
 
 def _shared(conf: cfg.ConfigOpts, wait_s: float, patient: Callable[[], bool]) -> Connection:
-    """The shared servers of the configuration, which are waited for while `patient` is true."""
+    """Return the connection to the shared servers; wait for them while `patient` returns true."""
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     keyring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s

@@ -1,4 +1,4 @@
-"""What disturbed a run from outside, in sentences: what Redis lost, and what was refused."""
+"""Messages on disturbances of a run: data that Redis lost, refused messages, set clocks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.run.resumption.outcome_notes import RunNotes
 from osbench.coordinator.run.services import RunServices
 
-#: Kinds of what went wrong beside the iterations that are told of a workload, the most frequent.
+#: Kinds of errors outside of iterations that the report shows per workload, the most frequent.
 ASIDES_TOLD = 5
 
 
 def refusals_of(services: RunServices) -> Mapping[str, int]:
-    """Messages that the coordinator itself has refused, by reason."""
+    """Return how many messages the coordinator itself has refused, by reason."""
     refused = Counter(services.channel.refusals)
     if services.pool.refused:
         refused["heartbeats of unknown senders"] += services.pool.refused
@@ -24,13 +24,13 @@ def refusals_of(services: RunServices) -> Mapping[str, int]:
 
 
 def restore(services: RunServices, notes: RunNotes) -> None:
-    """Count on from what an earlier coordinator of the run has noted."""
+    """Add the refusals and rollbacks that an earlier coordinator of the run has noted."""
     services.channel.refusals.update(notes.refusals)
     services.channel.rollbacks += notes.rollbacks
 
 
 def remarks_of(services: RunServices) -> Iterator[str]:
-    """Sentences for the report."""
+    """Yield a message of the report for each disturbance."""
     lost = services.channel.rollbacks
     if lost:
         often = "once" if lost == 1 else f"{lost} times"
@@ -60,7 +60,7 @@ def remarks_of(services: RunServices) -> Iterator[str]:
 
 
 def _clocks(services: RunServices) -> Iterator[str]:
-    """Wall clocks that were set during the run, a sentence for each host and direction."""
+    """Yield a message for each host and direction in which a wall clock was set during the run."""
     steps = services.pool.clock_steps
     set_s = {socket.gethostname(): (steps.back_s, steps.forward_s)}
     for worker in services.pool.workers.values():
@@ -82,7 +82,7 @@ def _clocks(services: RunServices) -> Iterator[str]:
 
 
 def _undelivered(services: RunServices) -> Iterator[str]:
-    """What workers have made and could not deliver until the end of the run."""
+    """Yield a message on result blocks that workers had not delivered by the end of the run."""
     lacking = {one.name: one.undelivered for one in services.pool.workers.values()}
     lacking = {name: blocks for name, blocks in lacking.items() if blocks}
     if lacking:

@@ -1,15 +1,15 @@
-"""A worker that falls silent, from its silence to its replacement: the one module to read on that.
+"""Detection and replacement of lost workers: the one module to read on that.
 
 1. `detect`: a worker was silent for so long that its lease is over. The loss is journalled; its
-   virtual users move to others, its iterations do not: it may have started them. Where the
-   workload is idempotent they are granted to others as well.
-2. A worker that is heard again goes on: nothing has to be undone.
-3. A worker whose blocks are all on disk, the final one too, has left: what it had not started
-   came back with them. The will of a dead process says the same (`Receiver.receive`).
+   virtual users move to others. Its iterations do not: it may have started them. If the workload
+   is idempotent, they are granted to others as well.
+2. A lost worker that sends heartbeats again goes on: nothing has to be undone.
+3. A worker whose blocks are all on disk, the final one too, has left: the iterations that it had
+   not started came back with them. The will of a dead process says the same (`Receiver.receive`).
 4. `replace`: a free worker takes its place, such as the new process that the supervisor of its host
    starts.
 
-`run_history.py` makes sentences, marks and missing users of the records that are written here.
+`run_history.py` makes messages, marks and missing users of the records that are written here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ LOG = logging.getLogger(__name__)
 
 
 class Failover:
-    """Declares workers lost, takes them back, and finds others in their place."""
+    """Declares workers lost, takes them back, and replaces them."""
 
     def __init__(self, services: RunServices) -> None:
         self._services = services
 
     def detect(self) -> None:
-        """See which workers are lost, heard again, or have left."""
+        """Update which workers are lost, alive again, or have left; journal losses and returns."""
         for worker in self._services.pool.workers.values():
             if worker.state is WorkerState.LEFT:
                 continue
@@ -48,7 +48,7 @@ class Failover:
 
     def _declare_lost(self, worker: WorkerHandle) -> None:
         lost: dict[str, Any] = {"do": "lost", "mid": worker.mid}
-        # nothing is told of a worker that had said that it leaves
+        # no loss is reported of a worker that had announced that it leaves
         if not worker.gone:
             LOG.warning(
                 "worker %s was silent for %.1f s and is declared lost",
@@ -61,13 +61,13 @@ class Failover:
         worker.declare_lost()
 
     def _described(self, worker: WorkerHandle, workload: int) -> dict[str, Any]:
-        """An instant of a workload, and names of a worker for people."""
+        """Return record fields on a worker: seconds of load, and its host, pid and label."""
         at_s, beat = self._services.load_clock.elapsed_s(workload), worker.beat
         known = {"host": beat.host, "pid": beat.pid, "label": beat.label}
         return {"workload": workload, "at_s": at_s, **known}
 
     def replace(self, workers: WorkloadWorkers) -> None:
-        """Take free workers in place of those that are lost or leave. Raises StoreAway."""
+        """Take free workers for the lost and leaving workers of a workload. Raises StoreAway."""
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
             LOG.warning("worker %s replaces one that was lost or left", worker.name)
             described = self._described(worker, workers.workload)
@@ -75,7 +75,7 @@ class Failover:
             workers.add(worker)
 
     def invite(self, workloads: Iterable[WorkloadWorkers]) -> None:
-        """Invite as many workers as are lacking in all. Raises StoreAway."""
+        """Invite as many workers as all workloads lack together. Raises StoreAway."""
         pool = self._services.pool
         lacking = sum(max(0, workers.lacking) for workers in workloads)
         pool.invite(max(0, lacking - len(pool.idle)))

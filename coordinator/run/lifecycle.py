@@ -1,7 +1,7 @@
 """A run from its first worker to its report: gathers workers, runs each group of workloads.
 
-A run that is resumed takes the same way: journal and blocks are folded first, and what they say
-was done is not done again.
+A resumed run takes the same steps: it folds journal and blocks first, and repeats no step that they
+record.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Run:
-    """One run. `interrupt` may be called from a signal handler at any time."""
+    """A run of a plan. `interrupt` may be called from a signal handler at any time."""
 
     def __init__(self, plan: RunPlan, ui: RunInterface) -> None:
         self._plan = plan
@@ -69,16 +69,16 @@ class Run:
         self._resumed = False
         #: When loads began, Redis time in seconds since 1970, by workload.
         self._starts: Mapping[int, float] = {}
-        #: Why the run ends before its time, and can be resumed.
+        #: The error that ends the run before its time, if the run can be resumed.
         self._cut_off: OsbenchError | None = None
 
     def interrupt(self) -> int:
-        """Drain (first call) or stop at once (second); returns how often it was called."""
+        """Drain (first call) or stop at once (second call). Return how often it was called."""
         self._status.interruption.level += 1
         return self._status.interruption.level
 
     def execute(self, connection: Connection) -> dict[str, Any]:
-        """Run everything; returns the summary (docs/results.schema.json), kept on disk too."""
+        """Run everything; return the summary (docs/results.schema.json), also written to disk."""
         plan, started_at = self._plan, time.time()
         receiver = self._listening()
         backend = self._backend()
@@ -105,7 +105,7 @@ class Run:
     def resume(
         self, connection: Connection, directory: RunDirectory, started_at: float
     ) -> dict[str, Any]:
-        """Go on where a coordinator that is gone has left off; returns the summary.
+        """Resume a run whose coordinator died; return the summary.
 
         `directory` is locked; `started_at` is when the run began, seconds since 1970.
         """
@@ -119,12 +119,12 @@ class Run:
         )
 
     def _listening(self) -> OtlpReceiver | None:
-        """The receiver of spans, if there is to be one. Raises UsageError."""
+        """Return the receiver of spans, None if the run receives none. Raises UsageError."""
         plan = self._plan
         return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None
 
     def _backend(self) -> TraceBackend | None:
-        """The place where spans are queried, if there is one. Raises UsageError."""
+        """Return the store where spans are queried, None if there is none. Raises UsageError."""
         plan = self._plan
         traces = plan.conf.traces
         return (
@@ -158,7 +158,7 @@ class Run:
             try:
                 write_timeline(directory, {"complete": True, **document}, sync=True)
             except StorageError as error:
-                # charts are no reason to be without the numbers
+                # a failure of charts does not withhold the numbers
                 LOG.warning("%s", error)
             if self._cut_off is not None:
                 failure.keep(directory, self._cut_off, resumable=True)
@@ -187,7 +187,10 @@ class Run:
         return summary
 
     def _waits(self, error: BaseException) -> bool:
-        """Workers and contexts are left as they are: not the user has ended the run."""
+        """Return whether workers and contexts are left as they are, for another coordinator.
+
+        This holds for lost servers and disks, but not if the user has ended the run.
+        """
         if isinstance(error, Superseded):
             return True
         # a resumed run would find nothing
@@ -199,7 +202,7 @@ class Run:
         return (lasting or alone) and not self._status.interruption.drains
 
     def _stays_resumable(self, error: BaseException) -> bool:
-        """What is on disk is worth another try."""
+        """Return whether the run may be resumed from its directory after `error`."""
         # the run itself goes on elsewhere, or from its own files
         if isinstance(error, OlderCopy):
             return False
@@ -226,12 +229,12 @@ class Run:
             builder, load = self._loaded(services, connection, directory, started_at)
             load.await_spans()
         except BaseException as error:
-            # workers that wait for `resume` keep what they have
+            # workers that wait for `resume` keep their unacknowledged results
             if not self._waits(error):
                 self._release(services)
             raise
         if self._cut_off is None:
-            # what they still deliver is in the report
+            # results that they still deliver are in the report
             self._release(services)
         outcomes = load.outcomes()
         collected = collect_traces(
@@ -252,7 +255,7 @@ class Run:
         if wish.stops and away:
             LOG.warning("%s is away: workers do not hear that the run is over", away)
             return
-        # one that is away for a moment only hears of the end with the first try
+        # a worker that is unreachable for a moment hears of the end with the first try only
         hurries = wish.stops or (wish.drains and away)
         release.release(services, 0.0 if hurries else release.RELEASE_AWAY_S)
 
@@ -263,7 +266,7 @@ class Run:
         directory: RunDirectory,
         started_at: float,
     ) -> tuple[ReportBuilder, RunLoad]:
-        """Fold what an earlier coordinator has left, and run all groups of workloads."""
+        """Fold the journal and blocks of an earlier coordinator, and run the remaining groups."""
         plan, status, accounts = self._plan, self._status, services.accounts
         for one in plan.workloads:
             accounts.register(one.number, _results_of(one, plan))

@@ -11,7 +11,7 @@ from osbench.coordinator.results.accounts import Accounts
 
 #: Between the last preparation and the start: workers read control records every 50 ms.
 LEAD_S = 0.3
-#: In local mode they read them every 5 ms, and what takes time is to start virtual users.
+#: In local mode they read them every 5 ms, and most of the time is the start of virtual users.
 LOCAL_LEAD_S = 0.02
 START_USER_S = 0.0005
 #: An id of the last start of this host, from which its monotonic clock counts (Linux).
@@ -19,7 +19,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def boot_id() -> str:
-    """An id of the last start of this host; "" if the system has none."""
+    """Return an id of the last boot of this host; "" if the system has none."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
@@ -27,17 +27,17 @@ def boot_id() -> str:
 
 
 def lead_s(users: float) -> float:
-    """Seconds between the last preparation and the start, by virtual users of a worker."""
+    """Return the seconds from the last preparation to the start, by virtual users of a worker."""
     return LEAD_S
 
 
 def local_lead_s(users: float) -> float:
-    """The same in local mode."""
+    """Return the seconds from the last preparation to the start in local mode."""
     return min(LEAD_S, LOCAL_LEAD_S + START_USER_S * users)
 
 
 class LoadClock:
-    """The instants t0 of the workloads of a run, which do not move if the clock of Redis is set."""
+    """Start times (t0) of the workloads of a run; they do not move if the clock of Redis is set."""
 
     def __init__(self, clock: RedisClock, accounts: Accounts) -> None:
         self._clock = clock
@@ -49,14 +49,14 @@ class LoadClock:
         self._t0_ns[workload] = self._clock.to_monotonic_ns(t0_at)
 
     def note(self, workload: int) -> dict[str, Any]:
-        """Fields of a record by which another coordinator on this host finds the start."""
+        """Return record fields by which another coordinator on this host finds the start."""
         return {"t0_ns": self._t0_ns[workload], "boot": boot_id()}
 
     def restore(self, workload: int, t0_at: float) -> None:
-        """Find the start of a load that an earlier coordinator began, told in Redis time.
+        """Find the start of a load that an earlier coordinator began at `t0_at`, in Redis time.
 
-        On another host, or after a reboot, a clock of Redis that was set meanwhile moves the load:
-        it has begun now at the latest.
+        On another host, or after a reboot, the load moves if the clock of Redis was set meanwhile;
+        its start is never in the future.
         """
         boot, t0_ns = self._accounts.anchors.get(workload, ("", 0))
         if not boot or boot != boot_id():
@@ -64,14 +64,14 @@ class LoadClock:
         self._t0_ns[workload] = t0_ns
 
     def begun(self, workload: int) -> bool:
-        """The load of a workload has a start."""
+        """Return whether the load of a workload has a start."""
         return workload in self._t0_ns
 
     def elapsed_s(self, workload: int) -> float:
-        """Seconds since t0; negative before."""
+        """Return the seconds since t0; negative before."""
         t0_ns = self._t0_ns.get(workload)
         return -LEAD_S if t0_ns is None else self._clock.since_s(t0_ns)
 
     def t0_at(self, workload: int) -> float:
-        """When the load begins by the clock of Redis as it is now, seconds since 1970."""
+        """Return when the load begins by the present clock of Redis, seconds since 1970."""
         return self._clock.at_s(self._t0_ns[workload])

@@ -25,18 +25,18 @@ LOG = logging.getLogger(__name__)
 
 #: Length of a turn while workers have little to do; otherwise `READ_S`.
 EAGER_S = 0.005
-#: t0 is told earlier by this many round trips of the worker that is farthest away: one read of the
-#: control record may just have missed it.
+#: t0 is sent earlier by this many round trips of the most distant worker: one read of the control
+#: record may just have missed it.
 LEAD_TRIPS = 2
 #: Specifications are written again this often, seconds.
 RESTATE_S = 1.0
-#: How often the keys of the run are looked after, and new workers looked for, seconds.
+#: Interval in which the keys of the run are checked, and new workers looked for, seconds.
 TEND_S = 0.5
 #: Longest wait for running iterations before contexts are undone, after a second Ctrl-C.
 RUNNING_S = 10.0
 #: Longest wait for virtual users that end by `on_stop`.
 USERS_END_S = 60.0
-#: Workers have told of users that have ended after so long.
+#: Seconds within which workers report that users have ended.
 USERS_TOLD_S = 3.0
 #: States of a worker that can still start iterations.
 LOADED = frozenset({"preparing", "ready", "running"})
@@ -47,7 +47,7 @@ PREPARE_S = 120.0
 
 
 class LoadLoop:
-    """The workloads that are under load at once, each on its part of the workers."""
+    """Runs the workloads that are under load at the same time, each on its part of the workers."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LoadLoop:
         workloads: Sequence[WorkloadRun],
         note: Callable[[], object],
     ) -> None:
-        """`note` writes down what another coordinator would not find in journal and blocks."""
+        """`note` saves figures that a resuming coordinator cannot take from journal and blocks."""
         self._services = services
         self._note = note
         self._status = status
@@ -73,9 +73,9 @@ class LoadLoop:
         self._outages = Outages(self._note_outage, services.limits.patience_s)
 
     def run(self, turned: Callable[[], None]) -> None:
-        """Prepare, load, settle; returns when every iteration has its state.
+        """Prepare, load, settle; return when every iteration has its state.
 
-        `turned` is called after each turn under load. Raises ContextError, FleetError,
+        `turned` is called after each pass of the loop under load. Raises ContextError, FleetError,
         StoreLost.
         """
         self._prepare()
@@ -91,16 +91,16 @@ class LoadLoop:
         self._load(turned)
 
     def _lead_s(self) -> float:
-        """How long before t0 it is told: workers that are far away hear of it later."""
+        """Return the seconds between sending t0 and t0: more if workers have long round trips."""
         trips_s = [worker.trip_s for worker in self._services.pool.present]
         users = sum(workload.plan.users for workload in self._workloads)
         lead_s = self._services.limits.lead_s(users / max(1, len(trips_s)))
         return lead_s + LEAD_TRIPS * max(trips_s, default=0.0)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
-        """Go on with a load that began at an instant, Redis time; returns as `run` does.
+        """Go on with a load that began at `t0_at`, Redis time; return as `run` does.
 
-        Also raises FleetError if nothing comes of it for long.
+        Also raises FleetError if there is no progress for long.
         """
         self._stall = StallWatch(self._services)
         for workload in self._workloads:
@@ -118,7 +118,7 @@ class LoadLoop:
         running = list(self._workloads)
         while running:
             for workload in [one for one in running if one.ending.finished()]:
-                # one that is closed has no workers for another coordinator
+                # a closed workload has no workers for another coordinator
                 self._note()
                 workload.settle()
                 running.remove(workload)
@@ -135,10 +135,13 @@ class LoadLoop:
             workload.end_hooks()
 
     def _await_users(self) -> None:
-        """Wait for virtual users that end by `on_stop`, and for what that came to."""
+        """Wait, at most USERS_END_S + USERS_TOLD_S seconds, until all users have run `on_stop`.
+
+        After that, warn and go on. Returns early if the user stops the run.
+        """
         now = time.monotonic()
         longest_s = max(one.specification.timeout_s or USERS_END_S for one in self._workloads)
-        # one that times out has ended, too, and workers tell of it a little later
+        # a user that times out has ended, too, and workers report it a little later
         deadline = now + min(longest_s, USERS_END_S) + USERS_TOLD_S
         while left := sum(one.ending.users_to_end for one in self._workloads):
             if self._status.interruption.stops:
@@ -151,7 +154,7 @@ class LoadLoop:
                 self._poll()
 
     def _let_end(self) -> None:
-        """Wait a little for what runs after a second Ctrl-C: it uses what contexts have made."""
+        """After a second Ctrl-C, wait RUNNING_S at most for iterations that use contexts."""
         LOG.warning(
             "contexts are undone when no iteration runs any more, at the latest in %g s; "
             "Ctrl-C again does not wait",
@@ -204,7 +207,7 @@ class LoadLoop:
             workload.await_workers()
 
     def _patiently(self, step: Callable[[], None]) -> None:
-        """Do what may be done again until Redis lets it be done."""
+        """Repeat an idempotent step until Redis is reachable."""
         while True:
             try:
                 step()
@@ -234,12 +237,12 @@ class LoadLoop:
             return EAGER_S
         if running[0].elapsed() <= 0:
             return 0.02
-        # where iterations are long, blocks are few: each can be read at once, if workers are few
+        # if iterations are long, blocks are few: each can be read at once, if workers are few
         scant = sum(workload.shares.scant for workload in running)
         return min(READ_S, EAGER_S * scant) if scant else READ_S
 
     def _receive(self, wait_s: float, block_s: float = READ_S) -> None:
-        """Read results, not more often than is of use: each read is a command to Redis.
+        """Read results, at most as often as is useful: each read is a command to Redis.
 
         A read waits for results up to `block_s` seconds.
         """
@@ -275,7 +278,7 @@ class LoadLoop:
         time.sleep(0.2)
 
     def _poll(self) -> None:
-        """Read heartbeats and answer them; write again what Redis may have lost."""
+        """Read and acknowledge heartbeats; restore keys that Redis may have lost."""
         services = self._services
         services.check()
         self._polled = now = time.monotonic()
@@ -295,7 +298,7 @@ class LoadLoop:
             services.channel.restate(workload.plan.number for workload in self._workloads)
         loaded = frozenset(workload.plan.number for workload in self._workloads)
         services.controls.answer(services.pool.present, taking_over=loaded)
-        # those that have left, or are lost, still wait to hear what is on disk
+        # workers that have left, or are lost, still wait to learn which blocks are on disk
         services.controls.change(services.pool.workers.values())
         self._outages.redis_answers()
         self._show_outages()

@@ -29,28 +29,28 @@ from osbench.coordinator.traces.collection.sampling import Sampling, planned_in_
 
 @dataclass(frozen=True, kw_only=True)
 class RunInterface:
-    """How a run shows what it does."""
+    """Callbacks through which a run shows its progress and its messages."""
 
     #: Gets snapshots of contexts and load.
     progress: Callable[[Snapshot], None]
-    #: Gets sentences on what the run waits for.
+    #: Gets messages on the things that the run waits for.
     say: Callable[[str], None] = lambda _: None
 
 
 def new_run_id() -> str:
-    """An id that sorts by time: date, time, and some random digits."""
+    """Return a new id that sorts by time: date, time, and some random digits."""
     return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What the command line adds to task and configuration."""
+    """Settings of a run that the command line adds to task and configuration."""
 
     #: Worker processes to take, None for all that are free.
     workers: int | None = None
     #: Longest wait for them, seconds; None for that of the configuration.
     wait_s: float | None = None
-    #: Id of the run where it was given out before; "" for a new one.
+    #: Id of the run if it was given out before; "" for a new one.
     run_id: str = ""
     #: Tags in addition to the task's own.
     tags: tuple[str, ...] = ()
@@ -62,19 +62,19 @@ class RunOptions:
     otlp: str = ""
     #: URL at which spans are queried; "" for `[traces] query_url`.
     traces_from: str = ""
-    #: What workers note of the HTTP requests of iterations (`Specification.shown`).
+    #: Parts of HTTP requests of iterations that workers note (`Specification.shown`).
     shown: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadPlan:
-    """One workload: what it runs, by which runner, on which data."""
+    """Plan of a workload: its scenario, runner, sampling and data."""
 
     #: Counts the workloads of the run from 0.
     number: int
     #: The name in messages and live views, of which a run has no two.
     name: str
-    #: What pages call it.
+    #: Its name on pages.
     title: str
     subtask: Subtask
     workload: Workload
@@ -85,17 +85,17 @@ class WorkloadPlan:
     #: Which of its iterations are profiled.
     sampling: Sampling
     data: IterationRows | None
-    #: Its rows go to virtual users.
+    #: Data file whose rows go to virtual users.
     user_data: DataFile | None = None
 
     @property
     def users(self) -> int:
-        """The number of virtual users that start with it."""
+        """The number of virtual users that the workload starts with."""
         return 1 if self.runner.OPEN else self.runner.concurrency
 
     @property
     def asked(self) -> AskedUsers:
-        """The virtual users that it asks for."""
+        """The virtual users that the workload asks for."""
         return AskedUsers(
             name=self.name,
             count=self.users,
@@ -105,23 +105,23 @@ class WorkloadPlan:
 
     @property
     def is_scripted(self) -> bool:
-        """The runner's own code starts iterations, in threads of one worker process."""
+        """Return whether the runner's own code starts iterations, in one worker process."""
         return isinstance(self.runner, ScriptedRunner)
 
     @property
     def coroutines(self) -> bool:
-        """Its virtual users are coroutines, not threads."""
+        """Return whether virtual users are coroutines instead of threads."""
         return self.scenario.is_coroutine and not self.is_scripted
 
     @property
     def profiled(self) -> bool:
-        """Some of its iterations are profiled."""
+        """Return whether some iterations are traced."""
         return self.sampling.rate > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """A whole run, computed once."""
+    """Plan of a run, computed once."""
 
     run_id: str
     task: Task
@@ -136,7 +136,7 @@ class RunPlan:
 
     @property
     def workloads(self) -> Iterator[WorkloadPlan]:
-        """All workloads, by number."""
+        """Yield all workloads, by number."""
         for group in self.groups:
             yield from group
 
@@ -159,7 +159,7 @@ class RunPlan:
 
     @property
     def by_otlp(self) -> bool:
-        """Services send spans by OTLP: iterations are traced without a key and a store."""
+        """Return whether services send spans by OTLP: traces then need no key and no store."""
         return bool(self.otlp_address or self.query_url)
 
     @property
@@ -185,7 +185,7 @@ class RunPlan:
         return float(self.conf.coordinator.wait_for_workers_s if wait_s is None else wait_s)
 
     def request(self, *, private: bool) -> WorkerRequest:
-        """The workers that the run asks for; `private` ones are those of local mode."""
+        """Return the request for workers of the run; `private` for workers of local mode."""
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
             least=self.needs.workers,
@@ -205,10 +205,10 @@ def plan_run(
     data: Mapping[int, IterationRows] | None = None,
     user_data: Mapping[int, DataFile] | None = None,
 ) -> RunPlan:
-    """Plan a checked task. Raises TaskError where a data file cannot be used.
+    """Plan a checked task. Raises TaskError if a data file cannot be used.
 
-    `data`, `user_data`: the data file of each workload that has one, for iterations and for
-    virtual users, by number, where they were read before.
+    `data`, `user_data`: the data files of workloads, for iterations and for virtual users, by
+    number of the workload; None if they are still to be read.
     """
     if data is None:
         data = data_files(task)
@@ -241,7 +241,7 @@ def _plans(
     *,
     otlp: bool,
 ) -> Iterator[WorkloadPlan]:
-    """The plan of each workload; sampling depends on the iterations of all of them."""
+    """Yield the plan of each workload; sampling depends on the iterations of all of them."""
     runners = [runner_of(workload, plugins) for workload in task.workloads]
     pairs = list(zip(task.workloads, runners, strict=True))
     in_all = planned_in_all(
@@ -268,14 +268,14 @@ def _plans(
 
 
 def runner_of(workload: Workload, plugins: Plugins) -> Runner:
-    """The runner of a checked workload."""
+    """Return the runner of a checked workload."""
     kind = plugins.get("runner", workload.runner.name)
     assert issubclass(kind, Runner)
     return kind(workload.runner.config)
 
 
 def _groups(task: Task, plans: Sequence[WorkloadPlan]) -> Iterator[tuple[WorkloadPlan, ...]]:
-    """The workloads that are under load at once: those of a parallel subtask, else one each."""
+    """Yield the groups of workloads under load together: a parallel subtask, else each alone."""
     at = 0
     for subtask in task.subtasks:
         mine = tuple(plans[at : at + len(subtask.workloads)])

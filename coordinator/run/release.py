@@ -19,13 +19,13 @@ LOG = logging.getLogger(__name__)
 RELEASE_S = 3.0
 #: Between two polls, seconds.
 POLL_S = 0.05
-#: Between two tries while Redis is away, and for how long they are made, seconds.
+#: Seconds between two tries while Redis is unreachable, and seconds for which they are made.
 AWAY_S = 0.5
 RELEASE_AWAY_S = 15.0
 
 
 def await_spans(services: RunServices, status: RunStatus) -> None:
-    """Let workers write out their spans, so that the report can count them."""
+    """Wait until workers have written out their spans, so that the report can count them."""
     workers = services.pool.present
     deadline = time.monotonic() + RELEASE_S
     # heartbeats that were sent under load, and not read yet, know nothing of its end
@@ -41,10 +41,10 @@ def await_spans(services: RunServices, status: RunStatus) -> None:
 
 
 def release(services: RunServices, patience_s: float) -> None:
-    """Tell the workers that the run is over for them, and delete the run's keys.
+    """Release the workers from the run, and delete the run's keys.
 
-    `patience_s` is the longest wait for a Redis that is away: workers that do not hear of the end
-    wait for another coordinator, with what they have not delivered.
+    `patience_s` is the longest wait for an unreachable Redis. Workers that do not hear of the end
+    wait for another coordinator, with results that they have not delivered.
     """
     pool, channel = services.pool, services.channel
     try:
@@ -71,22 +71,22 @@ def release(services: RunServices, patience_s: float) -> None:
 
 
 def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
-    """Tell the workers of the end until they have left, for a while. Raises StoreAway."""
+    """Notify workers of the end until they have left, for FAREWELL_S at most. Raises StoreAway."""
     pool, controls = services.pool, services.controls
     deadline = time.monotonic() + timers.FAREWELL_S
-    # a Redis that has lost the run's keys gets those that workers deliver by
+    # a Redis that has lost the run's keys gets the keys by which workers deliver
     services.channel.tend()
-    # one of them may follow its offer at this moment
+    # an invited worker may follow its offer at this moment
     controls.dismiss(invited)
     ends = False
     while not ends:
-        # one more after the time is over: who slept through it does not know what Redis lost then
+        # once more after the time is over, for workers that slept through an outage of Redis
         ends = time.monotonic() >= deadline
         workers = list(pool.workers.values())
         controls.restate(workers)
         controls.change(workers, over=True)
         pool.poll()
-        # of those that nobody saw join, too
+        # also of workers that were never seen to join
         for arrival in services.receiver.receive(min(POLL_S, services.limits.block_s)):
             if arrival.mid not in pool.workers:
                 pool.restore(services.accounts.memberships[arrival.mid])

@@ -39,7 +39,7 @@ _STOPPED = {
 class HookHistory:
     """Firings of one hook of a workload."""
 
-    #: The last value that its trigger was asked for; -1 for none.
+    #: The last value for which its trigger was evaluated; -1 for none.
     seen: int = -1
     #: Events that were fired and have no result.
     running: list[Event] = field(default_factory=list)
@@ -48,19 +48,19 @@ class HookHistory:
     counts: Counter[str] = field(default_factory=Counter)
 
     def fire(self, record: Record) -> None:
-        """Actions are about to begin."""
+        """Note that actions are about to begin."""
         self.seen = record["seen"]
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 
     def end(self, record: Record) -> None:
-        """An action has ended, or could not begin as often as the record says."""
+        """Note that an action has ended, or how many times it could not begin."""
         result = Result.of(json.loads(record["result"]))
         value = result.event.value
         self.running = [event for event in self.running if event.value != value]
         self._keep(result, record["times"])
 
     def break_off(self) -> None:
-        """The coordinator of the actions that run is gone."""
+        """Note that the coordinator of the running actions is gone."""
         error = Error(etype="CoordinatorGone", msg="the coordinator was killed meanwhile")
         for event in self.running:
             self._keep(Result(status=FAILED, event=event, error=error), 1)
@@ -74,26 +74,26 @@ class HookHistory:
 
 @dataclass(slots=True)
 class _LoadHistory:
-    """Events of one workload; instants are seconds after its t0."""
+    """Events of one workload; times are seconds after its t0."""
 
     marks: list[Mark] = field(default_factory=list)
     hooks: dict[int, HookHistory] = field(default_factory=dict)
     closed: bool = False
     #: Iterations of the plan when the ledger was closed; None if only a time ended the load.
     planned: int | None = None
-    #: Why and when the load was stopped; "" if it was not.
+    #: Cause and time if the load was stopped; "" if it was not.
     stop: tuple[str, float] = ("", 0.0)
-    #: Virtual users that are asked for and held since an instant.
+    #: Virtual users that are requested, and held, since a time.
     asked: int = 0
     held: int = 0
     since_s: float = 0.0
-    #: When users were asked for last.
+    #: When users were last requested.
     asked_until_s: float = 0.0
-    #: User-seconds for which nobody had the users that were asked for.
+    #: User-seconds in which no worker held the requested users.
     missing_s: float = 0.0
 
     def lose(self, record: Record) -> str:
-        """A worker is lost: its users are missing since it fell silent. Returns a sentence."""
+        """Count the users of a lost worker as missing since it fell silent; return a message."""
         if self.closed:
             return ""
         at_s = float(record["at_s"])
@@ -111,12 +111,12 @@ class _LoadHistory:
         return sentence
 
     def join(self, record: Record) -> None:
-        """A worker takes the place of another."""
+        """Mark that a worker takes the place of another."""
         text = f"Worker {_place(record)} took the place of one that was lost or left."
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 
     def hold(self, record: Record) -> None:
-        """Other numbers of users are asked for, or held, from an instant on."""
+        """Note a change in the numbers of users that are requested or held."""
         at_s = float(record["at_s"])
         self.missing_s = self.missing_until(at_s)
         if self.asked and not record["asked"]:
@@ -124,23 +124,23 @@ class _LoadHistory:
         self.asked, self.held, self.since_s = record["asked"], record["held"], at_s
 
     def missing_until(self, at_s: float) -> float:
-        """User-seconds that were missing up to an instant."""
+        """Return the user-seconds that were missing up to `at_s`."""
         if self.closed:
             return self.missing_s
         lasted_s = max(0.0, at_s - max(0.0, self.since_s))
         return self.missing_s + lasted_s * max(0, self.asked - self.held)
 
     def halt(self, record: Record) -> None:
-        """The load is stopped before its end."""
+        """Note that the load is stopped before its end."""
         self.stop = record["why"], float(record["at_s"])
 
     def close(self, record: Record) -> None:
-        """The ledger is closed."""
+        """Note that the ledger is closed."""
         self.missing_s = self.missing_until(float(record.get("at_s", self.since_s)))
         self.closed, self.planned = True, record.get("planned")
 
     def go_on(self) -> None:
-        """Another coordinator takes over: a load that goes on is not stopped any more."""
+        """Forget a stop if the load is not closed: another coordinator goes on with it."""
         if not self.closed:
             self.stop = "", 0.0
         for hook in self.hooks.values():
@@ -160,18 +160,18 @@ class RunHistory:
     """Events of all workloads of a run."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        """`names` of the workloads, by number, for sentences."""
+        """`names` of the workloads, by number, for messages."""
         self._names = names
         self._loads = {number: _LoadHistory() for number in names}
         self._outages: dict[Outage, Outage] = {}
         self._blocks_lost = 0
-        #: By what they are of.
+        #: By server, or "blocks".
         self._losses: dict[object, str] = {}
 
     def apply(self, record: Record) -> None:
-        """Note a record of the journal. Other kinds, and those of no workload, are passed over.
+        """Note a record of the journal; ignore other kinds, and records of no workload.
 
-        Raises KeyError, TypeError or ValueError for one of another shape.
+        Raises KeyError, TypeError or ValueError if the record has another shape.
         """
         kind, number = record["do"], record.get("workload", -1)
         load = self._loads.get(number)
@@ -193,7 +193,7 @@ class RunHistory:
             _OF_A_LOAD[kind](load, record)
 
     def _miss_server(self, record: Record) -> None:
-        """Tell all outages of a server in one sentence."""
+        """Replace the message on the outages of a server, which counts them all."""
         server = Outage(str(record["server"]), bool(record["is_broker"]))
         before = self._outages.get(server, server)
         every = self._outages[server] = before.again(float(record["lasted_s"]))
@@ -201,7 +201,7 @@ class RunHistory:
         self._losses[server] = str(every)
 
     def _miss_blocks(self, record: Record) -> None:
-        """Tell all blocks that the disk has lost in one sentence."""
+        """Replace the message on blocks that the disk has lost, which counts them all."""
         self._blocks_lost += len(record["numbers"])
         self._losses.pop("blocks", None)
         self._losses["blocks"] = (
@@ -210,11 +210,11 @@ class RunHistory:
         )
 
     def losses(self) -> tuple[str, ...]:
-        """Sentences on workers that were lost and servers that were away."""
+        """Return messages on lost workers, unreachable servers and lost blocks."""
         return tuple(self._losses.values())
 
     def marks(self, number: int, started: int) -> tuple[Mark, ...]:
-        """Workers that were lost or came, and a stop before the end; see `cut_short`."""
+        """Return marks of workers that were lost or joined, and of a stop (`cut_short`)."""
         load = self._loads[number]
         cause = self.cut_short(number, started)
         if cause is None:
@@ -222,22 +222,22 @@ class RunHistory:
         return (*load.marks, _mark(STOP, load.stop[1], *_STOPPED[cause]))
 
     def cut_short(self, number: int, started: int) -> str | None:
-        """Why a load was stopped before its end: "interrupted", "sla", "abort", "no_users", or
-        "runner_failed", "runner_lost".
+        """Return the cause if a load was stopped before its end, else None.
 
-        None if it was not, or if the stop came after the last start: all of its plan is among the
-        iterations that were `started`.
+        Causes are "interrupted", "sla", "abort", "no_users", "runner_failed" and "runner_lost".
+        None also if all planned iterations are among the `started`: then the stop came after the
+        last start.
         """
         load = self._loads[number]
         complete = load.planned is not None and started >= load.planned
         return None if complete else load.stop[0] or None
 
     def missing_user_s(self, number: int, elapsed_s: float) -> float:
-        """User-seconds that a closed load asked for and no worker provided, until an instant."""
+        """Return the user-seconds until `elapsed_s` that a closed load requested and lacked."""
         return self._loads[number].missing_until(elapsed_s)
 
     def hook_results(self, number: int, hook: int) -> HookHistory:
-        """The firings of a hook of a workload, by its place in the task."""
+        """Return the firings of a hook of a workload, by its place in the task."""
         return self._loads[number].hooks.setdefault(hook, HookHistory())
 
 

@@ -46,13 +46,13 @@ from osbench.coordinator.traces.collection.collector import Collected
 
 LOG = logging.getLogger(__name__)
 
-#: How long a load that goes on waits for the workers that it had, and between two looks, seconds.
+#: Longest wait of a resumed load for its earlier workers, and interval of polls, seconds.
 REJOIN_S = 2.0
 REJOIN_POLL_S = 0.05
 
 
 class RunLoad:
-    """All load of a run, group by group."""
+    """Runs all load of a run: gathers workers, runs each group of workloads, takes checkpoints."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class RunLoad:
         earlier: EarlierRun,
         kept: Callable[[BaseException], bool],
     ) -> None:
-        """`kept`: whether workers and contexts are left as they are after an exception."""
+        """`kept` returns whether workers and contexts are left as they are after an exception."""
         self._plan = plan
         self._earlier = earlier
         self._kept = kept
         self._builder = builder
-        #: One for all workloads: it notes those that are under load at once together.
+        #: One recorder for all workloads: it records workloads under load together.
         self._progress = ProgressRecorder(ui.progress, services.directory)
         self._notes = outcome_notes.NotesFile(services.directory)
         #: By number: workloads that are over, whose spans are counted.
@@ -79,17 +79,17 @@ class RunLoad:
         self._status = status
         self._ui = ui
         self._failover = Failover(services)
-        #: Those that were begun, in order; a run that is resumed has those that were over, too.
+        #: Workloads that were begun, in order; in a resumed run, workloads that were over too.
         self.workloads: list[WorkloadRun] = []
-        #: Why the load ended before its time, where the run can be resumed.
+        #: Error that ended the load before its time, if the run can be resumed.
         self.cut_off: OsbenchError | None = None
-        #: Why the run ended before its time; "" where it did not.
+        #: Cause if the run ended before its time; else "".
         self._broken = ""
 
     def run(self, *, private: bool) -> None:
-        """Gather workers (`private`: those of local mode) and run every group.
+        """Gather workers (`private`: of local mode) and run every group.
 
-        Raises OsbenchError where the run ends before there was load.
+        Raises OsbenchError if the run ends before there was load.
         """
         try:
             groups = self._pass_over()
@@ -109,7 +109,7 @@ class RunLoad:
         except Superseded:
             raise
         except OsbenchError as error:
-            # once load was offered that is reported, with what was done
+            # once load was offered, it is reported in spite of the error
             if not any(workload.begun for workload in self.workloads):
                 raise
             again = self._kept(error)
@@ -125,7 +125,7 @@ class RunLoad:
         self._add_the_rest()
 
     def end(self) -> RunEnd:
-        """How the run ended, by what is known now."""
+        """Return how the run ended, as far as is known now."""
         return RunEnd(
             broken=self._broken,
             interrupted=self._status.interruption.drains,
@@ -149,12 +149,12 @@ class RunLoad:
         return f"{resume}, `osbench-coord cleanup {run_id}` undoes its contexts instead"
 
     def await_spans(self) -> None:
-        """Let workers write out the spans of the workloads, where they have any."""
+        """Wait until workers have written out the spans of the workloads, if there are any."""
         if any(workload.plan.profiled for workload in self.workloads):
             release.await_spans(self._services, self._status)
 
     def _pass_over(self) -> list[Sequence[WorkloadPlan]]:
-        """The groups that are left to be run; those before them were over, and so they are now."""
+        """Return the groups that are still to be run; take over workloads of finished groups."""
         groups: list[Sequence[WorkloadPlan]] = list(self._plan.groups)
         while groups and all(self._earlier.is_over(one.number) for one in groups[0]):
             for one in groups.pop(0):
@@ -165,7 +165,7 @@ class RunLoad:
         return groups
 
     def _take_over(self, one: WorkloadPlan) -> WorkloadRun:
-        """A workload whose load was over when another coordinator was killed."""
+        """Return a workload whose load was over when another coordinator was killed."""
         run = self._begin(one, dict(one.workload.args), {})
         run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
         for first, part in self._earlier.dues(one.number):
@@ -175,11 +175,11 @@ class RunLoad:
         return run
 
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
-        """Have workers for the groups that are left to be run."""
+        """Gather workers for the remaining groups, or await the workers of a resumed load."""
         if private or self._earlier.t0_at(groups[0]) is None:
             self._gather(groups, private)
             return
-        # its load goes on with whoever is there; others come in place of those that are gone
+        # its load goes on with the workers that are there; others replace missing ones
         pool, deadline = self._services.pool, time.monotonic() + REJOIN_S
         while time.monotonic() < deadline:
             self._still_awaited()
@@ -192,7 +192,7 @@ class RunLoad:
         if any(one.session for one in pool.workers.values()):
             return
         if self._status.interruption.drains:
-            # workers that have left the run may still deliver what they keep of it
+            # workers that have left the run may still deliver their blocks
             return
         address = mask_url(str(self._plan.conf.messaging.redis_url))
         self._ui.say(
@@ -202,7 +202,7 @@ class RunLoad:
         )
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
-        """Take workers enough for every group of workloads, before any of them begins."""
+        """Take enough workers for every group of workloads, before any of them begins."""
         request = self._plan.request(private=private)
         if request.count is not None and request.count < request.least:
             raise FleetError(
@@ -221,18 +221,21 @@ class RunLoad:
             raise KeyboardInterrupt
 
     def _still_runs(self, group: Sequence[WorkloadPlan]) -> bool:
-        """Its load began under an earlier coordinator, and its workers may end what they run."""
+        """Return whether an earlier coordinator began the load and its iterations may end now."""
         begun = self._earlier.t0_at(group) is not None
         return begun and not self._status.interruption.stops
 
     def _still_awaited(self) -> None:
-        """As `_still_wanted`, for a load that had begun: its workers may end what they run."""
+        """Raise KeyboardInterrupt only if a load in progress is to stop at once.
+
+        Unlike `_still_wanted`, this lets its workers end their iterations after a first Ctrl-C.
+        """
         self._services.check()
         if self._status.interruption.stops:
             raise KeyboardInterrupt
 
     def _poll(self, undoing: bool) -> None:
-        """Keep the workers ours while contexts take their time, up to a Ctrl-C more."""
+        """Keep the workers in the run while contexts are made or undone, up to one more Ctrl-C."""
         services, wish = self._services, self._status.interruption
         if wish.insists if undoing else wish.stops:
             raise KeyboardInterrupt
@@ -245,7 +248,7 @@ class RunLoad:
             services.controls.answer(services.pool.present)
 
     def _run_group(self, group: Sequence[WorkloadPlan]) -> None:
-        """Set the contexts of workloads up, load at once, and undo them, whatever happens."""
+        """Set up the contexts of workloads, run their load together, and undo the contexts."""
         contexts = self._services.contexts
         earlier = list(self.workloads)
         t0_at = self._earlier.t0_at(group)
@@ -286,7 +289,7 @@ class RunLoad:
             self._note()
 
     def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:
-        """Give each workload its workers; of a load that is resumed, those that it had."""
+        """Give each workload its workers; if its load is resumed, the workers that it had."""
         pool = self._services.pool
         if resumed:
             parts = self._earlier.parts(pool.present, group)
@@ -300,15 +303,15 @@ class RunLoad:
                 worker.workload = one.number
 
     def _end_spans(self, earlier: Sequence[WorkloadRun]) -> None:
-        """Wait for the last spans of workloads that are over, and count no others for them."""
+        """Wait for the last spans of finished workloads, and stop counting spans for them."""
         if any(one.plan.profiled for one in earlier if one.number not in self._over):
             release.await_spans(self._services, self._status)
         for workload in earlier:
             if workload.number in self._over:
                 continue
             workload.workers.freeze_spans()
-            # what changes of it from now on is counted, and in the report, but not worth a look at
-            # each of thousands of workloads whenever the notes are written
+            # later changes of it are counted, and in the report, but not worth a look at each of
+            # thousands of workloads whenever the notes are written
             found = self._over[workload.number] = self._outcome(workload)
             self._notes.settle(workload.number, outcome_notes.notes_of(found))
 
@@ -323,7 +326,7 @@ class RunLoad:
         )
 
     def _fail(self, group: Sequence[WorkloadPlan], why: str) -> None:
-        """Account for workloads whose contexts or arguments failed: nothing of them is started."""
+        """Account for workloads whose contexts or arguments failed: no iteration starts."""
         there = {run.plan.number: run for run in self.workloads}
         for one in group:
             run = there.get(one.number) or self._begin(one, dict(one.workload.args), {})
@@ -334,9 +337,9 @@ class RunLoad:
         self._note()
 
     def _add_the_rest(self) -> None:
-        """Account for workloads that the run ended before: they stay in the report.
+        """Account for workloads that the run did not reach: they stay in the report.
 
-        Those that an earlier coordinator had begun are reported with what came of them.
+        Workloads that an earlier coordinator had begun are reported with their results.
         """
         there = {run.plan.number for run in self.workloads}
         for one in self._plan.workloads:
@@ -363,14 +366,14 @@ class RunLoad:
         return "the run ended at a workload that could not begin"
 
     def outcomes(self) -> list[WorkloadOutcome]:
-        """What all workloads have come to, with what an earlier coordinator has noted."""
+        """Return the outcomes of all workloads, with the notes of an earlier coordinator."""
         return [self._outcome(run) for run in self.workloads]
 
     def _outcome(self, run: WorkloadRun) -> WorkloadOutcome:
         return self._earlier.carried_on(run.number, outcome_of(run))
 
     def _note(self) -> list[WorkloadOutcome]:
-        """Write down what another coordinator would not find in journal and blocks."""
+        """Save figures that a resuming coordinator needs; return the outcomes of all workloads."""
         fresh = {
             run.number: self._outcome(run) for run in self.workloads if run.number not in self._over
         }
@@ -385,20 +388,20 @@ class RunLoad:
         return [known[run.number] for run in self.workloads]
 
     def _so_far(self) -> dict[str, Any]:
-        """The timeline of a run that goes on."""
+        """Return the timeline of a run that goes on."""
         outcomes = self._note()
         report = self._builder.build(outcomes, Collected(), self.end())
         return to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
 
     def _failed_in(self, number: int) -> bool:
-        """Some iteration of a workload did not end well."""
+        """Return whether some iteration of a workload did not succeed."""
         results = self._services.accounts.results[number]
         return results.ledger.allotted > 0 and not results.ledger.accounting().well
 
     def _begin(
         self, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any]
     ) -> WorkloadRun:
-        """Put together what a workload needs, with the arguments its contexts have made."""
+        """Create the run of a workload, with arguments and context as its contexts left them."""
         plan, services = self._plan, self._services
         specification = specify(plan, one, args, context, len(services.pool.workers))
         results = services.accounts.results[one.number]
@@ -449,5 +452,5 @@ class RunLoad:
 def _divide(
     workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
 ) -> list[list[WorkerHandle]]:
-    """The workers of each workload of a group. Raises FleetError where they are too few."""
+    """Return the workers of each workload of a group. Raises FleetError if they are too few."""
     return divide(workers, group[0].subtask.title, [one.asked for one in group])

@@ -1,4 +1,4 @@
-"""What a run works with: made once it is connected, and never replaced."""
+"""Services of a run: made once it is connected, and never replaced."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ LOG = logging.getLogger(__name__)
 #: Between two looks at workers that prepare, and in local mode, seconds.
 AWAIT_S = 0.02
 LOCAL_AWAIT_S = 0.005
-#: How long a read waits for results, seconds.
+#: Longest wait of a read for results, seconds.
 READ_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How long a run waits for what, seconds."""
+    """Longest waits of a run, in seconds."""
 
     #: Silence after which a worker is lost.
     lost_after_s: float
-    #: How long a run whose workers are all lost waits for others.
+    #: Longest wait for other workers of a run whose workers are all lost.
     wait_s: float
-    #: How long Redis or the broker may be away under load.
+    #: Longest time for which Redis or the broker may be unreachable under load.
     patience_s: float
     #: From the last preparation of workers to the start of a load, by the virtual users that
     #: start with it on each worker.
     lead_s: Callable[[float], float] = lead_s
     #: Between two looks at workers that prepare.
     await_s: float = AWAIT_S
-    #: How long a read waits for results meanwhile, which does not hear of those that are ready.
+    #: Longest wait of a read for results meanwhile; results that are ready do not end it.
     block_s: float = READ_S
 
 
@@ -83,7 +83,7 @@ class RunPort:
         self._noted: list[dict[str, Any]] = []
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions, and when they are on disk, follow them."""
+        """Write decisions to the journal; when they are on disk, apply them."""
         decided = list(records)
         self._directory.decide([*self._noted, *decided])
         self._noted.clear()
@@ -91,17 +91,17 @@ class RunPort:
             self.follow(record)
 
     def follow(self, record: dict[str, Any]) -> None:
-        """Act on a record, be it on disk or not."""
+        """Apply a record to accounts and history, whether it is on disk or not."""
         self._accounts.apply(record)
         self._history.apply(record)
 
     def note(self, event: dict[str, Any]) -> None:
-        """Note what accounts do not depend on; it is written with the next decisions."""
+        """Note an event that accounts do not depend on; it is written with the next decisions."""
         self._history.apply(event)
         self._noted.append(event)
 
     def join(self, mid: str, incarnation: str) -> Membership:
-        """A worker has joined: journal the membership."""
+        """Journal and return the membership of a worker that has joined."""
         found = self._accounts.memberships.get(mid)
         if found is None:
             self.decide([self._accounts.enrolment(mid, incarnation)])
@@ -109,7 +109,7 @@ class RunPort:
         return found
 
     def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
-        """Journal that blocks were acknowledged and are not on disk: nobody has them any more."""
+        """Journal that acknowledged blocks are not on disk: no worker keeps them any more."""
         LOG.warning(
             "the disk has lost %s of worker %s that were acknowledged: their iterations are lost",
             count(len(blocks), "result block"),
@@ -144,14 +144,14 @@ class RunPort:
 
 @dataclass(frozen=True, kw_only=True)
 class RunServices:
-    """Everything that a run talks to."""
+    """Everything that a run is connected to."""
 
     #: The run directory: journal, result blocks, documents.
     directory: RunDirectory
     channel: Channel
     controls: Controls
     receiver: Receiver
-    #: What follows from journal and blocks.
+    #: State that follows from journal and blocks.
     accounts: Accounts
     #: Events of the journal, for reports.
     history: RunHistory
@@ -165,16 +165,16 @@ class RunServices:
     #: Which key the run's messages are sealed with.
     key_notes: KeyNotes
     limits: Limits
-    #: Raises where a server or worker of local mode has died.
+    #: Raises an error if a server or worker of local mode has died.
     check: Callable[[], None]
-    #: Adds what is known of a server of local mode to the error that ends the run.
+    #: Adds known facts on a server of local mode to the error that ends the run.
     explained: Callable[[BaseException], BaseException]
 
 
 def open_services(
     plan: RunPlan, connection: Connection, directory: RunDirectory, on_context: Tell
 ) -> RunServices:
-    """Connect a run; `on_context` shows how far a context is. Raises StoreAway, StoreError."""
+    """Connect a run; `on_context` shows the progress of contexts. Raises StoreAway, StoreError."""
     conf = plan.conf
     client = connect(connection.redis_url, conf.messaging.redis_timeout_s)
     sealer = Sealer(connection.keyring)

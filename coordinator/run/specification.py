@@ -1,4 +1,4 @@
-"""The specification of a workload: what workers get to know of it before its load."""
+"""The specification of a workload: everything that workers know of it before its load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osbench.coordinator.run.plan import RunPlan, WorkloadPlan
 #: Workers ship results at most this often, seconds; with many workers less often.
 SHIP_S = 0.2
 SHIP_S_PER_WORKER = 0.004
-#: At least this often where a run is to abort on SLA failure.
+#: Longest interval if a run is to abort on SLA failure.
 SHIP_ABORT_S = 1.0
 #: In a longer ramp, seconds, it means little that workers learn of new users with a heartbeat.
 LONG_RAMP_S = 60.0
@@ -22,7 +22,7 @@ LONG_RAMP_S = 60.0
 def specify(
     plan: RunPlan, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any], workers: int
 ) -> Specification:
-    """Specify a workload, with `args` and `context` as its contexts left them.
+    """Return the specification of a workload, with `args` and `context` as its contexts left them.
 
     `workers` is the number of worker processes of the run.
     """
@@ -56,7 +56,7 @@ def specify(
 
 
 def ramp_s(one: WorkloadPlan) -> float:
-    """Seconds in which a closed load adds its virtual users."""
+    """Return the seconds in which a closed load adds its virtual users."""
     rate = one.workload.users.get("start_rate")
     return one.runner.concurrency / rate if rate else one.runner.ramp_up_s
 
@@ -85,5 +85,5 @@ def _script(plan: RunPlan, one: WorkloadPlan) -> dict[str, Any]:
 
 def _ship_interval_s(workers: int, abort_on_sla: bool) -> float:
     interval_s = max(SHIP_S, SHIP_S_PER_WORKER * workers)
-    # an SLA failure is seen in what was shipped
+    # an SLA failure is detected only in shipped results
     return min(interval_s, SHIP_ABORT_S) if abort_on_sla else interval_s

@@ -1,4 +1,4 @@
-"""What changes while a run goes on; only this package writes it."""
+"""State that changes during a run; only this package writes it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Interruption:
-    """What the user wants: 0 nothing, 1 drain (first Ctrl-C), 2 stop now (second), 3 (third)."""
+    """Number of interrupts by the user: 1 drains, 2 stops now, 3 does not wait for iterations."""
 
     level: int = 0
 
     @property
     def drains(self) -> bool:
-        """No more load is wanted."""
+        """Return whether no more load is wanted."""
         return self.level >= 1
 
     @property
     def stops(self) -> bool:
-        """The run is to end at once."""
+        """Return whether the run is to end at once."""
         return self.level >= 2
 
     @property
     def insists(self) -> bool:
-        """Not even iterations that use what contexts have made are to be waited for."""
+        """Return whether contexts are undone even while iterations use them."""
         return self.level >= 3
 
 
@@ -32,7 +32,7 @@ class RunStatus:
     """The state that the workloads of a run share."""
 
     interruption: Interruption = field(default_factory=Interruption)
-    #: The servers that are away, in words, and of them the Redis of the run; "" if none is.
+    #: The unreachable servers, in words, and of them the Redis of the run; "" if none is.
     store_away: str = ""
     redis_away: str = ""
     #: The SLA criterion that stops all load, and why; "" while there is none.
@@ -40,7 +40,7 @@ class RunStatus:
 
     @property
     def stopped_for(self) -> str | None:
-        """Why no more load is to be started: "interrupted", "sla", or None."""
+        """The cause if no more load is to be started: "interrupted" or "sla"; else None."""
         if self.interruption.drains:
             return "interrupted"
         return "sla" if self.breach else None

@@ -14,8 +14,8 @@ Ints = NDArray[np.int64]
 
 #: Separator of the names of nested actions.
 NESTED = " > "
-#: Actions nested deeper, and paths beyond this number, are told by the inner name alone: of a chain
-#: of thousands each path would repeat the one before.
+#: Actions nested deeper, and paths beyond this number, have only their inner name: of a chain of
+#: thousands each path would repeat the one before.
 LEVELS = 50
 PATHS = 10_000
 #: Actions at most that a message lists.
@@ -25,9 +25,9 @@ _ZERO = np.zeros(1, np.int64)
 
 
 def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
-    """The action of each line (as in `Columns.actions`) by number, and the paths numbered so.
+    """Return the number of each line's action (as in `Columns.actions`), and the paths.
 
-    A path is the action's name after those of the actions around it: "outer > inner".
+    A path is the action's name after the names of the enclosing actions: "outer > inner".
     """
     name, parent = lines[:, 1], lines[:, 2]
     labels = list(names)
@@ -59,7 +59,7 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
 
 
 def unknown(path: str, known: Collection[str]) -> str:
-    """What to say of an action that no iteration has had, where it had those `known`."""
+    """Return a message on an action that no iteration has had; `known` are the actions they had."""
     if not known:
         return "no iteration had such an action, nor any other"
     inner = [one for one in sorted(known) if one.endswith(f"{NESTED}{path}")]
@@ -70,7 +70,7 @@ def unknown(path: str, known: Collection[str]) -> str:
 
 
 def _positions(rows: Ints) -> tuple[Ints, Ints]:
-    """For each line: where the lines of its iteration begin, and its place among them."""
+    """Return for each line the first line of its iteration, and its place among them."""
     begins = np.concatenate((_ZERO, np.flatnonzero(rows[1:] != rows[:-1]) + 1))
     ends = np.concatenate((begins[1:], (len(rows),)))
     first = np.repeat(begins, ends - begins)
@@ -78,7 +78,7 @@ def _positions(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def grouped(group: Ints) -> Iterator[tuple[int, Any]]:
-    """Each number of a group, with what selects its rows."""
+    """Yield each number of a group, with an index of its rows."""
     counts = np.bincount(group)
     present = np.flatnonzero(counts).tolist()
     if len(present) == 1:

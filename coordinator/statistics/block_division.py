@@ -13,9 +13,9 @@ Floats = NDArray[np.float64]
 
 #: Blocks of the finer and of the coarser division.
 FINE, COARSE = 40, 20
-#: Blocks below which nothing is said: four seconds of bins of a quarter of a second.
+#: Fewest blocks for any result: four seconds of bins of a quarter of a second.
 FEWEST = 16
-#: Correlation of neighbours beyond which blocks do not tell how long dependence lasts.
+#: Correlation of neighbours beyond which blocks do not show how long dependence lasts.
 _MOST = 0.9
 #: Independent blocks at least that Student's t is taken for, less one.
 _LEAST_FREEDOM = 2.0
@@ -32,11 +32,11 @@ class Division:
 
     @property
     def blocks(self) -> int:
-        """Blocks of the finer division."""
+        """Number of blocks of the finer division."""
         return len(self.sizes)
 
     def deviations(self, share: float) -> Floats:
-        """By block: iterations below a percentile of the run, less those expected."""
+        """Return by block the iterations below a percentile of the run, minus the expected ones."""
         sums = self.below.sum(axis=0)
         wanted = share * float(sums[-1])
         column = int(np.searchsorted(sums, wanted))
@@ -49,7 +49,7 @@ class Division:
         return found
 
     def variances(self, share: float) -> Iterator[tuple[float, float]]:
-        """The variance of the rank of a percentile by each division, with degrees of freedom."""
+        """Yield the variance of a percentile's rank by each division, with degrees of freedom."""
         fine = self.deviations(share)
         yield _variance(fine)
         if self.blocks > COARSE:
@@ -57,7 +57,7 @@ class Division:
 
 
 def divided(counts: Ints) -> Division | None:
-    """A run of counts by bin of time and bucket; None if it is too short for blocks."""
+    """Divide a run of counts by bin of time and bucket; return None if it is too short."""
     if len(counts) < FEWEST:
         return None
     blocks = min(FINE, len(counts))
@@ -67,17 +67,17 @@ def divided(counts: Ints) -> Division | None:
 
 
 def coarser(values: Floats) -> Floats:
-    """Sums of the coarser division."""
+    """Return the sums of the coarser division."""
     found: Floats = np.add.reduceat(values, np.arange(COARSE) * len(values) // COARSE)
     return found
 
 
 def correlation(values: Floats) -> float:
-    """The correlation of neighbouring blocks, from 0; corrected for how few blocks there are.
+    """Return the correlation of neighbouring blocks, at least 0, corrected for few blocks.
 
     Of n blocks of a process with coefficient r, it comes out as r - (1 + 4 r) / n (Marriott and
-    Pope, Biometrika 41, 1954). Where dependence lasts long it
-    is still too low in the runs that saw little of it: its square is added, which was measured.
+    Pope, Biometrika 41, 1954). If dependence lasts long, it is still too low in the runs that saw
+    little of it: its square is added, which was measured.
     """
     power = float(values @ values)
     if power <= 0:

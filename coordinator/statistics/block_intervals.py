@@ -1,20 +1,20 @@
 """95 % intervals of percentiles of one run, from blocks of time.
 
-Latencies of one moment resemble each other: a queue that is long now makes the next iterations
-slow as well. So the rank of a percentile varies more than that of independent samples. The run
-is divided into 40 blocks of time and into 20. In each division the variance between blocks, and
-the correlation of neighbouring blocks as that of a first-order process, give the variance of the
-rank; Student's t allows for how few blocks are independent. The wider result counts. The ranks
-around the percentile bound the interval (Woodruff, Journal of the American Statistical
-Association 47, 1952; batch means with the correlation of the batches: Tafazzoli and Wilson, IIE
-Transactions 43, 2011; degrees of freedom: Bayley and Hammersley, Supplement to the Journal of the
-Royal Statistical Society 8, 1946).
+Latencies of one moment resemble each other: a queue that is long now makes the next iterations slow
+as well. So the rank of a percentile varies more than that of independent samples. The run is
+divided into 40 blocks of time and into 20. In each division the variance between blocks, and the
+correlation of neighbouring blocks as that of a first-order process, give the variance of the rank;
+Student's t allows for how few blocks are independent. The wider result counts. The ranks around the
+percentile bound the interval (Woodruff, Journal of the American Statistical Association 47, 1952;
+batch means with the correlation of the batches: Tafazzoli and Wilson, IIE Transactions 43, 2011;
+degrees of freedom: Bayley and Hammersley, Supplement to the Journal of the Royal Statistical
+Society 8, 1946).
 
-An interval is never left out because it is wide: those that remained would be of the runs that
-missed the trouble. If the run cannot exclude a percentile beyond all that was seen, the upper
-bound is infinite.
+An interval is never left out because it is wide: the remaining ones would be of the runs that
+missed the trouble. If the run cannot exclude a percentile beyond all its durations, the upper bound
+is infinite.
 
-docs/adr/0013-intervals-and-comparison.md has what was measured, and why it is done so.
+docs/adr/0013-intervals-and-comparison.md has measurements and reasons.
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class BlockIntervals:
     blocks: int
     #: Seconds of such a block; 0 without blocks.
     block_s: float
-    #: Why intervals are missing, unbounded or wide; None if there is nothing to say.
+    #: Reason if intervals are missing, unbounded or wide; None if there is none.
     doubt: Doubt | None
 
 
 def block_intervals(
     matrix: LatencyMatrix, percents: Iterable[float] = REPORTED
 ) -> BlockIntervals | None:
-    """Percentiles with intervals from blocks of time; None if nothing was counted."""
+    """Return percentiles with intervals from blocks of time; None if nothing was counted."""
     counts, width_s = matrix.counts(), matrix.width_s
     if not counts.sum():
         return None
@@ -123,10 +123,10 @@ def _estimate(
 
 
 def rank_bounds(total: float, share: float, half: float) -> tuple[float, float] | None:
-    """Ranks `half` around that of a percentile; None if the run sets no lower bound.
+    """Return ranks `half` around a percentile's rank; None if the run sets no lower bound.
 
-    The lower one is found on the scale of logits, which never leaves the run. The upper one is
-    not: a run with too few slow moments knows neither the percentile nor its spread.
+    The lower one is found on the scale of logits, which never leaves the run. The upper one is not:
+    a run with too few slow moments knows neither the percentile nor its spread.
     """
     odds = math.log(share / (1 - share))
     apart = half / (total * share * (1 - share))

@@ -1,9 +1,10 @@
-"""Where a series of numbers, one a run, changes its level for good.
+"""Lasting changes of level in a series of numbers, one per run.
 
 E-divisive (Matteson and James, Journal of the American Statistical Association 109, 2014, as in
-Daly et al., ICPE 2020, and Apache Otava): the split that maximises the energy distance between
-the two parts, tested against random orders of the numbers, then each part in turn. Random orders
-need no distribution of the numbers; they are drawn with a fixed seed, so that the answer stays.
+Daly et al., ICPE 2020, and Apache Otava): the split that maximises the energy distance between the
+two parts, tested against random orders of the numbers, then each part in turn. Random orders need
+no distribution of the numbers; they are drawn with a fixed seed, so that results are the same in
+every call.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ChangePoint:
 
 
 def change_points(series: Sequence[float], significance: float) -> tuple[ChangePoint, ...]:
-    """The changes of a series, in order; none where it has fewer than `ENOUGH` numbers."""
+    """Return the changes of a series, in order; none if it has fewer than `ENOUGH` numbers."""
     values = np.asarray(series, np.float64)
     if len(values) < ENOUGH:
         return ()
@@ -71,7 +72,7 @@ def change_points(series: Sequence[float], significance: float) -> tuple[ChangeP
 def _best_split(
     values: Floats, significance: float, random: np.random.Generator
 ) -> tuple[int, float]:
-    """The place of the best split, and the p-value of there being one."""
+    """Return the place of the best split, and the p-value that there is a split."""
     distances = np.abs(values[:, None] - values[None, :])
     energies = _energies(distances[None])[0]
     split, greatest = int(np.argmax(energies)), float(energies.max())
@@ -91,7 +92,7 @@ def _best_split(
 
 
 def _energies(distances: Floats) -> Floats:
-    """Energy statistic of every split of several orders; the first part has `_LEAST` or more."""
+    """Return the energies of every split of several orders; first parts have `_LEAST` or more."""
     size = distances.shape[1]
     first = np.arange(_LEAST, size - _LEAST + 1)
     second = size - first

@@ -1,4 +1,4 @@
-"""Why intervals of a run's percentiles are missing, unbounded or wide."""
+"""Reasons why intervals of a run's percentiles are missing, unbounded or wide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osbench.coordinator.statistics.block_division import COARSE, Division, coar
 #: Correlation of the median's blocks with time from which latency drifts; of independent blocks
 #: less than one run in a thousand has as much.
 _DRIFTS = 0.7
-#: Correlation of neighbouring blocks from which dependence is what makes intervals wide.
+#: Correlation of neighbouring blocks from which dependence makes intervals wide.
 _DEPENDS = 0.5
 #: Deviates of an interval from many blocks, and times as long a run that is advised at most.
 _DEVIATES, _MOST_TIMES = 2.1, 1000.0
@@ -34,7 +34,7 @@ class DoubtCause(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """Percentiles that a run does not bound, and why."""
+    """Percentiles that a run does not bound, and the reason."""
 
     cause: DoubtCause
     #: Percentiles without an interval.
@@ -46,7 +46,7 @@ class Doubt:
 
     @property
     def note(self) -> str:
-        """The same as a sentence without full stop."""
+        """The doubt as a message without full stop."""
         if self.cause is DoubtCause.SHORT:
             return f"no intervals: {self.cause.value}"
         which = []
@@ -67,7 +67,10 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """Doubt about `ranks` (by percent, of `total` iterations); None if all have both bounds."""
+    """Return the doubt about `ranks` (by percent, of `total` iterations).
+
+    None if all have both bounds.
+    """
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:
         return Doubt(cause=DoubtCause.SHORT, missing=missing)
@@ -99,7 +102,10 @@ def _drift(division: Division) -> DoubtCause | None:
 
 
 def _bounded_by_s(division: Division, total: int, span_s: float, share: float) -> float | None:
-    """The standard error of a rank, as a share of all, falls with the root of the length."""
+    """Return the length of a run, in seconds, that would bound a percentile, or None.
+
+    The standard error of a rank, as a share of all, falls with the root of the length.
+    """
     variance = max(total * share * (1 - share), *(one for one, _ in division.variances(share)))
     times = ((_DEVIATES * math.sqrt(variance) + 1) / (total * (1 - share))) ** 2
     return times * span_s if 1 < times <= _MOST_TIMES else None

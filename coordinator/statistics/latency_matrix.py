@@ -26,11 +26,11 @@ _PART_BITS = 6
 _PARTS = 1 << _PART_BITS
 #: A float64 keeps its exponent over 52 bits of mantissa.
 _SHIFT = 52 - _PART_BITS
-#: Exponent (biased by 1,023) of 1 ns, the least value that is told apart.
+#: Exponent (biased by 1,023) of 1 ns, the least value that is distinguished.
 _ORIGIN = 1023 << _PART_BITS
 #: Columns are added in multiples of this, so that few values far apart do not copy all of them.
 _MARGIN = _PARTS
-#: More than any matrix of ours has: what is read from a file must not fill the memory.
+#: More than any matrix of osbench has: data of a file must not fill the memory.
 _MOST_BINS, _MOST_COLUMNS = 4096, 64 * _PARTS + _MARGIN
 
 #: Of the type of the counts: numpy adds others far more slowly.
@@ -38,7 +38,7 @@ _ONE = np.uint32(1)
 
 
 def buckets_of(values_ns: Ints) -> Ints:
-    """The numbers of the buckets of durations; those below 1 ns are in the first one, 0."""
+    """Return the buckets of durations; durations below 1 ns are in the first one, 0."""
     buckets: Ints = np.maximum(values_ns, 1).astype(np.float64).view(np.int64)
     buckets >>= _SHIFT
     buckets -= _ORIGIN
@@ -47,7 +47,7 @@ def buckets_of(values_ns: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Some numbers, at least one, with the least and the greatest: to be found once for all."""
+    """Some numbers, at least one, with their minimum and maximum: found once for all uses."""
 
     values: Ints
     least: int
@@ -55,21 +55,22 @@ class Extent:
 
     @classmethod
     def of(cls, values: Ints) -> Extent:
-        """Find them."""
+        """Find minimum and maximum of `values`."""
         return cls(values, int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))
 
 
 def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
-    """Where buckets begin and end, in nanoseconds; a bucket holds its lower bound."""
+    """Return lower and upper bounds of buckets, in nanoseconds; the lower bound is inside."""
     octave = np.exp2(buckets >> _PART_BITS)
     part = buckets & (_PARTS - 1)
     return octave * (1 + part / _PARTS), octave * (1 + (part + 1) / _PARTS)
 
 
 def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
-    """For each rank, from 0 to the number of durations, the nanoseconds that so many do not exceed.
+    """Return for each rank the nanoseconds that so many durations do not exceed.
 
-    `counts` begins with bucket `lowest`; NaN where it is empty. Linear within the bucket.
+    Ranks go from 0 to the number of durations. `counts` begins with bucket `lowest`; NaN if it is
+    empty. Linear within the bucket.
     """
     sums = np.cumsum(counts)
     if not len(sums) or not sums[-1]:
@@ -84,9 +85,9 @@ def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
 
 
 def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[float, float]:
-    """The nanoseconds of a rank, from and to: equal where buckets tell ranks `apart` from it.
+    """Return the nanoseconds of a rank, from and to; equal if buckets resolve `apart` ranks.
 
-    Where in a bucket its durations lie is not known. Taking them as evenly spread is right
+    The place of durations within a bucket is not known. Taking them as evenly spread is right
     enough, unless the bucket holds more than twice as many as there are ranks `apart`.
     """
     sums = np.cumsum(counts)
@@ -99,13 +100,13 @@ def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[f
 
 
 def percentiles_of(counts: Ints, lowest: int, percents: Sequence[float]) -> list[float]:
-    """Percentiles in nanoseconds of the durations of some buckets; as `latencies_at`."""
+    """Return percentiles in nanoseconds of the durations of some buckets; as `latencies_at`."""
     ranks = int(counts.sum()) * np.array(percents, np.float64) / 100
     return [float(value) for value in latencies_at(counts, lowest, ranks)]
 
 
 def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
-    """One of them."""
+    """Return a percentile, as `percentiles_of` does."""
     return percentiles_of(counts, lowest, (percent,))[0]
 
 
@@ -125,40 +126,40 @@ class LatencyMatrix:
 
     @property
     def width_s(self) -> float:
-        """Seconds of a bin of time."""
+        """Width of a bin of time, in seconds."""
         return self._width_ns / 1e9
 
     @property
     def total(self) -> int:
-        """How many durations were added."""
+        """The number of durations that were added."""
         return int(self._counts[: self.used].sum(dtype=np.int64))
 
     def counts(self) -> Ints:
-        """Counts, one line a bin of time, one column a bucket, from bucket `lowest`."""
+        """Return counts, a line per bin of time, a column per bucket, from bucket `lowest`."""
         return self._counts[: self.used].astype(np.int64)
 
     def summed(self) -> Ints:
-        """Counts by bucket over all time."""
+        """Return counts by bucket over all time."""
         sums: Ints = self._counts[: self.used].sum(axis=0, dtype=np.int64)
         return sums
 
     def by_time(self) -> Ints:
-        """Counts by bin of time over all buckets."""
+        """Return counts by bin of time over all buckets."""
         sums: Ints = self._counts[: self.used].sum(axis=1, dtype=np.int64)
         return sums
 
     def percentile(self, percent: float) -> float:
-        """A percentile over all time in nanoseconds; NaN where nothing was added."""
+        """Return a percentile over all time in nanoseconds; NaN if nothing was added."""
         return percentile_of(self.summed(), self.lowest, percent)
 
     def add(self, instants_ns: Ints, values_ns: Ints) -> None:
-        """Count durations by the instants, nanoseconds after t0, that they belong to."""
+        """Count durations at times in nanoseconds after t0."""
         if len(values_ns):
             self.add_buckets(Extent.of(instants_ns), Extent.of(buckets_of(values_ns)))
 
     def add_buckets(self, instants: Extent, buckets: Extent) -> None:
         """Count durations by their buckets."""
-        # clocks disagree a little: an instant can seem to lie before t0
+        # clocks disagree a little: a time can seem to lie before t0
         first, latest = max(instants.least, 0), max(instants.greatest, 0)
         while latest // self._width_ns >= self._bins:
             self._widen()
@@ -177,7 +178,7 @@ class LatencyMatrix:
         np.add.at(self._counts.reshape(-1), at, _ONE)
 
     def rebinned(self, bins: int) -> LatencyMatrix:
-        """The same durations in at most `bins` bins of time."""
+        """Return the same durations in at most `bins` bins of time."""
         found = LatencyMatrix(bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
         counts, used = self._counts[: self.used], self.used
@@ -191,7 +192,7 @@ class LatencyMatrix:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for msgpack; only counts that are not 0."""
+        """Return the matrix in the form for msgpack; only counts that are not 0."""
         flat = self._counts[: self.used].reshape(-1)
         at = np.flatnonzero(flat)
         return {
@@ -205,7 +206,10 @@ class LatencyMatrix:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> LatencyMatrix:
-        """What `to_dict` wrote. Raises KeyError, TypeError, ValueError, IndexError for others."""
+        """Return the matrix that `to_dict` described.
+
+        Raises KeyError, TypeError, ValueError, IndexError for another document.
+        """
         bins, (used, columns) = document["bins"], document["shape"]
         width_ns, lowest = document["width_ns"], document["lowest"]
         if not all(isinstance(one, int) for one in (bins, used, columns, width_ns, lowest)):
@@ -242,7 +246,7 @@ class LatencyMatrix:
 
 
 def _paired(counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The sums of each two bins; a last one alone stays as it is."""
+    """Return the sums of each two bins; a last one alone stays as it is."""
     even, odd = counts[0::2], counts[1::2]
     merged = even.copy()
     merged[: len(odd)] += odd

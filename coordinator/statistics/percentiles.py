@@ -14,7 +14,7 @@ from typing import Any
 
 from osbench.common.histogram import Histogram, rank
 
-#: What reports show, in percent.
+#: Percentiles in reports.
 REPORTED = (50.0, 90.0, 95.0, 99.0, 99.9)
 
 #: Quantile of the normal distribution for 95 %, two-sided.
@@ -34,12 +34,12 @@ class PercentileEstimate:
 
 
 def percentile_key(percent: float) -> str:
-    """The name of a percentile in reports: p50, p999."""
+    """Return the name of a percentile in reports: p50, p999."""
     return f"p{percent:g}".replace(".", "")
 
 
 def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
-    """Ranks (from 1) of the samples that bound the interval, or None: too few samples."""
+    """Return ranks (from 1) of the samples that bound the interval; None with too few samples."""
     share = percent / 100
     spread = _Z * math.sqrt(count * share * (1 - share))
     low = math.floor(count * share - spread)
@@ -50,7 +50,7 @@ def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
 def percentiles(
     histogram: Histogram, percents: Sequence[float] = REPORTED
 ) -> tuple[PercentileEstimate, ...]:
-    """Some percentiles of a histogram; none where it is empty."""
+    """Return percentiles of a histogram; none if it is empty."""
     if not histogram.count:
         return ()
     ranks = [rank(histogram.count, percent) for percent in percents]
@@ -68,9 +68,9 @@ def percentiles(
 
 
 def least_percentile(histogram: Histogram, percent: float, more: int | None) -> int:
-    """The least value, in nanoseconds, to which `more` samples at most can bring a percentile.
+    """Return the least nanoseconds to which `more` samples at most can bring a percentile.
 
-    0 where it can become anything; `more` is None where their number is without end.
+    0 if it can become anything; `more` is None if their number is unlimited.
     """
     if not histogram.count:
         return 0
@@ -78,7 +78,7 @@ def least_percentile(histogram: Histogram, percent: float, more: int | None) -> 
         return histogram.max
     if more is None:
         return 0
-    # all of them below what is there: samples move up by as many ranks
+    # all of them below the present ones: samples move up by as many ranks
     position = rank(histogram.count + more, percent) - more
     return histogram.at_ranks((position,))[0] if position >= 1 else 0
 
@@ -87,7 +87,7 @@ _PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 
 
 def times_of(histogram: Histogram) -> dict[str, Any]:
-    """Count, mean, percentiles and maximum in seconds.
+    """Return count, mean, percentiles and maximum in seconds.
 
     None for percentiles that have no 95 % interval with so few samples.
     """

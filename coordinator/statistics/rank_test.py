@@ -1,11 +1,11 @@
 """Exact rank tests of two groups of runs for many percentiles at once.
 
-Whatever single runs are like, runs of two groups without a difference could have been divided
-between them in any other way. The sums of ranks in all divisions say how unusual the one that
-was made is; taking the greatest of all percentiles in each division allows for their number and
-for how alike they are (Westfall and Young, Resampling-Based Multiple Testing, Wiley 1993). A run
-that is far off counts no more than one that is the slowest. The interval of the shift is the one
-that belongs to the test (Moses; Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963).
+Whatever the distribution of single runs, runs of two groups without a difference could have been
+divided between them in any other way. The sums of ranks in all divisions show how unusual the
+actual division is; taking the greatest of all percentiles in each division allows for their number
+and for how alike they are (Westfall and Young, Resampling-Based Multiple Testing, Wiley 1993). A
+run that is far off counts no more than the slowest of other runs would. The interval of the shift
+belongs to the test (Moses; Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SEED = 20_240_229
 
 
 def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[float]:
-    """p-values by row, corrected for their number: each row has the same runs in both groups."""
+    """Return p-values by row, corrected for their number; runs are the same in all rows."""
     values = np.concatenate([np.asarray(first, float), np.asarray(second, float)], axis=1)
     size, runs = len(first[0]), values.shape[1]
     ranks = np.stack([_midranks(row) for row in values])
@@ -37,14 +37,14 @@ def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]
 
 
 def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of how far the second group lies above the first; four a group at least."""
+    """Return the 95 % interval of the shift from first to second group; both have four or more."""
     apart = np.sort(np.subtract.outer(np.asarray(second), np.asarray(first)).ravel())
     end = _significant(len(first), len(second))
     return float(apart[end - 1]), float(apart[-end])
 
 
 def _midranks(values: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Return ranks from 1; equal values share the mean of their ranks."""
     ordered = np.sort(values)
     below = np.searchsorted(ordered, values, side="left")
     upto = np.searchsorted(ordered, values, side="right")
@@ -53,7 +53,7 @@ def _midranks(values: Floats) -> Floats:
 
 
 def _divisions(size: int, runs: int) -> Floats:
-    """Which runs are in the first group, a row a division; the first row is the one made."""
+    """Return which runs are in the first group, a row per division; first the actual one."""
     if math.comb(runs, size) <= _MOST:
         chosen = np.array([*combinations(range(runs), size)])
     else:
@@ -66,7 +66,7 @@ def _divisions(size: int, runs: int) -> Floats:
 
 
 def _significant(first: int, second: int) -> int:
-    """How many numbers of pairs, from 0, come up in 2.5 % of divisions at most together."""
+    """Return how many numbers of pairs, from 0, occur in at most 2.5 % of divisions together."""
     # in how many divisions each number of pairs has the second below the first (Mann and
     # Whitney, 1947): the coefficients of a Gaussian binomial
     ways = np.array([1.0])

@@ -1,4 +1,4 @@
-"""What a workload came to over the last seconds, from sums that only grow."""
+"""Results of a workload over the last seconds, from sums that only grow."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Error = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """What a workload has come to at some instant, monotonic seconds."""
+    """Results of a workload so far, at a time in monotonic seconds."""
 
     at_s: float
-    #: Iterations that ran, and those of them that failed or timed out.
+    #: Iterations that ran, and iterations that failed or timed out.
     ran: int
     failed: int
-    #: Times of those that ended well; nobody adds to it.
+    #: Times of iterations that ended well; never changed.
     times: Histogram
     #: Failed iterations by error.
     errors: Mapping[Error, int]
 
 
 class RecentTimes:
-    """The difference between the latest sums and those of `WINDOW_S` before."""
+    """The difference between the latest sums and the sums `WINDOW_S` before."""
 
     def __init__(self) -> None:
         self._sums: deque[Sums] = deque()
 
     def add(self, sums: Sums) -> None:
-        """Note what there is now."""
+        """Add the present sums."""
         self._sums.append(sums)
         # the last one that is old enough stays: the figures are over at least that time
         while len(self._sums) > 2 and sums.at_s - self._sums[1].at_s >= WINDOW_S:
@@ -44,21 +44,21 @@ class RecentTimes:
 
     @property
     def span_s(self) -> float:
-        """Seconds that the figures are over; 0 before there are two sums."""
+        """Seconds that the figures cover; 0 before there are two sums."""
         return self._sums[-1].at_s - self._sums[0].at_s if self._sums else 0.0
 
     @property
     def ran(self) -> int:
-        """Iterations that ran."""
+        """The number of iterations that ran."""
         return self._sums[-1].ran - self._sums[0].ran if self._sums else 0
 
     @property
     def failed(self) -> int:
-        """Those of them that failed or timed out."""
+        """The number of iterations that failed or timed out."""
         return self._sums[-1].failed - self._sums[0].failed if self._sums else 0
 
     def percentiles_s(self, *percents: float) -> list[float | None]:
-        """Percentiles, seconds, of the iterations that ended well; None where there are none."""
+        """Return percentiles, seconds, of iterations that ended well; None if there are none."""
         found = self._sums[-1].times.since(self._sums[0].times) if self._sums else Histogram()
         if not found.count:
             return [None] * len(percents)
@@ -66,7 +66,7 @@ class RecentTimes:
         return [value / 1e9 for value in found.at_ranks(ranks)]
 
     def most_frequent_error(self) -> Error | None:
-        """The error that most iterations failed with; None where none failed."""
+        """Return the error that most iterations failed with; None if none failed."""
         if not self._sums:
             return None
         before = self._sums[0].errors

@@ -2,14 +2,14 @@
 
     X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1))
 
-N iterations are in flight and X end well per second. lambda is the throughput of one of them,
-sigma what they wait for one another (contention), kappa what they do for one another
+N iterations are in flight and X end well per second. lambda is the throughput of a single one,
+sigma the waiting of iterations for one another (contention), kappa their work for one another
 (coherency). Throughput is greatest at N* = sqrt((1 - sigma) / kappa). (Gunther, Guerrilla Capacity
 Planning, Springer 2007, chapters 4 and 5.)
 
 N / X is linear in 1/lambda, sigma/lambda and kappa/lambda. It is fitted by least squares of
-relative errors, with no coefficient below 0; intervals are those of linear regression, taken over
-to the law's own terms by their derivatives.
+relative errors, with no coefficient below 0. Intervals are computed by linear regression, and
+converted to the law's own terms by their derivatives.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from osbench.coordinator.statistics.student_t import quantile
 
 Floats = NDArray[np.float64]
 
-#: Different concurrencies below which there is no fit, and what the greatest of them is of the
-#: least one at least.
+#: Fewest different concurrencies for a fit, and least ratio of the greatest to the least.
 FEWEST, SPREAD = 6, 2.0
 #: Concurrencies closer than this share are one.
 _SAME = 0.01
 #: Typical relative error of throughput above which the law does not describe the steps.
 POOREST = 0.15
-#: Rounds of weighting by what was fitted.
+#: Rounds of weighting by fitted values.
 _ROUNDS = 20
 
 
@@ -54,12 +53,12 @@ class ScalabilityFit:
     #: sigma and kappa, 0 at least.
     contention: FittedTerm
     coherency: FittedTerm
-    #: N* and the throughput there, per second; None where kappa cannot be told from 0,
-    #: or where throughput falls from one iteration in flight on.
+    #: N* and the throughput there, per second; None if kappa cannot be distinguished from 0, or if
+    #: throughput falls from one iteration in flight on.
     peak_concurrency: FittedTerm | None
     peak_throughput: FittedTerm | None
-    #: lambda / sigma, which throughput would approach if kappa were 0, per second; None where
-    #: there is a peak, or sigma cannot be told from 0.
+    #: lambda / sigma, which throughput would approach if kappa were 0, per second; None if there is
+    #: a peak, or sigma cannot be distinguished from 0.
     ceiling: FittedTerm | None
     #: Root mean square of (measured - fitted) / fitted, by degrees of freedom.
     error: float
@@ -69,7 +68,7 @@ class ScalabilityFit:
     most: float
 
     def throughput(self, concurrency: float) -> float:
-        """X(N), per second."""
+        """Return X(N), per second."""
         return scalability(
             concurrency, self.rate.value, self.contention.value, self.coherency.value
         )
@@ -77,13 +76,13 @@ class ScalabilityFit:
 
 @dataclass(frozen=True, kw_only=True)
 class NoFit:
-    """Why there is no fit, as a sentence."""
+    """A message that explains why there is no fit."""
 
     reason: str
 
 
 def scalability(concurrency: float, rate: float, contention: float, coherency: float) -> float:
-    """The law: throughput per second with `concurrency` iterations in flight."""
+    """Return throughput per second by the law, with `concurrency` iterations in flight."""
     others = concurrency - 1
     return rate * concurrency / (1 + contention * others + coherency * concurrency * others)
 
@@ -91,7 +90,7 @@ def scalability(concurrency: float, rate: float, contention: float, coherency: f
 def fit_scalability(
     concurrency: Sequence[float], throughput: Sequence[float]
 ) -> ScalabilityFit | NoFit:
-    """Fit the law to steps, given by what was in flight and what ended well per second."""
+    """Fit the law to steps of iterations in flight, and iterations that ended well per second."""
     flights, rates = np.asarray(concurrency, float), np.asarray(throughput, float)
     usable = np.isfinite(flights) & np.isfinite(rates) & (flights > 0) & (rates > 0)
     flights, rates = flights[usable], rates[usable]
@@ -113,7 +112,7 @@ def fit_scalability(
 
 
 def _refusal(flights: Floats) -> str:
-    """Why these concurrencies are not enough; "" where they are."""
+    """Return the reason if these concurrencies are not enough; "" if they are."""
     found = np.sort(flights)
     different = int(np.count_nonzero(np.diff(found) > _SAME * found[1:])) + 1 if len(found) else 0
     if different < FEWEST:
@@ -128,11 +127,11 @@ def _refusal(flights: Floats) -> str:
 
 
 def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] | None:
-    """Coefficients of 0 or more, their covariance and the relative error; None without a fit."""
+    """Return coefficients of 0 or more, their covariance and the relative error, or None."""
     free = list(range(design.shape[1]))
     found = _weighted(design, times)
     while found is not None and found[1:].min(initial=0.0) < 0:
-        # the one that is farthest below 0, by what it is of the whole, is 0
+        # the coefficient that is farthest below 0, relative to the whole, is 0
         parts = found * design[-1, free]
         del free[1 + int(parts[1:].argmin())]
         found = _weighted(design[:, free], times)
@@ -143,13 +142,13 @@ def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] |
     fitted = design @ coefficients
     rows = design / fitted[:, None]
     squares = float((((times - fitted) / fitted) ** 2).sum())
-    # the errors are those of all coefficients, whichever of them are at their bounds
+    # the errors are for all coefficients, whichever of them are at their bounds
     variance = squares / (len(times) - design.shape[1])
     return coefficients, np.linalg.inv(rows.T @ rows) * variance, math.sqrt(variance)
 
 
 def _weighted(design: Floats, times: Floats) -> Floats | None:
-    """Least squares of relative errors: weights are those of what is fitted."""
+    """Return a least squares fit of relative errors, weighted by the fitted values, or None."""
     scale: Floats = times
     coefficients: Floats = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
@@ -171,12 +170,12 @@ class _DeltaMethod:
         self._covariance = covariance
 
     def term(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """An interval of 0 or more, symmetric around the value."""
+        """Return an interval of 0 or more, symmetric around the value."""
         width = self._half(gradient)
         return FittedTerm(value=value, low=max(0.0, value - width), high=value + width)
 
     def factor(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """The interval of a logarithm; `gradient` is the logarithm's."""
+        """Return the interval of a logarithm; `gradient` is the logarithm's."""
         width = min(self._half(gradient), 700.0)
         return FittedTerm(
             value=value, low=value * math.exp(-width), high=value * math.exp(min(width, 50.0))
@@ -188,7 +187,10 @@ class _DeltaMethod:
 
 
 def _fit(c: Floats, covariance: Floats, error: float, flights: Floats) -> ScalabilityFit:
-    """The law's terms of the linear ones; `covariance` is that of half a 95 % interval."""
+    """Convert the linear terms to the law's terms.
+
+    `covariance` is that of half a 95 % interval.
+    """
     base, alpha, beta = (float(value) for value in c)
     intervals = _DeltaMethod(covariance)
     sigma, kappa = alpha / base, beta / base

@@ -15,7 +15,7 @@ _TINY = 1e-300
 
 
 def two_sided_p(t: float, freedom: float) -> float:
-    """The probability of a value at least as far from 0, with that many degrees of freedom."""
+    """Return the probability of a value at least as far from 0, with these degrees of freedom."""
     if math.isnan(t):
         return 1.0
     if math.isinf(t):
@@ -24,14 +24,14 @@ def two_sided_p(t: float, freedom: float) -> float:
 
 
 def upper_p(t: float, freedom: float) -> float:
-    """The probability of a greater value."""
+    """Return the probability of a greater value."""
     half = two_sided_p(t, freedom) / 2
     return half if t >= 0 else 1 - half
 
 
 @lru_cache(maxsize=1024)
 def quantile(probability: float, freedom: float) -> float:
-    """The value below which t falls with a probability above 0.5; 0.975 for 95 % intervals."""
+    """Return the value below which t falls with a probability above 0.5; 0.975 for 95 % bounds."""
     wanted = 1 - probability
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(
         freedom * math.pi
@@ -59,7 +59,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction, by Lentz's method."""
+    """Return the continued fraction, by Lentz's method."""
     c, d = 1.0, 1 / _away_from_0(1 - (a + b) * x / (a + 1))
     value = d
     for m in range(1, _STEPS):

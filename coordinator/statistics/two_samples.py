@@ -19,7 +19,7 @@ from osbench.coordinator.statistics.student_t import quantile, two_sided_p, uppe
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted:
-    """By how much the second group lies above the first, and how sure that is."""
+    """The shift from the first group to the second, with its standard error."""
 
     by: float
     #: Standard error of it, and the degrees of freedom that this is known with.
@@ -40,7 +40,7 @@ class Shifted:
         return two_sided_p(self.by / self.error, self.freedom)
 
     def findable(self, level: float, power: float = 0.8) -> float:
-        """The difference that a two-sided test of that level finds with that probability."""
+        """Return the difference that a two-sided test of that level finds with that power."""
         deviates = quantile(1 - level / 2, self.freedom) + quantile(power, self.freedom)
         # a standard deviation of few comes out too low
         half = self.freedom / 2
@@ -48,7 +48,7 @@ class Shifted:
         return deviates * self.error / low
 
     def equivalence_p(self, margin: float) -> float:
-        """p-value of the difference being as great as `margin`, upwards or downwards."""
+        """Return the p-value of a difference as great as `margin`, upwards or downwards."""
         if self.error <= 0:
             return 0.0 if abs(self.by) < margin else 1.0
         return max(
@@ -58,7 +58,7 @@ class Shifted:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
-    """Two groups of at least two, whose spreads may differ."""
+    """Compare two groups of at least two, whose spreads may differ."""
     parts = [float(np.var(group, ddof=1)) / len(group) for group in (first, second)]
     error = math.sqrt(sum(parts))
     freedom = float(len(first) + len(second) - 2)
@@ -74,7 +74,10 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
 def pooled(
     first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
 ) -> Shifted | None:
-    """Two groups with a common spread, also known from `others`; None: no group has two."""
+    """Compare two groups with a common spread, also known from `others`.
+
+    None if no group has two members.
+    """
     groups = [group for group in (first, second, *others) if len(group) > 1]
     freedom = sum(len(group) - 1 for group in groups)
     if not freedom:
@@ -85,14 +88,14 @@ def pooled(
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Shifted:
-    """Two groups whose members belong together two by two; at least two pairs."""
+    """Compare two groups whose members belong together two by two; at least two pairs."""
     differences = np.asarray(second) - np.asarray(first)
     error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
     return Shifted(by=float(differences.mean()), error=error, freedom=len(differences) - 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number: those below 5 % err in 5 % of families together."""
+    """Correct p-values for their number: p below 5 % errs in 5 % of families together."""
     order = np.argsort(p_values, kind="stable")
     found = [1.0] * len(p_values)
     greatest = 0.0

@@ -17,7 +17,7 @@ Bools = NDArray[np.bool_]
 
 #: A window begins at every fifth part of its length.
 STEPS = 5
-#: Steps that are kept apart; what comes later counts in the last of them.
+#: Most steps that are counted separately; later times count in the last of them.
 MOST_STEPS = 1 << 22
 #: Shortest window, seconds.
 SHORTEST_S = 1.0
@@ -32,23 +32,23 @@ OVER_S: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """What was counted from one instant to another."""
+    """Counts from one time to another."""
 
     #: Seconds after t0.
     from_s: float
     to_s: float
-    #: How many there were, and how many of them count against the limit.
+    #: Number of iterations, and of iterations that count against the limit.
     count: int
     bad: int
 
     @property
     def percent(self) -> float:
-        """`bad` in percent of `count`; 0 of none."""
+        """`bad` in percent of `count`; 0 if nothing was counted."""
         return 100 * self.bad / self.count if self.count else 0.0
 
     @property
     def well(self) -> int:
-        """How many do not count against the limit."""
+        """The number of iterations that do not count against the limit."""
         return self.count - self.bad
 
     @property
@@ -58,7 +58,7 @@ class Window:
 
 
 class Windows:
-    """Counts over windows of one length. Memory grows with time, not with what is counted."""
+    """Counts over windows of one length. Memory grows with time, not with counts."""
 
     def __init__(self, over_s: float, from_s: float = 0.0) -> None:
         """Windows are `over_s` seconds long; the first begins `from_s` seconds after t0."""
@@ -72,7 +72,7 @@ class Windows:
         self._used = 0
 
     def add(self, instants: Ints, bad: Bools) -> None:
-        """Count what happened at some instants, nanoseconds after t0; earlier ones are left out."""
+        """Count iterations at times in nanoseconds after t0; earlier ones are left out."""
         inside = instants >= self._from_ns
         steps = np.minimum((instants[inside] - self._from_ns) // self._step_ns, MOST_STEPS - 1)
         if not len(steps):
@@ -84,10 +84,10 @@ class Windows:
         self._bad[first:end] += np.bincount(steps[bad[inside]], minlength=end - first)
 
     def worst(self, *, complete: bool = False) -> Window | None:
-        """The window with the greatest share of bad ones; None where nothing was counted.
+        """Return the window with the greatest share of bad iterations; None if nothing was counted.
 
-        `complete`: only windows that have surely ended, None where there is none; else a time
-        that is shorter than a window counts as one.
+        `complete`: only windows that have surely ended, None if there is none; else a time that is
+        shorter than a window counts as one.
         """
         counts, bad = self._sums(complete=complete)
         if not len(counts) or not counts.any():
@@ -96,9 +96,9 @@ class Windows:
         return self._window(int(share.argmax()), counts, bad)
 
     def least(self, begin_ns: int, until_ns: int) -> Window | None:
-        """The window with the fewest that are not bad, of those that lie between two instants.
+        """Return the window between two times with the fewest good iterations.
 
-        None where no window does.
+        None if no window lies between them.
         """
         step_ns = self._step_ns
         # the first iteration never starts at once
@@ -110,7 +110,7 @@ class Windows:
         return self._window(int((counts - bad).argmin()), counts, bad, first)
 
     def exceeding(self, percent: Fraction, *, complete: bool = False) -> tuple[int, int]:
-        """In how many windows more than `percent` were bad, of how many with any at all."""
+        """Return how many windows had more than `percent` bad, and how many had any iterations."""
         counts, bad = self._sums(complete=complete)
         allowed = percent / 100
         above = bad * allowed.denominator > counts * allowed.numerator
@@ -136,7 +136,7 @@ class Windows:
 
 
 def _sliding(steps: Ints) -> Ints:
-    """Sums of `STEPS` steps in a row; of all where there are fewer."""
+    """Return sums of `STEPS` steps in a row; of all if there are fewer."""
     if len(steps) <= STEPS:
         return np.array([steps.sum()]) if len(steps) else steps
     sums = np.concatenate(([0], np.cumsum(steps)))

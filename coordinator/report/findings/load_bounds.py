@@ -1,4 +1,4 @@
-"""The causes that bound a load, judged by one table from what was measured.
+"""The causes that bound a load, judged by one table from measurements.
 
 | cause | fault | evidence |
 |---|---|---|
@@ -12,11 +12,11 @@
 | late | generator | late for another reason |
 | dispatch | generator | nothing was late, users were free, and work came too late |
 | max_concurrency | task | the task's own limit dropped arrivals, or made them late |
-| service | service | all virtual users waited for answers, and nothing was late |
+| service | service | all virtual users waited for responses, and nothing was late |
 
 "Late" compares how late event loops and threads woke with `lag_limit_s` at p99, and with the
-typical iteration: event loops at p50, threads at p95, since one that wakes often gets the
-interpreter's lock sooner than one that computes.
+typical iteration: event loops at p50, threads at p95, since threads that wake often get the
+interpreter's lock sooner than threads that compute.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GENERATOR, SERVICE, TASK = "generator", "service", "task"
 
 #: Share of the plan that may be dropped.
 DROPS_ALLOWED = 0.01
-#: Share of the asked user-seconds that must not be spent waiting for work.
+#: Share of the requested user-seconds that must not be spent waiting for work.
 HELD_ASKED = 0.98
 #: Share of the load's time for which a process may be blocked or stalled.
 BLOCKED_ALLOWED = 0.01
@@ -94,7 +94,7 @@ class _Seen:
 
     @property
     def not_made(self) -> int:
-        """Arrivals that the workers dropped."""
+        """The number of arrivals that the workers dropped."""
         return self.drops["capacity"] + self.drops["late"]
 
     @property
@@ -103,17 +103,17 @@ class _Seen:
 
     @property
     def typical_limit_s(self) -> float:
-        """How late loops and threads may typically be."""
+        """Limit of the typical wake-up lateness of loops and threads, seconds."""
         return max(TYPICAL_PART * self.lag_limit_s, TYPICAL_SHARE * self.service_p50_s)
 
     @property
     def is_late(self) -> bool:
-        """Loops or threads woke too late for what they measure."""
+        """Return whether loops or threads woke too late for the times that they measure."""
         return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
 
     @property
     def is_full(self) -> bool:
-        """All virtual users were busy at once."""
+        """Return whether all virtual users were busy at once."""
         reached = bool(self.users_most) and self.peak > FULL * self.users_most
         return self.drops["capacity"] > self.drops["late"] or reached
 
@@ -123,7 +123,7 @@ class _Seen:
 
     @property
     def is_short(self) -> bool:
-        """The load was not the one asked for."""
+        """Return whether the load differed from the requested load."""
         held_back = self.held is not None and self.held < HELD_ASKED
         # in a load of milliseconds the wait for the first batches is a large share
         return (
@@ -132,13 +132,13 @@ class _Seen:
 
     @property
     def lacks_cores(self) -> bool:
-        """The workers' threads waited for cores, or left none."""
+        """Return whether the workers' threads waited for cores, or left none."""
         busy = max(self.cpu_sum, 0.01)
         return self.waiting > SCARCE * busy or any(host.is_full for host in self.hosts)
 
 
 def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ...]:
-    """Causes that bound the load of a workload; empty if it was offered and measured as asked."""
+    """Return the causes that bound a workload's load; empty if it was offered as requested."""
     seen = _seen(outcome, lag_limit_s)
     found = [*_of_processes(seen)]
     if seen.is_late and not found:
@@ -165,7 +165,7 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
     statistics, offered, workers = outcome.statistics, outcome.offered, outcome.workers
     accounting = outcome.accounting
     lost_workers = sum(one.lost for one in workers)
-    # who presses Ctrl-C twice does not wait for what runs: no worker was lost with it
+    # a second Ctrl-C does not wait for running iterations: no worker was lost with it
     abandoned = offered.cut_short == "interrupted" and not lost_workers
     resources: Counter[str] = Counter()
     for group in statistics.errors.groups():
@@ -211,12 +211,12 @@ def _throttled(workers: Sequence[WorkerFigures]) -> WorkerFigures | None:
 
 
 def _at(histogram: Histogram, percent: float) -> float:
-    """A percentile in seconds; 0 of an empty histogram."""
+    """Return a percentile in seconds; 0 for an empty histogram."""
     return histogram.percentile(percent) / 1e9 if histogram.count else 0.0
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """Causes in worker processes, which explain all else."""
+    """Yield causes in worker processes, which explain all else."""
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
     if lock_s > allowed_s:
@@ -235,7 +235,7 @@ def _of_processes(seen: _Seen) -> Iterator[Bound]:
             "host stood still, or C code slept with the interpreter's lock",
         )
     blocked_s = seen.blocked.total() / 1e9
-    # in a load of seconds what a scenario imports first is a large share and means nothing
+    # in a load of seconds the first imports of a scenario are a large share and mean nothing
     if blocked_s > max(BLOCKED_ALLOWED * seen.watched_s, seen.lag_limit_s):
         ((place, lasted),) = seen.blocked.most_common(1)
         yield Bound(
@@ -255,7 +255,7 @@ def _of_processes(seen: _Seen) -> Iterator[Bound]:
         )
 
 
-#: Cause and remedy by what workers had no more of.
+#: Cause and remedy by the resource that workers had used up.
 _RESOURCES = {
     "open files": ("open_files", "raise their limit (ulimit -n, LimitNOFILE=), or add workers"),
     "ports": ("ports", "keep connections alive, or add hosts or addresses"),
@@ -264,7 +264,7 @@ _RESOURCES = {
 
 
 def _why_late(seen: _Seen) -> Bound:
-    """Find why loops or threads were late."""
+    """Return the reason why loops or threads were late."""
     what = "event loops" if seen.coroutines else "threads"
     typical = "p50" if seen.coroutines else "p95"
     late = (
@@ -334,7 +334,7 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
 
 
 def _why_short(seen: _Seen) -> Bound:
-    """Find why a load was not offered although no process was late."""
+    """Return the reason why a load was not offered although no process was late."""
     if seen.is_open:
         missing = _missing(seen)
         full = [host for host in seen.hosts if host.is_full]

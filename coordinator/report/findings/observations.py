@@ -1,4 +1,4 @@
-"""The course of a load in sentences: a standstill, a drift, iterations that stand out."""
+"""Messages on the course of a load: a standstill, a drift, outliers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOSTLY = 0.9
 
 
 def observations(outcome: WorkloadOutcome) -> Iterator[str]:
-    """Sentences on the course of a load, without full stop."""
+    """Yield messages on the course of a load, without full stop."""
     statistics = outcome.statistics
     if not outcome.offered.is_open:
         yield from _standstill(statistics)
@@ -47,7 +47,7 @@ class _Gap:
 
 
 def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
-    """Say for how long nothing began although iterations were running."""
+    """Yield a message on the longest time without starts while iterations were running."""
     service = statistics.service.ok
     if not service.count or not statistics.ran:
         return
@@ -71,7 +71,7 @@ def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
 
 
 def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
-    """Stretches in which nothing began and, nearly all the time, something ran."""
+    """Return stretches without starts in which, nearly all the time, iterations ran."""
     series = statistics.profile.series(1 << 20)
     begun = np.flatnonzero(series.starts)
     running = np.array(series.running)
@@ -80,14 +80,14 @@ def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
         lasts_s = (after - before - 1) * series.bin_s
         if lasts_s < least_s:
             continue
-        # users may think once their answers have come
+        # users may think once their responses have come
         if (running[before + 1 : after] >= RUNS).mean() >= MOSTLY:
             found.append(_Gap(from_s=(before + 1) * series.bin_s, lasts_s=lasts_s))
     return found
 
 
 def _drift(service: LatencyMatrix) -> Iterator[str]:
-    """Say if iterations became slower or faster from the first part of the load to the last."""
+    """Yield a message if iterations became slower or faster in the course of the load."""
     parts = service.rebinned(PARTS)
     counts = parts.counts()
     if len(counts) < PARTS // 2 or (counts.sum(axis=1)[:-1] < PART_ROWS).any():
@@ -110,7 +110,7 @@ def _drift(service: LatencyMatrix) -> Iterator[str]:
 
 
 def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
-    """Say if a few iterations took many times as long as all others."""
+    """Yield a message if a few iterations took many times as long as all others."""
     total = service.count
     few = min(FEW, total // OTHERS)
     if not few:
@@ -130,7 +130,7 @@ def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
 
 
 def _last_at(over_time: LatencyMatrix) -> float:
-    """Middle of the time bin that has the slowest iteration, seconds after t0."""
+    """Return the middle of the time bin with the slowest iteration, seconds after t0."""
     counts = over_time.counts()
     slowest = np.flatnonzero(counts.any(axis=0))[-1]
     return (int(np.flatnonzero(counts[:, slowest])[0]) + 0.5) * over_time.width_s

@@ -1,4 +1,4 @@
-"""The generator's own lateness in percentiles, where it is a noticeable part of them."""
+"""The generator's own lateness in percentiles, if it is a noticeable part of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ PERCENTS = (50, 95, 99)
 
 
 def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
-    """Lateness in seconds by percentile of the time that counts; None if it is not noticeable.
+    """Return lateness in seconds by percentile of the time that counts.
 
-    At a percentile, event loops, threads and (for open loads) starts were late by so much or less.
-    Starts that waited for a service or for the task's own limit are not the generator's.
+    None for a percentile if it is not noticeable. At a percentile, event loops, threads and (for
+    open loads) starts were late by so much or less. Starts that waited for a service or for the
+    task's own limit are not the generator's.
     """
     statistics, is_open = outcome.statistics, outcome.offered.is_open
     times = (statistics.response if is_open else statistics.service).ok
@@ -37,7 +38,7 @@ def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
 
 
 def lateness_note(workload: WorkloadReport) -> str:
-    """A sentence on the percentiles that hold the generator's lateness; "" if none does."""
+    """Return a message on percentiles that include the generator's lateness; "" if none does."""
     own = workload.own_lateness
     if own is None:
         return ""

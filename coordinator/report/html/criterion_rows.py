@@ -1,4 +1,4 @@
-"""SLA criteria as rows: what was found beside what was asked, and the used share of the limit."""
+"""SLA criteria as rows: the value next to the limit, and the used share of the limit."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from osbench.coordinator.report.statements.search_statements import search_headl
 
 #: Percentiles that the summary has, by percent.
 _KEYS = {50: "p50", 90: "p90", 95: "p95", 99: "p99", 99.9: "p999"}
-#: A clause of the verdict of `percentile`: its name, and what was found.
+#: A clause of the verdict of `percentile`: its name, and its value.
 _CLAUSE = re.compile(r"^(?P<name>.+?) (?P<found>\S+), allowed (?P<asked>\S+)$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionRow:
-    """One criterion, or one limit of it."""
+    """A row for a criterion, or for one limit of it."""
 
     #: Such as "p95 of response time".
     criterion: str
@@ -45,7 +45,7 @@ class CriterionRow:
     ok: bool
     #: It holds, but its interval contains the limit.
     close: bool = False
-    #: Found over asked; None where there is no such ratio.
+    #: Value divided by limit; None if there is no such ratio.
     share: float | None = None
     basis: str = ""
     #: For the key figures: failure_rate, p95, p99, start_lag, throughput; "" for others.
@@ -56,7 +56,7 @@ class CriterionRow:
 
 
 def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
-    """All criteria of a workload, in the order of its verdicts."""
+    """Return all criteria of a workload, in the order of its verdicts."""
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
     for verdict in workload.report.sla:
@@ -69,17 +69,17 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
 
 
 def _windowed(config: Any) -> bool:
-    """Windows are judged, of which the numbers of the whole load say nothing."""
+    """Return whether windows are judged: then numbers of the whole load do not show the verdict."""
     limits = config if isinstance(config, list) else [config]
     return any(isinstance(limit, Mapping) and "over_s" in limit for limit in limits)
 
 
 def _plain_row(verdict: SlaVerdict) -> CriterionRow:
-    """A criterion of which only the sentence is known."""
+    """Return the row of a criterion of which only the message is known."""
     detail = spaced(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
     if ";" in found:
-        # several clauses, each with what is allowed
+        # several clauses, each with its limit
         found = ""
     return CriterionRow(
         criterion=verdict.criterion.replace("_", " "),
@@ -241,7 +241,7 @@ _ROWS = {
 
 
 def limit_of(workload: WorkloadFacts, key: str) -> float | None:
-    """The limit in seconds that the task asks of a percentile of the time that counts, or None."""
+    """Return the task's limit for a percentile of the time that counts, in seconds, or None."""
     limits = (workload.asked.get("sla") or {}).get("percentile")
     for limit in limits if isinstance(limits, list) else [limits]:
         if isinstance(limit, Mapping) and not limit.get("action") and not _windowed(limit):
@@ -252,9 +252,9 @@ def limit_of(workload: WorkloadFacts, key: str) -> float | None:
 
 
 def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
-    """Share of the planned iterations that ended well, in percent; 100 only if all did.
+    """Return the percentage of planned iterations that ended well; 100 only if all did.
 
-    Of a run that goes on, the share of those that have ended.
+    For a run that goes on, the percentage of iterations that have ended.
     """
     left = 0 if running else workload.missing
     short, whole = workload.bad + left, workload.ran + left

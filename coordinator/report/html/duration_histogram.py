@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 _FEWEST, _MOST = 8, 40
 #: Durations that differ by this factor or more have bins of equal ratio.
 _LOG_FROM = 10.0
-#: A bin is no narrower than the buckets of a matrix, of which 64 make a factor of two.
+#: A bin is at least as wide as the buckets of a matrix, of which 64 make a factor of two.
 _FINEST = 1 / 64
 #: Bins of equal ratio: for a factor of ten, and at most. Long tails take many, mostly empty ones.
 _PER_DECADE = (24, 16, 12, 8, 6, 4, 3, 2, 1)
@@ -39,7 +39,7 @@ class DurationHistogram:
 
 
 def histogram(matrix: LatencyMatrix, failed_s: Sequence[float]) -> DurationHistogram:
-    """The histogram of the durations of a matrix, and of those of failed iterations, seconds."""
+    """Return the histogram of a matrix of durations and of failed iterations (seconds)."""
     counts = matrix.summed()
     failed = np.array([1e3 * value for value in failed_s if value > 0], np.float64)
     at = np.flatnonzero(counts)
@@ -83,7 +83,7 @@ def _log_edges(low: float, high: float, total: int) -> Floats:
 
 
 def _between(edges: Floats, bounds: Floats, counts: NDArray[np.int64]) -> list[int]:
-    """Counts between edges, from those of buckets; within a bucket durations are spread evenly.
+    """Return counts between edges, from counts of buckets with evenly spread durations.
 
     Sums are rounded instead of counts, so that no iteration is lost or counted twice.
     """

@@ -43,7 +43,7 @@ class ErrorRow:
 
 
 def error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
-    """The kinds of errors, the most frequent first."""
+    """Return the kinds of errors, the most frequent first."""
     kinds = kinds_of(facts.report.errors)
     of_type = Counter(one.error.type for one in kinds)
     examples = facts.timeline.get("error_examples") or {}
@@ -81,19 +81,19 @@ def _row(facts: WorkloadFacts, kind: ErrorKind, example: Mapping[str, Any] | Non
 
 
 def _without_folders(traceback: str) -> str:
-    """Without where things are installed: a report travels."""
+    """Remove the folders of installed files from a traceback: a report travels."""
     return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 
 def _counted(times: NDArray[np.float64], elapsed_s: float) -> list[int]:
-    """How many of some instants are in each of SPARK_BINS parts of the load."""
+    """Return how many of the times are in each of SPARK_BINS parts of the load."""
     places = np.clip(times / max(elapsed_s, 1e-9) * SPARK_BINS, 0, SPARK_BINS - 1).astype(int)
     found: list[int] = np.bincount(places, minlength=SPARK_BINS).tolist()
     return found
 
 
 def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:
-    """How often an error happened, in SPARK_BINS parts of the load."""
+    """Return how often an error happened in each of SPARK_BINS parts of the load."""
     found = [0] * SPARK_BINS
     width_s = float(example.get("bin_s") or 0)
     for number, count in enumerate(example.get("counts") or ()):

@@ -1,4 +1,4 @@
-"""Why iterations failed: the most frequent kinds of all workloads, for the first screen."""
+"""The most frequent kinds of failure of all workloads, for the first screen."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LETTERS = 240
 class FailureLine:
     """A kind of failure."""
 
-    #: The workload; "" where there is one only.
+    #: The workload; "" if there is only one.
     title: str
     type: str
     message: str
     count: int
     #: Of the iterations of the workload that ended.
     share: str
-    #: Where the errors of the workload are listed.
+    #: Anchor of the workload's list of errors.
     anchor: str
     #: The waterfall of one such iteration; "" for none.
     trace: str
@@ -41,7 +41,10 @@ class FailureView:
 
 
 def failures_of(views: Sequence[WorkloadView], shown: Mapping[str, str]) -> FailureView:
-    """The most frequent kinds of failure; `shown` has the waterfalls of the page by trace id."""
+    """Return the most frequent kinds of failure.
+
+    `shown` has the waterfalls of the page by trace id.
+    """
     found = [(view, row) for view in views for row in view.errors]
     found.sort(key=lambda one: -one[1].count)
     several = len(views) > 1

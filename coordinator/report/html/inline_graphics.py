@@ -21,7 +21,7 @@ SPARK_BINS = 40
 def rect(
     left: float, width: float, look: str, top: float = 0, height: str = "100%", title: str = ""
 ) -> Markup:
-    """A rectangle; left and width in percent of the graphic."""
+    """Return a rectangle; left and width in percent of the graphic."""
     place = Markup('<rect x="{:.2f}%" y="{:g}" width="{:.2f}%" height="{}" class="{}"').format(
         left, top, max(width, _LEAST), height, look
     )
@@ -31,7 +31,7 @@ def rect(
 
 
 def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
-    """A graphic of a class; without a label it repeats what stands beside it."""
+    """Return a graphic of a class; without a label it repeats the adjacent text."""
     said = (
         Markup('role="img" aria-label="{}"').format(label)
         if label
@@ -42,7 +42,7 @@ def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
 
 
 def stacked(counts: dict[str, int], states: Sequence[str] = STATES, label: str = "") -> Markup:
-    """Iterations by state, one bar."""
+    """Return a bar of iterations by state."""
     total = sum(counts[state] for state in states)
     parts, left = [], 0.0
     for state in states:
@@ -65,12 +65,12 @@ class LogScale:
             self.high = 1.001 * self.low
 
     def at(self, value: float) -> float:
-        """Where a value is, percent."""
+        """Return the position of a value in percent."""
         inside = min(max(value, self.low), self.high)
         return 100 * math.log(inside / self.low) / math.log(self.high / self.low)
 
     def spread(self, values: Sequence[float], look: str = "b-mid") -> Markup:
-        """Least, p50, p95, p99, greatest: a hairline, on it a bar from p50 to p95 and a tick."""
+        """Draw minimum to maximum as a hairline, p50 to p95 as a bar, p99 as a tick."""
         least, middle, p95, p99, most = values
         line, bar, end = self.at(least), self.at(middle), self.at(p95)
         parts = [
@@ -83,12 +83,12 @@ class LogScale:
 
 
 def share_bar(share: float, look: str = "b-mid") -> Markup:
-    """A bar of a share of the cell, 0 to 1."""
+    """Return a bar of a share of the cell, 0 to 1."""
     return graphic("bar-i", [rect(0, 100 * min(max(share, 0), 1), look, 4, "8")])
 
 
 def limit_bar(share: float, look: str) -> Markup:
-    """How much of a limit was used: the bar ends at 200 %, the tick is the limit."""
+    """Return a bar of the used share of a limit: it ends at 200 %, the tick is the limit."""
     used = min(max(share, 0), 2) / 2
     parts = [
         rect(0, 100, "b-base", 7, "2"),
@@ -99,7 +99,7 @@ def limit_bar(share: float, look: str) -> Markup:
 
 
 def pair_bar(normal: float, slow: float, most: float, look: str) -> Markup:
-    """What it took in slow traces, and over it what it takes in normal ones."""
+    """Return a bar of the time in slow traces, and over it the time in normal traces."""
     most = most or 1
     parts = [
         rect(0, 100 * slow / most, look, 3, "10"),
@@ -110,7 +110,7 @@ def pair_bar(normal: float, slow: float, most: float, look: str) -> Markup:
 
 
 def spark(counts: Sequence[int], label: str) -> Markup:
-    """Counts over the load, as small columns."""
+    """Return counts over the load as small columns."""
     most = max(counts, default=0) or 1
     columns = [
         Markup('<rect x="{:g}" y="{:.1f}" width="2.4" height="{:.1f}"/>').format(
@@ -126,7 +126,7 @@ def spark(counts: Sequence[int], label: str) -> Markup:
 
 
 def cpu_line(points: Sequence[tuple[float, float]], end_s: float, label: str) -> Markup:
-    """CPU usage over the load as a line from 0 to one core; more than a core is cut off."""
+    """Return CPU usage over the load as a line from 0 to one core; more than a core is cut off."""
     if len(points) < MIN_LINE_POINTS or end_s <= 0:
         return Markup("")
     places = " ".join(

@@ -1,4 +1,4 @@
-"""The iterations of a run as columns for the page's script: all, or those that traces tell of."""
+"""The iterations of a run as columns for the page's script: all, or only useful ones."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _LETTERS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class IterationTable:
-    """Some iterations, or all."""
+    """Some iterations of a run, or all."""
 
     complete: bool
-    #: How many are in it, and how many ran.
+    #: Number of iterations in it, and of iterations that ran.
     rows: int
     of: int
     columns: dict[str, Any]
 
 
 class _Reasons:
-    """Why iterations failed, each text once: step, status code, type and message."""
+    """Reasons why iterations failed, each text once: step, status code, type and message."""
 
     def __init__(self) -> None:
         self.texts = [""]
         self._places: dict[tuple[str, str, str, int], int] = {("", "", "", 0): 0}
 
     def place(self, row: TableRow) -> int:
-        """The place of the text of a row."""
+        """Return the place of the text of a row."""
         if row.outcome == "ok":
             return 0
         key = (row.error_type, row.error, row.step, row.status)
@@ -58,7 +58,7 @@ def _reason(row: TableRow) -> str:
 
 
 def table_of(facts: PageFacts, shown: Mapping[str, str]) -> IterationTable:
-    """The table; `shown` has the anchors of waterfalls by trace id."""
+    """Return the table; `shown` has the anchors of waterfalls by trace id."""
     complete, listed = facts.rows_are_all, facts.rows
     unique = {(row.workload, row.iteration): row for row in listed if row.outcome in _OUTCOMES}
     ordered = [unique[key] for key in sorted(unique)]

@@ -1,4 +1,4 @@
-"""The key figures of a workload on the first screen, each beside what was asked of it."""
+"""The key figures of a workload on the first screen, each with its limit or request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from osbench.coordinator.results.search.trials import DISTURBED, TrialFigures
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A key figure: a number, and what was asked of it."""
+    """A key figure: a number, and its limit or requested value."""
 
     head: str
     number: Markup
@@ -35,7 +35,7 @@ class Figure:
 
 
 def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
-    """The figures of a workload; those of a search are of one of its rates."""
+    """Return the figures of a workload; for a search, the figures of a single rate."""
     if search := view.report.search:
         return search_figures(view, search, running=running)
     report = view.report
@@ -50,7 +50,7 @@ def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
 
 
 def search_figures(view: WorkloadView, search: SearchReport, *, running: bool) -> list[Figure]:
-    """The figures of the highest rate that held; without one, of the lowest that was tried."""
+    """Return the figures of the highest sustained rate; without one, of the lowest tried."""
     trial = _told_trial(search)
     percentiles = [_trial_figure(view, trial, key) for key in ("p50", "p95", "p99")]
     return [_rate_figure(trial), _succeeded(view, running=running), *percentiles, _lag_figure(view)]

@@ -1,4 +1,4 @@
-"""What charts show of a matrix of durations: percentiles over time, a heat map, a curve."""
+"""Chart data of a matrix of durations: percentiles over time, a heat map, a curve."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TOGETHER = PER_DECADE // 3
 
 @dataclass(frozen=True, kw_only=True)
 class Bands:
-    """Percentiles over time, milliseconds; None where a bin has too few iterations."""
+    """Percentiles over time, milliseconds; None if a bin has too few iterations."""
 
     width_s: float
     #: Middle of the bin, iterations, then BAND_PERCENTS and the greatest.
@@ -82,7 +82,7 @@ class HeatTable:
 
 
 def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
-    """Percentiles over time in bins that hold enough iterations to know them."""
+    """Return percentiles over time in bins that hold enough iterations to know them."""
     counts, width_s = matrix.counts(), matrix.width_s
     whole = int(counts.sum())
     wide = _width(whole, len(counts), width_s, _BAND_LEAST)
@@ -101,7 +101,7 @@ def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
 
 
 def heat(matrix: LatencyMatrix) -> Heat:
-    """Counts by bin of time and by row, PER_DECADE rows for a factor of ten of latency."""
+    """Return counts by bin of time and by row, PER_DECADE rows for a factor of ten of latency."""
     shown = matrix.rebinned(_HEAT_BINS)
     counts = shown.counts()
     buckets = np.arange(counts.shape[1]) + shown.lowest
@@ -117,7 +117,7 @@ def heat(matrix: LatencyMatrix) -> Heat:
 
 
 def heat_table(found: Heat) -> HeatTable:
-    """The table of a heat map."""
+    """Return the table of a heat map."""
     cells = found.cells
     last = max((cell[0] for cell in cells), default=-1) + 1
     wide = max(1, math.ceil(last / _COLUMNS))
@@ -136,7 +136,7 @@ def heat_table(found: Heat) -> HeatTable:
 
 
 def curve(matrix: LatencyMatrix, most_s: float | None) -> list[list[float]]:
-    """Milliseconds by how rare they are: 1 is one in ten, 2 one in a hundred, and so on."""
+    """Return milliseconds by rarity: 1 is one in ten, 2 one in a hundred, and so on."""
     counts = matrix.summed()
     total = int(counts.sum())
     if total < 2:
@@ -171,7 +171,7 @@ def _middle(number: int, width_s: float, end_s: float) -> float:
 
 
 def _width(total: int, bins: int, width_s: float, least: int) -> int:
-    """How many bins to take together, a power of two, so that an average one holds `least`."""
+    """Return how many bins to merge, a power of two, so that an average one holds `least`."""
     together = 1
     while total * together < least * bins and 2 * together * width_s <= _WIDEST_S:
         together *= 2
@@ -186,7 +186,7 @@ def _doublings(bins: int, most: int) -> int:
 
 
 def _grouped(counts: Ints, together: int) -> Ints:
-    """Sums of each `together` lines."""
+    """Return the sums of each `together` lines."""
     if not len(counts):
         return counts
     summed: Ints = np.add.reduceat(counts, np.arange(0, len(counts), together), axis=0)

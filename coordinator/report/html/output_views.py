@@ -1,4 +1,4 @@
-"""What scenarios and hooks put out, in Rally's chart types: figures, tables and text."""
+"""Outputs of scenarios and hooks, in Rally's chart types: figures, tables and text."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _DRAWN = {"Pie": "pie", "StackedArea": "stacked", "Lines": "lines"}
 
 @dataclass(frozen=True, kw_only=True)
 class OutputView:
-    """One chart of a scenario: always a table or a text, perhaps a figure in addition."""
+    """A chart of a scenario: always a table or a text, perhaps a figure in addition."""
 
     anchor: str
     title: str
-    #: Rally's name of the chart, how many iterations it is of, and what the scenario says of it.
+    #: Rally's name of the chart, its number of iterations, and the scenario's description.
     about: str
-    #: pie, stacked or lines; "" where there is no figure.
+    #: pie, stacked or lines; "" if there is no figure.
     figure: str = ""
     series: list[list[Any]] = field(default_factory=list)
     label: str = ""
@@ -44,7 +44,10 @@ class OutputView:
 
 
 def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> list[OutputView]:
-    """The additive charts of a workload, and complete ones with their data in `first`, by title."""
+    """Return the additive charts of a workload, and its complete ones.
+
+    `first` has the data of complete charts by title.
+    """
     views = [
         _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
         for number, chart in enumerate(outputs.additive)
@@ -153,7 +156,7 @@ def _cell(value: Any) -> str:
 
 
 def _texts(data: Any) -> Iterable[str]:
-    """What has no better form, a line each."""
+    """Yield the lines of data that no table or graphic fits."""
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"
     elif isinstance(data, str):

@@ -33,20 +33,20 @@ _NOT_OK = STATES[1:]
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictWords:
-    """What the run came to."""
+    """The words of the verdict line: colour, sign, word and text."""
 
     #: "", ok or warned: the colour of its border.
     look: str
     sign: str
     word: str
-    #: What follows in bold, and behind it.
+    #: Text in bold, and text behind it.
     strong: str = ""
     rest: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """A sentence below the verdict."""
+    """A message below the verdict."""
 
     #: ok, warn or err.
     look: str
@@ -58,14 +58,14 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingView:
-    """Every planned iteration in one state."""
+    """The states of all planned iterations; each is in exactly one."""
 
     planned: int
     counts: dict[str, int]
     bad: int
     bar: Markup
     lens: Markup
-    #: Where the part that is not ok begins, percent.
+    #: Begin of the part that is not ok, percent.
     cut: float
 
 
@@ -83,24 +83,24 @@ class OverviewView:
 
     verdict: VerdictWords
     reasons: list[Reason]
-    #: The worst workload first; of many those that held stand in `held`.
+    #: The worst workload first; if there are many, the successful ones are in `held`.
     rows: list[FigureRow]
     held: list[FigureRow]
     accounting: AccountingView
 
     @property
     def heads(self) -> list[str]:
-        """What the key figures are."""
+        """The heads of the key figures."""
         return [one.head for one in [*self.rows, *self.held][0].figures]
 
     @property
     def is_long(self) -> bool:
-        """There are so many workloads that each has one line."""
+        """Return whether there are so many workloads that each has one line."""
         return len(self.rows) + len(self.held) > MANY
 
 
 def overview_of(facts: PageFacts, views: Sequence[WorkloadView]) -> OverviewView:
-    """The first screen of a run."""
+    """Return the first screen of a run."""
     ordered = sorted(views, key=lambda view: severity(view.report))
     running = facts.state == RUNNING
     rows = [FigureRow(view=view, figures=key_figures(view, running=running)) for view in ordered]
@@ -200,7 +200,7 @@ def _reasons(facts: PageFacts, views: Sequence[WorkloadView]) -> list[Reason]:
         notes = [spaced(mask_url(note)) for note in facts.report.notes[:2]]
         found += [Reason(look="warn", strong="", rest=note) for note in notes]
     failed = any(view.failed_criteria for view in views)
-    # many that held have one sentence
+    # many successful ones have one message
     if (failed or facts.state == FINISHED) and len(views) <= MANY:
         found += [_held(view) for view in views if view.criteria and not view.failed_criteria]
     lost = _sum(views, "lost")
@@ -259,7 +259,7 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
 
 
 def _sum(views: Sequence[WorkloadView], state: str) -> int:
-    """Iterations of all workloads in a state."""
+    """Return the iterations of all workloads in a state."""
     sums = [view.report.accounting for view in views]
     return sum(one.state(state) for one in sums)
 

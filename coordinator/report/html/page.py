@@ -1,4 +1,4 @@
-"""The HTML report as text; the same page for the live view, and what updates it."""
+"""The HTML report as text; the same page for the live view, and the data that updates it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _LIVE_PARTS = {
 
 
 def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
-    """The page of a run as one HTML file; in a `frame` it is a page of a server.
+    """Return the page of a run as one HTML file, or in a `frame` as a page of a server.
 
     The same facts give the same bytes. The live page is fed by `osbench.update`.
     """
@@ -77,7 +77,7 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
         page.context()
         | {
             "frame": frame,
-            # ours, and no word of a run in them
+            # osbench's own, and no word of a run in them
             "policy": Markup(page_assets.policy(live)),  # noqa: S704
             "style": Markup(page_assets.style()),  # noqa: S704
             "scripts": list(map(Markup, page_assets.scripts(live))),
@@ -88,8 +88,10 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
 
 
 def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
-    """What changes on the live page: the inside of its element `overview`, and for each workload
-    the numbers of its charts with the other parts of its section as HTML.
+    """Return the changing parts of the live page.
+
+    These are the inside of its element `overview`, and for each workload the numbers of its charts
+    with the other parts of its section as HTML.
     """
     page = _Page.of(facts)
     context = page.context()
@@ -114,7 +116,7 @@ class _Page:
     overview: OverviewView
     traces: TraceSection | None
     why: WhyView
-    #: That of the run, and those of its workloads.
+    #: Emphasis of the run, and of each of its workloads.
     emphasis: Emphasis
     emphases: list[Emphasis]
     payloads: list[dict[str, Any]]
@@ -122,7 +124,7 @@ class _Page:
 
     @classmethod
     def of(cls, facts: PageFacts) -> _Page:
-        """The views of a run."""
+        """Return the views of a run."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
         traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
@@ -154,7 +156,7 @@ class _Page:
         return [one.title for one in self.workloads]
 
     def context(self) -> dict[str, Any]:
-        """What all templates may use."""
+        """Return the variables that all templates may use."""
         groups = self.traces.groups if self.traces else []
         shown = _shown(self.traces)
         return {
@@ -186,12 +188,12 @@ class _Page:
 
 
 def _store(facts: PageFacts) -> str:
-    """The connection string of OSProfiler's store; "" for none, and of runs of older releases."""
+    """Return the connection string of OSProfiler's store; "" if there is none, or if unknown."""
     return str(facts.manifest.get("trace_store") or "")
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:
-    """Anchors of waterfalls by trace id."""
+    """Return the anchors of waterfalls by trace id."""
     groups = traces.groups if traces else []
     return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
 
@@ -202,10 +204,10 @@ def _traced(workloads: Sequence[WorkloadFacts]) -> int:
 
 
 def _embedded(document: Mapping[str, Any]) -> Markup:
-    """JSON that cannot end the element it stands in."""
+    """Return JSON that cannot end the element it stands in."""
     packed = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = escaped_in_json(packed).replace("<", "\\u003c")
-    return Markup(packed)  # noqa: S704  # escaped for where it stands
+    return Markup(packed)  # noqa: S704  # escaped for its place
 
 
 @functools.cache

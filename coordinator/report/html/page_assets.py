@@ -1,6 +1,6 @@
 """The parts of the page that are the same in every report: style, scripts, templates, policy.
 
-The colours are those of all pages of osbench.
+All pages of osbench have the same colours.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LIGHT, _DARK = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class PageFrame:
-    """What a server puts around a page. The policy is not in such a page: the server sends it."""
+    """The frame of a server around a page. The server sends the policy, not the page."""
 
     #: Address of a style sheet: it stands before the page's own, whose colours of a theme that was
     #: chosen win.
@@ -49,14 +49,14 @@ class PageFrame:
 
 @functools.cache
 def text(name: str) -> str:
-    """A file of the assets."""
+    """Return a file of the assets."""
     folder = files("osbench.coordinator.report.html") / "assets"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 @functools.cache
 def colours() -> str:
-    """The colours of both themes as rules of CSS; a page without `data-theme` is as the system."""
+    """Return the colours of both themes as CSS; without `data-theme` a page is as the system."""
     light, dark = _colours(_LIGHT), _colours(_DARK)
     return (
         f":root{{color-scheme:light;{light}}}\n"
@@ -70,13 +70,13 @@ def colours() -> str:
 
 @functools.cache
 def style() -> str:
-    """The style sheet, after the colours."""
+    """Return the style sheet, after the colours."""
     return colours() + text("report.css")
 
 
 @functools.cache
 def scripts(live: bool) -> tuple[str, ...]:
-    """The charts' library, and the page's own script."""
+    """Return the charts' library, and the page's own script."""
     names = (*_SCRIPTS, *_LIVE_SCRIPTS) if live else _SCRIPTS
     own = "\n".join(text(f"scripts/{name}") for name in names)
     return text("echarts.js"), f'(() => {{\n"use strict";\n{own}}})();\n'
@@ -84,7 +84,7 @@ def scripts(live: bool) -> tuple[str, ...]:
 
 @functools.cache
 def policy(live: bool) -> str:
-    """The Content-Security-Policy: these scripts and this style, and nothing from elsewhere."""
+    """Return the Content-Security-Policy: these scripts and this style, and nothing else."""
     connect = "; connect-src 'self'" if live else ""
     return (
         f"default-src 'none'; script-src {hashes(scripts(live))}; style-src {hashes([style()])}; "
@@ -98,6 +98,6 @@ def _colours(theme: int) -> str:
 
 
 def hashes(blocks: Sequence[str]) -> str:
-    """Scripts or styles as sources of a Content-Security-Policy."""
+    """Return scripts or styles as sources of a Content-Security-Policy."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -20,7 +20,7 @@ _PROGRAM_UNITS = re.compile(r"(\d) ?(ns|us|µs|ms|s|min|m|h)\b(?!/)")
 
 
 def significant(number: float, digits: int = 3) -> str:
-    """A number with so many significant digits; large ones keep their whole part."""
+    """Return a number with so many significant digits; large ones keep their integer part."""
     if number == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(number)))
@@ -31,13 +31,13 @@ def significant(number: float, digits: int = 3) -> str:
 
 
 def short(number: float, digits: int = 3) -> str:
-    """The same without zeros at the end: 250, 0.5."""
+    """Return a number as `significant`, without zeros at the end: 250, 0.5."""
     text = significant(number, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def duration_parts(seconds: float | None, digits: int = 3) -> tuple[str, str]:
-    """Number and unit of a duration; a dash and nothing for None."""
+    """Return number and unit of a duration; a dash and "" for None."""
     if seconds is None or math.isnan(seconds):
         return DASH, ""
     if seconds == 0:
@@ -57,24 +57,24 @@ def _long(seconds: float) -> tuple[str, str]:
 
 
 def time_text(seconds: float | None, digits: int = 3) -> str:
-    """A duration as text."""
+    """Return a duration as text."""
     number, unit = duration_parts(seconds, digits)
     return f"{number}{NARROW}{unit}" if unit else number
 
 
 def time_markup(seconds: float | None, digits: int = 3) -> Markup:
-    """A duration whose unit is smaller and grey."""
+    """Return a duration whose unit is smaller and grey."""
     number, unit = duration_parts(seconds, digits)
     return with_unit(number, unit) if unit else escape(number)
 
 
 def with_unit(number: str, unit: str) -> Markup:
-    """A number with its unit behind it, smaller and grey."""
+    """Return a number with its unit behind it, smaller and grey."""
     return Markup('{}<span class="u">{}{}</span>').format(number, NARROW, unit)
 
 
 def limit_text(seconds: float) -> str:
-    """A duration that somebody wrote down: 250 ms, not 250.0 ms."""
+    """Return a duration as somebody wrote it: 250 ms, not 250.0 ms."""
     number, unit = duration_parts(seconds)
     if "." in number:
         number = number.rstrip("0").rstrip(".")
@@ -82,47 +82,47 @@ def limit_text(seconds: float) -> str:
 
 
 def whole(number: float) -> str:
-    """A count."""
+    """Return a count."""
     return f"{number:,.0f}"
 
 
 def plain_number(number: float | None) -> str:
-    """A number for a spreadsheet: seven digits, no unit, no separators; "" for None."""
+    """Return a number for a spreadsheet: seven digits, no unit, no separators; "" for None."""
     if number is None or math.isnan(number):
         return ""
     return str(number) if isinstance(number, int) else f"{number:.7g}"
 
 
 def percent_text(share: float | None, digits: int = 2) -> str:
-    """A share, 0 to 1, in percent."""
+    """Return a share, 0 to 1, in percent."""
     if share is None:
         return DASH
     return f"{short(100 * share, digits) if share else 0}{NARROW}%"
 
 
 def rate_text(rate: float | None) -> str:
-    """A number a second."""
+    """Return a number per second."""
     return DASH if rate is None else f"{short(rate)}{NARROW}/s"
 
 
 def size_text(number: int) -> str:
-    """Bytes with their unit."""
+    """Return bytes with their unit."""
     return size(number).replace(" ", NARROW)
 
 
 def spaced(text: str) -> str:
-    """A sentence of the program with narrow spaces before its units: 276ms is 276 ms."""
+    """Return a message with narrow spaces before its units: 276ms is 276 ms."""
     text = _PROGRAM_UNITS.sub(lambda found: f"{found[1]}{NARROW}{_unit(found[2])}", text)
     return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ").replace(" <= ", " ≤ ")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A count with its noun."""
+    """Return a count with its noun."""
     return f"{whole(number)} {one if number == 1 else many or one + 's'}"
 
 
 def instant_s(seconds: float) -> str:
-    """An instant on the axis of time: 250 ms, 12 s, 3:05, 1:02:03."""
+    """Return a time on the axis of time: 250 ms, 12 s, 3:05, 1:02:03."""
     if 0 < abs(seconds) < 0.9995:
         return time_text(seconds)
     if abs(seconds) < 120:

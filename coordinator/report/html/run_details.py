@@ -1,4 +1,4 @@
-"""What was asked of a run, on what and with which versions; without secrets."""
+"""Task, target and versions of a run; without secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class RunHead:
-    """What stands above the verdict."""
+    """The part of the page above the verdict."""
 
     run_id: str
     title: str
@@ -47,7 +47,7 @@ class RunDetails:
 
 
 def run_head(facts: PageFacts) -> RunHead:
-    """What stands above the verdict."""
+    """Return the part of the page above the verdict."""
     report, manifest = facts.report, facts.manifest
     code = report.exit_code
     return RunHead(
@@ -63,7 +63,7 @@ def run_head(facts: PageFacts) -> RunHead:
 
 
 def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDetails:
-    """Task, versions, notes and sums."""
+    """Return task, versions, notes and sums."""
     manifest, report = facts.manifest, facts.report
     head = run_head(facts)
     pairs = [
@@ -74,7 +74,7 @@ def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDeta
         ("state", "" if facts.state == "finished" else facts.state),
         ("description", mask_url(report.description)),
         ("tags", ", ".join(head.tags)),
-        # where it lay is nobody's business whom the page is sent to
+        # readers of the page must not learn the folder of the file
         ("task file", Path(str(manifest.get("source") or "")).name),
         ("osbench", head.osbench),
         ("workers run", ", ".join(_versions(workloads))),
@@ -99,7 +99,7 @@ def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDeta
 
 
 def _task(manifest: Any) -> str:
-    """The workloads of run.json as YAML: the file itself may hold secrets, and is not kept."""
+    """Return the workloads of run.json as YAML: the task file may hold secrets, and is not kept."""
     task: dict[str, Any] = {"title": manifest.get("task")}
     if manifest.get("description"):
         task["description"] = manifest["description"]
@@ -146,7 +146,7 @@ def _when(facts: PageFacts) -> str:
 
 
 def _started(facts: PageFacts) -> str:
-    """When the run started, ISO 8601; "" where that is not known."""
+    """Return when the run started, ISO 8601; "" if that is not known."""
     if facts.report.started_at:
         return facts.report.started_at
     seconds = facts.manifest.get("started_at")

@@ -1,4 +1,4 @@
-"""Order of the parts of the page: what explains the verdict stands first."""
+"""Order of the parts of the page: the parts that explain the verdict stand first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BROKEN = frozenset({2, 3, 130})
 
 
 class Emphasis(StrEnum):
-    """A reader of a page looks for the cause of failures, for that of slowness, or for figures."""
+    """The main interest of a reader: the cause of failures, of slowness, or figures."""
 
     FAILED = "failed"
     SLOW = "slow"
@@ -37,7 +37,7 @@ _OVERVIEW = {
     Emphasis.SLOW: ("why", "figures", "failures"),
     Emphasis.FINE: ("figures", "failures", "why"),
 }
-#: Parts of a workload below its first sentence.
+#: Parts of a workload below its first message.
 _WORKLOAD = {
     Emphasis.FAILED: (
         "errors", "criteria", "timeline", "search", "staircase", "cause", "durations", "tables",
@@ -52,7 +52,7 @@ _WORKLOAD = {
 
 
 def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
-    """The emphasis of a workload; `has_cause`: its traces name a clear cause of slowness."""
+    """Return the emphasis of a workload; `has_cause`: its traces show a clear cause of slowness."""
     failed = {verdict.criterion for verdict in workload.sla if not verdict.success}
     if workload.unbegun or failed - _TIME_LIMITS:
         return Emphasis.FAILED
@@ -60,17 +60,17 @@ def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
 
 
 def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
-    """The emphasis of the first screen: that of the worst workload."""
+    """Return the emphasis of the first screen, which is that of the worst workload."""
     if facts.state == CRASHED or facts.report.exit_code in _BROKEN:
         return Emphasis.FAILED
     return min(workloads, key=list(Emphasis).index, default=Emphasis.FINE)
 
 
 def overview_blocks(emphasis: Emphasis) -> tuple[str, ...]:
-    """Parts of the first screen in their order."""
+    """Return the parts of the first screen in their order."""
     return _OVERVIEW[emphasis]
 
 
 def workload_blocks(emphasis: Emphasis) -> tuple[str, ...]:
-    """Parts of a workload's section in their order."""
+    """Return the parts of a workload's section in their order."""
     return _WORKLOAD[emphasis]

@@ -1,4 +1,4 @@
-"""What the charts of a workload are drawn from: plain lists, one axis of seconds for all."""
+"""Data of the charts of a workload: plain lists, one axis of seconds for all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from osbench.coordinator.report.model.time_figures import TimeFigures
 
 #: Points of failed iterations in a chart.
 FAILED_POINTS = 2000
-#: Bins of the load at most, and seconds of one at least, where the load is long enough.
+#: Bins of the load at most, and seconds of one at least, if the load is long enough.
 _LOAD_BINS = 150
 _LOAD_BIN_S = 1.0
 _SHORT_BINS = 20
@@ -34,7 +34,7 @@ _CURVE_KEYS = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999"
 
 @dataclass(frozen=True, kw_only=True)
 class LoadBins:
-    """The load in bins of time: what was due, started, ended well and failed a second."""
+    """The load in bins of time: iterations due, started, ended well and failed per second."""
 
     width_s: float
     due: list[float]
@@ -61,7 +61,7 @@ class ChartData:
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
-    """The charts of a workload."""
+    """Return the charts of a workload."""
     end_s = _end_s(workload)
     report = workload.report
     other = workload.service if report.is_open else workload.response
@@ -84,7 +84,7 @@ def payload(
     criteria: Sequence[CriterionRow],
     examples: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The same for the page's script; durations in milliseconds, instants in seconds."""
+    """Return the charts for the page's script; durations in milliseconds, times in seconds."""
     failed = workload.list_of("failed")[:FAILED_POINTS]
     return {
         "end": data.end_s,
@@ -143,7 +143,7 @@ def payload(
 
 
 def _percentiles(times: TimeFigures) -> dict[str, float]:
-    """The percentiles that the histogram marks, milliseconds."""
+    """Return the percentiles that the histogram marks, milliseconds."""
     known = {name: times.percentile(name) for name in ("p50", "p90", "p95", "p99")}
     return {name: round(1e3 * value, 4) for name, value in known.items() if value is not None}
 
@@ -202,7 +202,7 @@ def _load(load: Mapping[str, Any], end_s: float) -> LoadBins:
 
 
 def _due(load: Mapping[str, Any], bins: int, width_s: float) -> list[float]:
-    """What was due a second, from bins of another width."""
+    """Return the due arrivals per second, from bins of another width."""
     counts, due_bin_s = load.get("due") or (), float(load.get("due_bin_s") or 0)
     if not counts or not due_bin_s:
         return [0.0] * bins

@@ -64,10 +64,10 @@ class SpanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanGroup:
-    """Rows of a waterfall that stand together: one, or those of a fold."""
+    """Adjacent rows of a waterfall: a single row, or the rows of a fold."""
 
     spans: list[SpanLine]
-    #: The line in place of repeated spans; None of a row by itself.
+    #: The line that replaces repeated spans; None for a single row.
     fold: SpanLine | None = None
     #: Spans of the fold that are left out.
     hidden: int = 0
@@ -92,15 +92,15 @@ class WaterfallView:
     cause: str
     axis: Markup
     groups: list[SpanGroup]
-    #: Spans that are left out, beside those of folds.
+    #: Spans that are left out, not counting the spans of folds.
     more: int
-    #: What shows the trace in OSProfiler; "" if it is in no store of OSProfiler.
+    #: Command that shows the trace in OSProfiler; "" if it is in no store of OSProfiler.
     command: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CauseRow:
-    """What slow traces have more of."""
+    """A cause of slowness, with its bar."""
 
     cause: Cause
     bar: Markup
@@ -108,7 +108,7 @@ class CauseRow:
 
 @dataclass(frozen=True, kw_only=True)
 class BandView:
-    """A band of slow traces beside those in the middle."""
+    """A band of slow traces next to the traces in the middle."""
 
     band: Band
     causes: list[CauseRow]
@@ -116,12 +116,12 @@ class BandView:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceGroup:
-    """What the page says of the traces of one workload."""
+    """Explanation and examples of the traces of one workload on the page."""
 
     number: int
     reason: str
     sentence: str
-    #: The sentence names a clear cause.
+    #: The explanation names a clear cause.
     has_cause: bool
     bands: list[BandView]
     #: Gain of halving one span, and the name of that span; "" if not known.
@@ -129,7 +129,7 @@ class TraceGroup:
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
-        """Marks of the heat map: seconds, milliseconds, and which waterfall they open."""
+        """Return marks of the heat map: seconds, milliseconds, and the waterfall that they open."""
         return [
             {
                 "x": round(fall.due_s, 3),
@@ -154,7 +154,7 @@ class RankingRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyLine:
-    """A sentence of the first screen on why slow iterations were slow."""
+    """A message of the first screen on why slow iterations were slow."""
 
     #: The workload, by number and title.
     number: int
@@ -166,7 +166,7 @@ class WhyLine:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyView:
-    """What the first screen says of slow iterations, the worst workload first."""
+    """Messages of the first screen on slow iterations, the worst workload first."""
 
     lines: list[WhyLine]
     #: Workloads that are left out.
@@ -177,7 +177,7 @@ class WhyView:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSection:
-    """All that the page says of traces."""
+    """The section of the page on traces."""
 
     groups: list[TraceGroup]
     ranking: list[RankingRow]
@@ -190,7 +190,10 @@ class TraceSection:
 def trace_section(
     found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts], store: str = ""
 ) -> TraceSection:
-    """The traces of a run; `store` is the connection string of OSProfiler's, "" for none."""
+    """Return the traces of a run.
+
+    `store` is the connection string of OSProfiler's store, "" for none.
+    """
     names = _Names(without_credentials(store))
     share = _shares([len(one.picks) for one in found])
     groups = [
@@ -210,7 +213,7 @@ def trace_section(
 
 
 def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> WhyView:
-    """The answers of the first screen; why there is none stands with the traces."""
+    """Return the messages of the first screen; if there are none, the reason is in the section."""
     lines = []
     for group in sorted(groups, key=lambda one: severity(workloads[one.number].report)):
         if group.sentence:
@@ -227,7 +230,7 @@ def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> 
 
 
 class _Names:
-    """Short ids, each given once, and what shows a trace in OSProfiler."""
+    """Short ids, each given once, and the command that shows a trace in OSProfiler."""
 
     def __init__(self, store: str) -> None:
         self._store = store
@@ -249,7 +252,7 @@ class _Names:
 
 
 def _shares(wanted: Sequence[int]) -> list[int]:
-    """How many waterfalls each workload gets, in turn until there are no more."""
+    """Return how many waterfalls each workload gets, in turn until there are no more."""
     given = [0] * len(wanted)
     left = min(WATERFALLS, sum(wanted))
     while left:
@@ -314,7 +317,7 @@ def _waterfall(workload: WorkloadFacts, pick: TracePick, names: _Names) -> Water
     ticks = nice_ticks(total)
     grid = Markup("").join(rect(100 * tick / total, 0.08, "grid") for tick in ticks)
     rows = [*fall.rows, *fall.left_out]
-    # hidden ones of a fold are told with it
+    # hidden spans of a fold are counted with it
     told = sum(fall.folds[at].hidden for at in {row.fold for row in rows[:SPANS]} - {-1})
     return WaterfallView(
         id=names.short(pick.trace_id),
@@ -399,7 +402,7 @@ def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> Spa
 
 
 def _fields(row: WaterfallRow) -> list[tuple[str, str]]:
-    """All that OSProfiler knows of a span, and what osbench adds."""
+    """Return the fields of a span by OSProfiler, and the fields that osbench adds."""
     pairs = [
         ("name", row.name),
         ("project", row.project),
@@ -432,7 +435,7 @@ def _remarks(row: WaterfallRow) -> list[str]:
 
 
 def nice_ticks(total: float) -> list[float]:
-    """Round instants for an axis, four or five of them."""
+    """Return round times for an axis, four or five of them."""
     step = 10.0 ** math.floor(math.log10(total / 3))
     step = next((size for size in (step, 2 * step, 5 * step) if total / size <= 4.6), 10 * step)
     return [number * step for number in range(int(total / step) + 1)]

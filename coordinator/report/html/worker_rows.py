@@ -1,4 +1,4 @@
-"""Workers beside each other: share, times, start lag, CPU and clock, and which one differs."""
+"""Workers compared: share, times, start lag, CPU and clock, and the workers that differ."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, percent
 
 Ints = NDArray[np.int64]
 
-#: Iterations that a worker must have had, and the share of the median by which it must be
-#: slower than all others together, to be told apart from them.
+#: Iterations that a worker must have had, and the share of the median by which it must be slower
+#: than all others together, to count as different.
 _ENOUGH = 100
 _APART = 0.15
 #: Points of a line of CPU usage.
@@ -29,7 +29,7 @@ _UNKNOWN = WorkerFigures()
 
 @dataclass(frozen=True, kw_only=True)
 class OddOne:
-    """A worker process, or all those of a host, that sees clearly more than others."""
+    """A worker process, or all workers of a host, that are clearly slower than others."""
 
     #: `process`: more than the others of its host, so that the network is not why. `host`: more
     #: than other hosts. `worker`: the same of a host with one process.
@@ -40,7 +40,7 @@ class OddOne:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerRow:
-    """One worker process. Times are seconds of successful iterations, None if there are none."""
+    """A row for a worker process. Times are seconds of successful iterations, None without any."""
 
     label: str
     host: str
@@ -67,7 +67,7 @@ class WorkerRow:
 
 
 def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
-    """The workers of a workload by name; those that had nothing to do and are well left out."""
+    """Return the workers of a workload by name, without idle workers that are well."""
     described = {one.incarnation: one for one in workload.report.workers}
     measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
     cpu: Mapping[str, Any] = workload.timeline.get("cpu") or {}
@@ -89,7 +89,7 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
 
 
 def _cpu_over_time(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    """At most `_CPU_POINTS` points, each the mean of those that it stands for."""
+    """Return at most `_CPU_POINTS` points, each the mean of several."""
     size = -(-len(points) // _CPU_POINTS) or 1
     parts = [points[at : at + size] for at in range(0, len(points), size)]
     return [
@@ -131,12 +131,12 @@ def _row(
 
 
 def _host(name: str, about: WorkerFigures) -> str:
-    """The host of a worker; its own name if it is not known."""
+    """Return the host of a worker; its own name if it is not known."""
     return about.host or name
 
 
 def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
-    """The workers that differ, by name: from those of their host, or with all those of it."""
+    """Return the workers that differ from others of their host, or together with it, by name."""
     found: dict[str, OddOne] = {}
     of_host: dict[str, list[str]] = {}
     for name, host in hosts.items():
@@ -147,7 +147,7 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
             others = _Counts.sum(service[one] for one in together if one != name)
             if more_s := _clearly_above(service[name], others):
                 found[name] = OddOne(kind="process", more_s=more_s)
-    # what is slow by itself says nothing of the network of its host
+    # a slow worker says nothing of the network of its host
     usual = {
         host: _Counts.sum(service[one] for one in together if one not in found)
         for host, together in of_host.items()
@@ -162,7 +162,7 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
 
 
 def _clearly_above(own: _Counts, others: _Counts) -> float:
-    """How far the median of some is above that of others, seconds; 0 if that is not clear."""
+    """Return by how many seconds the own median is above the others'; 0 if that is not clear."""
     usual, more_s = _Counts.sum((own, others)).percentile(50), own.above(others)
     return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
 
@@ -182,7 +182,7 @@ class _Counts:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> _Counts:
-        """Those of a matrix of the timeline."""
+        """Return the counts of a matrix of the timeline."""
         if not document:
             return cls()
         matrix = LatencyMatrix.from_dict(document)
@@ -190,7 +190,7 @@ class _Counts:
 
     @classmethod
     def sum(cls, several: Iterable[_Counts]) -> _Counts:
-        """Those of several workers together."""
+        """Return the counts of several workers together."""
         parts = [one for one in several if len(one.counts)]
         if not parts:
             return cls()
@@ -202,16 +202,16 @@ class _Counts:
         return cls(counts, low)
 
     def above(self, others: _Counts) -> float:
-        """The median above that of others, seconds; 0 if there is none of either."""
+        """Return the median above that of others, seconds; 0 if there is none of either."""
         median, rest = self.percentile(50), others.percentile(50)
         return median - rest if median is not None and rest is not None else 0.0
 
     @property
     def total(self) -> int:
-        """How many."""
+        """The number of durations."""
         return int(self.counts.sum())
 
     def percentile(self, percent: float) -> float | None:
-        """Seconds; None where there are none."""
+        """Return a percentile in seconds; None if there are no durations."""
         value = percentile_of(self.counts, self.lowest, percent)
         return None if math.isnan(value) else value / 1e9

@@ -1,4 +1,4 @@
-"""All that is known of one workload of a run, and the few things that follow from it at once."""
+"""All that is known of one workload of a run, and some values derived from it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.page_facts import PageFacts
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 
-#: What a run without a timeline, of an older release, is judged by.
+#: Limit for a run without a timeline, of an older release.
 _LAG_LIMIT_S = 0.1
 
 
 @dataclass(frozen=True)
 class WorkloadFacts:
-    """One workload: its part of the report, of the timeline and of run.json."""
+    """A workload: its part of the report, of the timeline and of run.json."""
 
     number: int
     title: str
     report: WorkloadReport
-    #: Empty where the run has none.
+    #: Empty if the run has none.
     timeline: Mapping[str, Any]
     asked: Mapping[str, Any]
     #: When iterations failed by kind of error, seconds after t0; empty of a live page.
@@ -35,7 +35,7 @@ class WorkloadFacts:
 
     @property
     def anchor(self) -> str:
-        """Its name in the page."""
+        """Name of its element in the page."""
         return f"w{self.number + 1}"
 
     @property
@@ -64,12 +64,12 @@ class WorkloadFacts:
         return self.response if self.report.is_open else self.service
 
     def matrix(self, name: str) -> LatencyMatrix:
-        """A matrix of the timeline; an empty one where there is none."""
+        """Return a matrix of the timeline; an empty one if it has none."""
         found = self.timeline.get(name)
         return LatencyMatrix.from_dict(found) if found else LatencyMatrix(1)
 
     def list_of(self, name: str) -> list[Any]:
-        """A list of the timeline."""
+        """Return a list of the timeline."""
         return list(self.timeline.get(name) or ())
 
 
@@ -79,7 +79,7 @@ def _names(workload: WorkloadReport) -> tuple[str, str, str]:
 
 
 def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
-    """The workloads of a run in the order of the task."""
+    """Return the workloads of a run in the order of the task."""
     found = facts.report.workloads
     timelines = list((facts.timeline or {}).get("workloads") or ())
     asked = list(facts.manifest.get("workloads") or ())

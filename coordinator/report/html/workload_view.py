@@ -1,4 +1,4 @@
-"""One workload of the page: what was asked and found, in words and rows."""
+"""A workload on the page: its configuration and results, in words and rows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ActionRow:
 
     name: str
     depth: int
-    #: Of calls that succeeded; if none did, of those that failed or timed out: `of` says which.
+    #: Of calls that succeeded; if none did, of calls that failed or timed out: `of` has the state.
     times: TimeFigures
     of: str
     calls: int
@@ -112,7 +112,7 @@ class WorkloadView:
     criterion_bars: list[Markup]
     actions: list[ActionRow]
     action_axis: LogScale
-    #: Actions that are not among those.
+    #: Number of actions that are not shown.
     more_actions: int
     #: "" unless there are very many names.
     naming_advice: str
@@ -120,7 +120,7 @@ class WorkloadView:
     workers: list[Bar]
     contexts: list[StepRow]
     hooks: list[StepRow]
-    #: Labels and texts of what has no other place on the page; a label stands once.
+    #: Labels and texts of statements without another place on the page; a label stands once.
     further: list[tuple[str, str]]
     outputs: list[OutputView] = field(default_factory=list)
 
@@ -131,29 +131,29 @@ class WorkloadView:
 
     @property
     def failed_criteria(self) -> list[CriterionRow]:
-        """The criteria that do not hold."""
+        """The criteria that failed."""
         return [row for row in self.criteria if not row.ok]
 
     def criterion(self, key: str) -> CriterionRow | None:
-        """The criterion of a key figure; the one that failed before the others."""
+        """Return the criterion of a key figure; a failed one before others."""
         found = [row for row in self.criteria if row.key == key]
         return min(found, key=lambda row: (row.ok, not row.close), default=None)
 
     @property
     def interval_note(self) -> str:
-        """Why percentiles have no interval or no upper bound; "" if none of the times says it."""
+        """The reason why percentiles have no interval, or no upper bound; "" if all have both."""
         found = next((times.ci_note for _, _, times in self.times if times.ci_note), "")
         return found[:1].upper() + found[1:]
 
     @property
     def lateness_note(self) -> str:
-        """Which percentiles hold lateness of the generator; "" if none does."""
+        """A message on percentiles that include lateness of the generator; "" if none does."""
         found = lateness_note(self.report)
         return found[:1].upper() + found[1:]
 
     @property
     def search_words(self) -> tuple[str, str]:
-        """What a search has found, and the interval of the capacity or ""; "" twice without one."""
+        """The result of a search, and the interval of the capacity or ""; "" twice without one."""
         if not self.report.search:
             return "", ""
         found = search_headline(self.report.search), search_interval(self.report.search)
@@ -178,7 +178,10 @@ class WorkloadView:
 
 
 def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadView:
-    """The view of a workload; `first_outputs` has the data of complete charts by title."""
+    """Return the view of a workload.
+
+    `first_outputs` has the data of complete charts by title.
+    """
     criteria = criterion_rows(facts)
     charts = charts_of(facts)
     workers = worker_rows(facts)
@@ -207,7 +210,7 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
 
 
 def load_words(facts: WorkloadFacts) -> str:
-    """The load as the task asks for it: "stages, 5 → 12 → 18/s over 90 s"."""
+    """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s"."""
     runner = facts.report.runner
     kind, config = runner.type, runner.config
     if not isinstance(config, Mapping):
@@ -240,13 +243,13 @@ def _config_text(value: Any) -> str:
 
 
 def _oddest(workers: Sequence[WorkerRow]) -> WorkerRow | None:
-    """The worker that is named: the one that sees most more than others."""
+    """Return the worker that differs most from the others; None if none differs."""
     odd = [(row.odd.more_s, row) for row in workers if row.odd is not None]
     return max(odd, key=lambda one: one[0])[1] if odd else None
 
 
 def _finding(facts: WorkloadFacts, charts: ChartData) -> str:
-    """One sentence on p95 over time."""
+    """Return a message on p95 over time."""
     width_s = charts.bands.width_s
     known = [(row[0] or 0.0, row[4]) for row in charts.bands.rows if row[4] is not None]
     warmup = facts.report.warmup
@@ -321,7 +324,7 @@ def _action_row(path: str, timings: ByState, axis: LogScale, whole: float) -> Ac
 
 
 def _told_times(timings: ByState) -> tuple[str, TimeFigures]:
-    """The times of an action that are shown, and of which calls if not of those that succeeded."""
+    """Return the times of an action that are shown, and their state unless it is success."""
     if timings.ok.count or not (timings.failed.count or timings.timed_out.count):
         return "", timings.ok
     if timings.failed.count >= timings.timed_out.count:

@@ -1,1 +1,1 @@
-"""The report of a run as frozen classes: its JSON object, its parts, and what measures it."""
+"""The report of a run as frozen classes: its JSON object, its parts, and their measurement."""

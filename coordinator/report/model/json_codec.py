@@ -1,7 +1,7 @@
 """Frozen dataclasses as JSON values and back, by the names and types of their fields.
 
-A field that a document lacks gets its default; so does one that is null and may not be. Other keys
-of a document are dropped. Values of plain types are taken as they are.
+A field that a document lacks gets its default; so does a field that is null and may not be. Other
+keys of a document are dropped. Values of plain types are taken as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OMITTED: Mapping[str, bool] = {"omitted": True}
 
 
 def to_json(value: Any) -> Any:
-    """The JSON value of a dataclass, with keys in the order of its fields, or of what one holds."""
+    """Return the JSON value of a dataclass, or of a container of some, keys in field order."""
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         found = ((name, getattr(value, name), omitted) for name, omitted in _names(kind))
@@ -36,7 +36,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Callable[..., T], document: Any) -> T:
-    """The dataclass `kind` of a JSON object. Raises ValueError if parts have another shape."""
+    """Return the dataclass `kind` of a JSON object. Raises ValueError if parts do not fit."""
     if not isinstance(document, Mapping):
         raise ValueError(f"expected an object ({_name(kind)}), found {_shown(document)}")
     fields = _fields(kind)
@@ -85,7 +85,7 @@ def _is_nullable(kind: Any) -> bool:
 
 
 def _reader(kind: Any) -> Read:
-    """The function that makes a value of a type from JSON."""
+    """Return the function that makes a value of a type from JSON."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         made: Any = kind

@@ -63,7 +63,7 @@ ERRORS = 100
 
 
 def measured(run: RunOutcome) -> Report:
-    """The report of a run with the outcomes of its workloads."""
+    """Return the report of a run with the outcomes of its workloads."""
     dropped = sum(workload.accounting.dropped for workload in run.workloads)
     return Report(
         run_id=run.run_id,
@@ -83,7 +83,7 @@ def measured(run: RunOutcome) -> Report:
 
 
 def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> WorkloadReport:
-    """The report of a workload."""
+    """Return the report of a workload."""
     statistics = outcome.statistics
     over_time = statistics.over_time
     errors = statistics.errors.groups()
@@ -144,7 +144,7 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
 
 
 def _search(search: SearchOutcome | None) -> SearchReport | None:
-    """What a search has found; None for other loads."""
+    """Return the result of a search; None for other loads."""
     if search is None:
         return None
     return SearchReport(
@@ -248,7 +248,7 @@ def _outputs(outcome: WorkloadOutcome) -> Outputs:
 
 
 def _loops(statistics: WorkloadStatistics) -> Loops | None:
-    """How late event loops were, and what blocked them; None if users were threads."""
+    """Return the lateness and blocking places of event loops; None if users were threads."""
     if not statistics.loop_lag.count:
         return None
     blocked = sorted(statistics.blocked.items(), key=lambda one: (-one[1], one[0]))
@@ -260,7 +260,7 @@ def _loops(statistics: WorkloadStatistics) -> Loops | None:
 
 
 def _threads(statistics: WorkloadStatistics) -> Threads | None:
-    """How late threads woke; None if virtual users are coroutines."""
+    """Return the wake-up lateness of threads; None if virtual users are coroutines."""
     if not statistics.thread_lag.count:
         return None
     return Threads(lag=BriefTimes(**times_of(statistics.thread_lag)))

@@ -17,7 +17,7 @@ _NAMES = tuple(percentile_key(percent) for percent in REPORTED)
 
 
 def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
-    """Times by state; `ok` has those of the state ok over time, from which intervals are."""
+    """Return times by state; `ok` has successful times over time, for intervals."""
     return ByState(
         ok=time_figures(timings.ok, ok),
         failed=time_figures(timings.failed, None),
@@ -26,7 +26,7 @@ def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
 
 
 def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeFigures:
-    """Times of a histogram; without intervals if they are not kept over time."""
+    """Return the times of a histogram; without intervals if they are not kept over time."""
     if not histogram.count:
         return TimeFigures(ci=dict.fromkeys(_NAMES))
     found = block_intervals(over_time) if over_time is not None else None
@@ -49,7 +49,7 @@ def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeF
 
 
 def _whole(ranks: tuple[float, float] | None) -> list[int]:
-    """Ranks of samples that bound an interval; none above if it has no upper bound."""
+    """Return ranks of samples that bound an interval; none above if it has no upper bound."""
     if ranks is None:
         return []
     low, high = ranks

@@ -1,7 +1,7 @@
 """The report of a run: frozen and typed, the same whether it was just measured or read from disk.
 
 Fields are the keys of `summary.json`, in its order; docs/results.schema.json describes them. Runs
-of older releases lack some of them: what they then are is the default here, and nowhere else.
+of older releases lack some of them: their values are then the defaults here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReport:
-    """A workload of a run that has ended, or of one that goes on, so far."""
+    """A workload of a run that has ended or goes on; then its numbers so far."""
 
-    #: What outputs call it; the scenario's name if the task does not say.
+    #: Its name in outputs; the scenario's name if the task has none.
     name: str
     scenario: str = ""
     #: Whose scenario ran: `plugin_names.NATIVE` or `plugin_names.RALLY`.
     source: str = NATIVE
-    #: Title of the subtask, and what the task says of it.
+    #: Title of the subtask, and its description in the task.
     subtask: str = ""
     subtask_description: str = ""
     subtask_tags: tuple[str, ...] = ()
     #: Position in the subtask, from 0.
     position: int = 0
     description: str = ""
-    #: Why it could not begin, and why the run ended before it; None if it did begin.
+    #: Reason if it could not begin, and if the run ended before it; None if it did begin.
     error: str | None = None
     not_begun: str | None = None
     runner: RunnerChoice = field(default_factory=RunnerChoice)
@@ -69,7 +69,7 @@ class WorkloadReport:
     accounting: Accounting = field(default_factory=Accounting)
     warmup: Warmup = field(default_factory=Warmup)
     latency: Latency = field(default_factory=Latency)
-    #: Times of atomic actions by path, those within another after it.
+    #: Times of atomic actions by path, nested actions after their parent.
     actions: Mapping[str, ByState] = field(default_factory=dict)
     #: Empty if the load has one stage.
     stages: tuple[StageFigures, ...] = ()
@@ -104,17 +104,17 @@ class WorkloadReport:
     outputs: Outputs = field(default_factory=Outputs)
     load_profile: LoadProfileBins = field(default_factory=LoadProfileBins)
     workers: tuple[WorkerFigures, ...] = ()
-    #: What `plan` said, beside what happened; None if it said nothing.
+    #: Prediction of `plan`, compared with the run; None if there was none.
     plan: PlanComparison | None = None
 
     @property
     def unbegun(self) -> str:
-        """Why there was no load; "" if there was."""
+        """The reason why there was no load; "" if there was."""
         return self.error or self.not_begun or ""
 
     @property
     def is_open(self) -> bool:
-        """Iterations start at planned instants, whatever the service does."""
+        """Return whether iterations start at planned times, whatever the service does."""
         return self.offered.is_open
 
     @property
@@ -144,18 +144,18 @@ class WorkloadReport:
 
     @property
     def is_generators(self) -> bool:
-        """Late starts are the load generator's own."""
+        """Return whether late starts are the load generator's own."""
         faults = [bound.fault for bound in self.bounds]
         return not faults or "generator" in faults
 
     def times(self, kind: str, state: str = "ok") -> TimeFigures:
-        """Times of a kind (service or response) and a state."""
+        """Return the times of a kind (service or response) and a state."""
         return self.latency.kind(kind).state(state)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A run that has ended, or one that goes on, so far."""
+    """A run that has ended or goes on; then its numbers so far."""
 
     format: int = SUMMARY_FORMAT
     run_id: str = ""
@@ -173,13 +173,13 @@ class Report:
     workloads: tuple[WorkloadReport, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object, as `--json` prints and the run directory keeps it."""
+        """Return the JSON object, as `--json` prints and the run directory keeps it."""
         document: dict[str, Any] = json_codec.to_json(self)
         return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """The report of a summary. Raises DamagedRun if parts of it have another shape."""
+        """Return the report of a summary. Raises DamagedRun if parts of it have another shape."""
         workloads = [_with_scenario(one) for one in document["workloads"]]
         try:
             return json_codec.from_json(cls, {**document, "workloads": workloads})
@@ -190,5 +190,5 @@ class Report:
 
 
 def _with_scenario(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A workload of a release whose workloads were named after their scenarios."""
+    """Return a workload of a release whose workloads were named after their scenarios."""
     return {"scenario": workload.get("name"), **workload}

@@ -1,36 +1,36 @@
-"""Figures of a workload as planned, beside those of a run."""
+"""Figures of a workload as planned, next to figures of a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Figures that are further apart than this factor are told, with the likely reason.
+#: Figures that differ by more than this factor are reported, with the likely reason.
 FACTOR = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFigure:
-    """A value as planned, and as it was; None where that is not known."""
+    """A value as planned, and as measured; None if that is not known."""
 
     planned: float
     measured: float | None
 
     @property
     def ratio(self) -> float | None:
-        """Measured by planned."""
+        """Measured divided by planned."""
         if self.measured is None or self.planned <= 0:
             return None
         return self.measured / self.planned
 
     @property
     def differs(self) -> bool:
-        """More than the factor apart."""
+        """Return whether the values differ by more than the factor."""
         return self.ratio is not None and not 1 / FACTOR <= self.ratio <= FACTOR
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanComparison:
-    """The figures of a workload that `plan` gave, against those of a run."""
+    """The figures of a workload that `plan` gave, against figures of a run."""
 
     #: Worker processes.
     workers: PlannedFigure

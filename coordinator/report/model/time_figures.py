@@ -11,7 +11,7 @@ Bounds = tuple[float | None, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TimeFigures:
-    """Durations in seconds; None where there are no samples."""
+    """Durations in seconds; None if there are no samples."""
 
     count: int = 0
     min: float | None = None
@@ -22,55 +22,55 @@ class TimeFigures:
     p95: float | None = None
     p99: float | None = None
     p999: float | None = None
-    #: The 95 % interval by percentile; None where there is none.
+    #: The 95 % interval by percentile; None if there is none.
     ci: Mapping[str, Bounds | None] = field(default_factory=dict)
-    #: Why percentiles have no interval or no upper bound.
+    #: Reason if percentiles have no interval or no upper bound.
     ci_note: str | None = None
     #: Blocks of time that the intervals are from, and seconds of one.
     blocks: int = 0
     block_s: float = 0.0
 
     def percentile(self, key: str) -> float | None:
-        """The time of a key such as p50 or p999, or of min, mean or max."""
+        """Return the time of a key such as p50 or p999, or of min, mean or max."""
         found: float | None = getattr(self, key)
         return found
 
     @property
     def sum_s(self) -> float:
-        """The sum of all of them."""
+        """The sum of all durations."""
         return (self.mean or 0.0) * self.count
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByState:
-    """Times of iterations by how they ended."""
+    """Times of iterations by state."""
 
     ok: TimeFigures = field(default_factory=TimeFigures)
     failed: TimeFigures = field(default_factory=TimeFigures)
     timed_out: TimeFigures = field(default_factory=TimeFigures)
 
     def state(self, name: str) -> TimeFigures:
-        """The times of a state."""
+        """Return the times of a state."""
         found: TimeFigures = getattr(self, name)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """Both times of iterations."""
+    """Service and response times of iterations."""
 
     service: ByState = field(default_factory=ByState)
     response: ByState = field(default_factory=ByState)
 
     def kind(self, name: str) -> ByState:
-        """`service` or `response`."""
+        """Return the times of a kind: `service` or `response`."""
         found: ByState = getattr(self, name)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class BriefTimes:
-    """Durations in seconds that are not kept over time; None for what has too few samples."""
+    """Durations in seconds that are not kept over time; None if there are too few samples."""
 
     count: int = 0
     mean: float | None = None

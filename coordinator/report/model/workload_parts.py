@@ -1,7 +1,8 @@
 """Parts of a workload in a report: search, requests, users, errors, verdicts, hooks, contexts.
 
-Names and order of the fields are those of the JSON object (docs/results.schema.json). Parts that a
-run computes as they are reported, such as its accounting, are classes of the packages that do so.
+Names and order of the fields are as in the JSON object (docs/results.schema.json). Parts that a
+run computes in the form in which they are reported, such as its accounting, are classes of other
+packages.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class GrownAction:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownSpan:
-    """The same of a part of traces."""
+    """A part of traces that grew at the end of a search: seconds at the last two rates."""
 
     span: str = ""
     before_s: float = 0.0
@@ -47,13 +48,13 @@ class GrownSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchReport(Capacity):
-    """What a search has found, and its trials."""
+    """Result of a search, and its trials."""
 
-    #: Why the load generator was the limit; None if it was not.
+    #: Reason if the load generator was the limit; else None.
     limit: str | None = None
     grown: tuple[GrownAction, ...] = ()
     grown_spans: tuple[GrownSpan, ...] = ()
-    #: What the traces of the last two rates say.
+    #: Explanation by the traces of the last two rates.
     traces: str | None = None
     trials: tuple[TrialFigures, ...] = ()
 
@@ -70,7 +71,7 @@ class RequestCounts:
     reused_connections: int = 0
     sent_bytes: int = 0
     received_bytes: int = 0
-    #: Answers by status code.
+    #: Responses by status code.
     statuses: Mapping[str, int] = field(default_factory=dict)
     by_other_clients: int = 0
     phases: Mapping[str, BriefTimes] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class ClientRequests:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestsReport:
-    """HTTP requests."""
+    """HTTP requests in total, by action and by client."""
 
     total: RequestCounts = field(default_factory=RequestCounts)
     actions: Mapping[str, RequestCounts] = field(default_factory=dict)
@@ -104,7 +105,7 @@ class Blocked:
 
 @dataclass(frozen=True, kw_only=True)
 class Loops:
-    """How late event loops were, and what blocked them."""
+    """Lateness of event loops, and places that blocked them."""
 
     lag: BriefTimes = field(default_factory=BriefTimes)
     blocked_s: float = 0.0
@@ -114,7 +115,7 @@ class Loops:
 
 @dataclass(frozen=True, kw_only=True)
 class Threads:
-    """How late threads woke."""
+    """Wake-up lateness of threads."""
 
     lag: BriefTimes = field(default_factory=BriefTimes)
 
@@ -129,7 +130,7 @@ class StallTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class UserTimes:
-    """How long virtual users took to begin, or to end; seconds."""
+    """Times that virtual users took to begin, or to end; seconds."""
 
     p50: float = 0.0
     p95: float = 0.0
@@ -138,7 +139,7 @@ class UserTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class UserError:
-    """Why users could not begin or end; `what` is on_start or on_stop."""
+    """Reason why users could not begin or end; `what` is on_start or on_stop."""
 
     what: str = ""
     type: str = ""
@@ -148,7 +149,7 @@ class UserError:
 
 @dataclass(frozen=True, kw_only=True)
 class UserFigures:
-    """How virtual users began and ended, beside the iterations that they ran."""
+    """Starts and ends of virtual users, in addition to their iterations."""
 
     tried: int = 0
     never_started: int = 0
@@ -165,7 +166,7 @@ class UserFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckCounts:
-    """How often a soft check held, and how often it did not."""
+    """Counts of passes and failures of a soft check."""
 
     held: int = 0
     failed: int = 0
@@ -182,7 +183,7 @@ class OwnLateness:
     p99: float | None = None
 
     def percentile(self, key: str) -> float | None:
-        """The lateness at a percentile; None at one that is not looked at."""
+        """Return the lateness at a percentile; None at a percentile that is not computed."""
         found: float | None = getattr(self, key, None)
         return found
 
@@ -243,7 +244,7 @@ class TriggeredBy:
 
 @dataclass(frozen=True, kw_only=True)
 class HookResult:
-    """A firing of a hook. Instants are ISO 8601, UTC."""
+    """A firing of a hook. Times are ISO 8601, UTC."""
 
     status: str = ""
     started_at: str | None = None
@@ -267,7 +268,7 @@ class HookRun:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStepReport:
-    """How a context was set up or undone. Instants are ISO 8601, UTC."""
+    """The set-up or cleanup of a context. Times are ISO 8601, UTC."""
 
     started_at: str = ""
     finished_at: str = ""

@@ -11,13 +11,13 @@ from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, 
 
 
 def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:
-    """The staircase of a workload; None if its load has no steps."""
+    """Return the staircase of a workload; None if its load has no steps."""
     steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search)
     return staircase_of(steps, is_open=outcome.offered.is_open)
 
 
 def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
-    """The stages that held a load. Those of the warm-up have lost some of their iterations."""
+    """Yield the stages with a constant load, except stages that begin in the warm-up."""
     is_open = outcome.offered.is_open
     for stage in outcome.stages:
         if stage.begin == stage.end > 0 and stage.from_s >= outcome.warmup.seconds:
@@ -34,7 +34,7 @@ def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
 
 
 def _trial_steps(search: SearchOutcome) -> Iterator[StaircaseStep]:
-    """The rates that were tried, lowest first; means where there were several trials of one."""
+    """Yield the rates that were tried, lowest first; means if a rate had several trials."""
     by_rate: dict[float, list[TrialFigures]] = {}
     for trial in search.trials:
         if trial.cause != DISTURBED:

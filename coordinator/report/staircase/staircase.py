@@ -2,7 +2,7 @@
 
 The knee is the step with the greatest power, which is throughput / p95 (Kleinrock, Power and
 deterministic rules of thumb for probabilistic problems in computer communications, ICC 1979, with
-p95 in place of the mean). Up to it throughput grows faster than p95, from it on p95 does.
+p95 instead of the mean). Up to it throughput grows faster than p95, from it on p95 does.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from osbench.coordinator.statistics.scalability import (
 
 #: Loads below which no knee is looked for.
 _FEWEST_LOADS = 3
-#: Iterations of a step below which it tells neither knee nor law, and the share of failed ones
-#: from which on it does not.
+#: Iterations of a step below which it is not used for knee and law, and the share of failed ones
+#: from which on it is not.
 FEWEST_ITERATIONS, MOST_FAILED = 20, 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class StaircaseStep:
-    """What a load that was held for some time came to."""
+    """Throughput and latency at a load that was held for some time."""
 
-    #: Arrivals per second (open loads) or virtual users (closed ones) that were asked for.
+    #: Arrivals per second (open loads) or virtual users (closed ones) that were requested.
     load: float
     #: Iterations that ended well while it was held, per second.
     throughput: float
-    #: Response times of open loads, service times of closed ones; of those that ended well.
+    #: Response times of open loads, service times of closed ones; of successful iterations.
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
@@ -42,12 +42,15 @@ class StaircaseStep:
     #: Iterations that ended well, and that failed or timed out.
     count: int
     failed: int = 0
-    #: What it was, where the load does not say: the id of a run, or "".
+    #: The id of a run, if the load does not name the step, or "".
     name: str = ""
 
     @property
     def tells(self) -> bool:
-        """Enough iterations, of which few failed: quick errors are no throughput."""
+        """Return whether it has enough iterations, few of them failed, to be evaluated.
+
+        Errors are quick and would look like throughput.
+        """
         return self.count >= FEWEST_ITERATIONS and self.failed <= MOST_FAILED * (
             self.count + self.failed
         )
@@ -55,7 +58,7 @@ class StaircaseStep:
 
 @dataclass(frozen=True, kw_only=True)
 class Knee:
-    """Where p95 begins to grow faster than throughput."""
+    """The load from which on p95 grows faster than throughput."""
 
     load: float
     #: The neighbouring loads: it is somewhere between them.
@@ -75,13 +78,13 @@ class Staircase:
     steps: tuple[StaircaseStep, ...]
     knee: Knee | None
     fit: ScalabilityFit | None
-    #: Where the knee is, and what the law says; or why there is none.
+    #: Message on the knee and the law, or on why there is no knee.
     knee_sentence: str
     fit_sentence: str
 
 
 def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase | None:
-    """The staircase of steps, which may be in any order; None of fewer than two loads."""
+    """Return the staircase of steps in any order; None for fewer than two loads."""
     ordered = tuple(sorted(steps, key=lambda step: step.load))
     if len({step.load for step in ordered}) < 2:
         return None

@@ -1,4 +1,4 @@
-"""A staircase as lines of text: a table by load, the knee, and what the law says."""
+"""A staircase as lines of text: a table by load, the knee, and the limits by the law."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TIMES = ("p50", "p95", "p99")
 
 
 def staircase_lines(staircase: Staircase) -> Iterator[str]:
-    """The lines of a staircase."""
+    """Yield the lines of a staircase."""
     steps = staircase.steps
-    # a long staircase is told by steps that are evenly spread over it
+    # a long staircase shows steps that are evenly spread over it
     spread = [steps[at * len(steps) // STEPS] for at in range(STEPS)]
     shown = spread if len(steps) > STEPS else list(steps)
     named = any(step.name for step in steps)

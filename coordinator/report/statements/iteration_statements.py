@@ -17,7 +17,7 @@ CHARTS = 10
 CHECKS = 10
 _SLOWEST = 3
 _ERRORS = 5
-#: Of outputs that are in no chart: key, and what one of them is.
+#: Outputs that are in no chart: key, and the noun for one and several.
 _CUT = (
     ("charts", "item of too many charts", "items of too many charts"),
     ("values", "value of too many names", "values of too many names"),
@@ -28,7 +28,7 @@ _CUT = (
 
 
 def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """The phases, connections and bytes of HTTP requests."""
+    """Yield the phases, connections and bytes of HTTP requests."""
     total = workload.requests.total if workload.requests else None
     if total is not None and total.requests:
         yield said("requests", _requests(total))
@@ -60,7 +60,7 @@ def _requests(total: RequestCounts) -> str:
 
 
 def trace_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """What was traced, what that cost, why slow iterations are slow, and the slowest."""
+    """Yield tracing and its cost, the reasons of slowness, and the slowest iterations."""
     tracing = workload.tracing
     yield said("tracing", _tracing(tracing))
     if tracing.cost:
@@ -108,7 +108,7 @@ def _signed(seconds: float) -> str:
 
 
 def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """The most frequent kinds of errors."""
+    """Yield the most frequent kinds of errors."""
     errors = [one.error for one in kinds_of(workload.errors)]
     texts = [
         f"{count(error.count)} x {plain(error.type)}: {plain(error.message)}"
@@ -121,7 +121,7 @@ def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """The verdicts of the SLA criteria."""
+    """Yield the verdicts of the SLA criteria."""
     for verdict in workload.sla:
         detail = f"  {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
         if verdict.success:
@@ -131,7 +131,7 @@ def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def output_statements(outputs: Outputs) -> Iterator[Statement]:
-    """Charts that were not added up, and what was left out."""
+    """Yield charts that were not added up, and the numbers of parts that were left out."""
     texts = [
         f"{plain(chart['title'])} ({plain(chart['chart_plugin'])}) of "
         f"{count(chart['iterations'], 'iteration')}, the first {count(chart['first_iteration'])}"
@@ -146,7 +146,7 @@ def output_statements(outputs: Outputs) -> Iterator[Statement]:
 
 
 def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Soft checks that did not always hold, and how many others there are."""
+    """Yield soft checks that did not always pass, and the number of others."""
     broken = [(name, one) for name, one in workload.checks.items() if one.failed]
     texts = [
         f"{plain(name)}: failed {count(one.failed)} of {count(one.held + one.failed)} times"

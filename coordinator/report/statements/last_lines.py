@@ -1,4 +1,4 @@
-"""The end of a report in text: what decided the exit code, and where to look."""
+"""The end of a report in text: the causes of the exit code, and commands that show more."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CAUSES = 4
 
 
 def causes(report: Report) -> Sequence[str]:
-    """Causes of the exit code: failed criteria, lost iterations, bounds of the load.
+    """Return causes of the exit code: failed criteria, lost iterations, bounds of the load.
 
-    What a note says stands above already.
+    Causes that a note has given above are left out.
     """
     found = [
         text
@@ -52,7 +52,7 @@ def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
 
 
 def commands(report: Report) -> Iterator[tuple[str, str]]:
-    """Commands that show more, each with what it shows; none where all is well."""
+    """Yield commands that show more, each with its subject; none if all is well."""
     run, code = report.run_id, report.exit_code
     bad = sum(workload.bad for workload in report.workloads)
     if bad:

@@ -1,4 +1,4 @@
-"""Statements on the load: what was offered and what bound it, its stages and plan."""
+"""Statements on the load: its offered rate, its bounds, its stages and plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from osbench.coordinator.results.totals import Offered
 
 #: Stages that have a line each.
 STAGES = 20
-#: Counts in addition to the sum, and what one of them is.
+#: Counts in addition to the sum, with a noun.
 _BESIDES = (
     ("reruns", "rerun"),
     ("late", "late result"),
@@ -28,7 +28,7 @@ _BESIDES = (
 
 
 def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """On what the load was put, how it was offered, and what came of it."""
+    """Yield the target of the load, how it was offered, and its results."""
     if workload.targets:
         yield said("target", plain(", ".join(workload.targets)))
     accounting = workload.accounting
@@ -85,7 +85,7 @@ def _load(offered: Offered, never_started: int) -> str:
 
 
 def _bounds(workload: WorkloadReport) -> Iterator[Statement]:
-    """The causes that bound the load; the notes of the run have the sentences."""
+    """Yield the causes that bound the load; the notes of the run explain them."""
     if workload.bounds:
         told = [f"{plain(one.cause).replace('_', ' ')} ({one.fault})" for one in workload.bounds]
         look = Look.BAD if workload.is_generators else Look.WARNING
@@ -115,7 +115,7 @@ def _stage(stage: StageFigures, unit: str) -> str:
 
 
 def _plan(workload: WorkloadReport) -> Iterator[Statement]:
-    """What `plan` said beside what happened, and what differs much."""
+    """Yield the prediction of `plan` next to the run, and great differences."""
     plan = workload.plan
     if plan is None:
         return

@@ -1,4 +1,4 @@
-"""Statements on what ran a workload: hooks, contexts, virtual users, loops, workers, hosts."""
+"""Statements on processes of a workload: hooks, contexts, virtual users, loops, workers, hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osbench.coordinator.report.statements.statement import Look, Phrase, Statem
 from osbench.coordinator.results.core_use import host_uses
 from osbench.coordinator.results.worker_figures import WorkerFigures
 
-#: Hosts that are named, and those whose load is shown.
+#: Most hosts that are named, and most hosts whose load is shown.
 _HOSTS = 4
 #: Lost workers that are named.
 _LOST = 6
@@ -23,7 +23,7 @@ _USER_ERRORS = 3
 
 
 def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """How the firings of each hook ended, and why the first bad one did."""
+    """Yield the results of the firings of each hook, with the reason of the first bad one."""
     return (Statement("hooks", _hook(hook)) for hook in workload.hooks)
 
 
@@ -37,7 +37,7 @@ def _hook(hook: HookRun) -> tuple[Phrase, ...]:
 
 
 def context_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """How long each context was set up and undone, or why it was not."""
+    """Yield the duration of set-up and cleanup of each context, or the reason of failure."""
     for context in workload.contexts:
         setup, cleanup = _step(context.setup, "set up"), _step(context.cleanup, "undone")
         yield Statement("contexts", (Phrase(plain(context.name)), setup, cleanup))
@@ -53,7 +53,7 @@ def _step(step: ContextStepReport | None, done: str) -> Phrase:
 
 
 def loop_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """How late threads or event loops were, and what blocked the loops most."""
+    """Yield the lateness of threads or event loops, and the place that blocked loops most."""
     if workload.threads:
         yield said("threads", f"late by {_lateness(workload.threads.lag)}", on_page=True)
     loops = workload.loops
@@ -76,7 +76,7 @@ def _lateness(lag: BriefTimes) -> str:
 
 
 def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """How virtual users began and ended, and the errors of that."""
+    """Yield starts and ends of virtual users, and their errors."""
     users = workload.users
     if users is None:
         return
@@ -105,7 +105,7 @@ def _took(times: UserTimes | None) -> str:
 
 
 def worker_statements(workers: Sequence[WorkerFigures]) -> Iterator[Statement]:
-    """Where workers ran, what they took of their hosts, and which of them were lost."""
+    """Yield the hosts of workers, their use of cores, and the lost workers."""
     if workers:
         yield said("workers", _places(workers))
         yield from each("workers", _cores(workers), on_page=True)
@@ -122,7 +122,7 @@ def _places(workers: Sequence[WorkerFigures]) -> str:
 
 
 def _cores(workers: Sequence[WorkerFigures]) -> Iterator[str]:
-    """The CPU of workers, their waits for cores, and the load of each host."""
+    """Yield the CPU of workers, their waits for cores, and the load of each host."""
     cpu = [one.cpu_mean for one in workers if one.cpu_mean is not None]
     if not cpu:
         return

@@ -16,7 +16,7 @@ from osbench.coordinator.results.stage_statistics import StageFigures
 TRIALS = 20
 #: Actions that grew at the end of a search, as many are shown.
 GROWN = 3
-#: What is proposed as `low` if even the lowest rate did not hold: a part of that rate.
+#: Divisor of the lowest rate for a new `low`, if even that rate was not sustained.
 _LOWER = 4
 #: A limit that was judged, in the detail of a trial.
 _LIMIT = re.compile(
@@ -34,7 +34,7 @@ class _Limit(NamedTuple):
 
 
 def search_headline(search: SearchReport) -> str:
-    """The sustained rate and what failed above it: "9/s sustained with p95 <= 2s; 12/s not: 3s".
+    """Return the sustained rate and the next failure: "9/s sustained with p95 <= 2s; 12/s not: 3s".
 
     If no rate was sustained: the lowest rate with the limit that it broke, and a lower one to try.
     """
@@ -71,7 +71,7 @@ def _none_held(search: SearchReport, limit: _Limit | None, why: str) -> str:
 
 
 def search_interval(search: SearchReport) -> str:
-    """The capacity with the interval in which it lies; "" if it is not known."""
+    """Return the capacity with the interval in which it lies; "" if it is not known."""
     if search.rate is None or search.low is None or search.high is None:
         return ""
     low, high = three_digits(search.low), three_digits(search.high)
@@ -82,7 +82,7 @@ def search_interval(search: SearchReport) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """A rate that was tried, as the task or the search wrote it."""
+    """Return a rate that was tried, as the task or the search wrote it."""
     return f"{_number(rate)}/s"
 
 
@@ -95,7 +95,7 @@ def _is_broken(trial: TrialFigures, rate: float | None) -> bool:
 
 
 def _broken_limit(detail: str) -> _Limit | None:
-    """The first limit of a percentile that a trial broke; None if it was another criterion."""
+    """Return the first percentile limit that a trial broke; None for another criterion."""
     for match in _LIMIT.finditer(plain(detail, 2000)):
         found, asked = seconds_of(match["found"]), seconds_of(match["asked"])
         if found is not None and asked is not None and found > asked:
@@ -105,7 +105,7 @@ def _broken_limit(detail: str) -> _Limit | None:
 
 
 def search_statements(search: SearchReport) -> Iterator[Statement]:
-    """What a search for the capacity has found, and its trials."""
+    """Yield the result of a search for the capacity, and its trials."""
     yield said("capacity", search_headline(search), Look.STRONG)
     if interval := search_interval(search):
         yield said("capacity", interval)
@@ -133,7 +133,7 @@ def _trial(trial: TrialFigures) -> str:
 
 
 def percentile_texts(figures: StageFigures | TrialFigures) -> list[str]:
-    """The percentiles of a stage or a trial; none if nothing succeeded."""
+    """Return the percentiles of a stage or a trial; none if no iteration succeeded."""
     if not figures.ok:
         return []
     times = (("p50", figures.p50_s), ("p95", figures.p95_s), ("p99", figures.p99_s))

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 
 class Look(enum.Enum):
-    """How a part of a statement looks."""
+    """Styles of a part of a statement."""
 
     PLAIN = enum.auto()
     #: A main result.
     STRONG = enum.auto()
     GOOD = enum.auto()
-    #: Not as asked, but not the generator's fault; and a failure.
+    #: Not as requested, but not the generator's fault; and a failure.
     WARNING = enum.auto()
     BAD = enum.auto()
     #: Advice.
@@ -29,7 +29,7 @@ class Phrase(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """Something to say of a workload; statements with one label stand together."""
+    """A fact on a workload; statements with one label stand together."""
 
     label: str
     phrases: tuple[Phrase, ...]
@@ -38,15 +38,15 @@ class Statement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The whole text."""
+        """The complete text."""
         return "".join(one.text for one in self.phrases)
 
 
 def said(label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False) -> Statement:
-    """A statement of one look."""
+    """Return a statement with one style."""
     return Statement(label, (Phrase(text, look),), on_page)
 
 
 def each(label: str, texts: Iterable[str], *, on_page: bool = False) -> Iterator[Statement]:
-    """A statement a text, all with the same label."""
+    """Yield a statement per text, all with the same label."""
     return (said(label, text, on_page=on_page) for text in texts)

@@ -25,7 +25,7 @@ from osbench.coordinator.report.statements.statement import Statement
 
 
 def statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """What there is to say of a workload, beside its sums, times and charts."""
+    """Yield all statements on a workload; its sums, times and charts are shown elsewhere."""
     if workload.unbegun:
         yield from context_statements(workload)
         return

@@ -1,1 +1,1 @@
-"""Trials of a search for the capacity, and what came of each."""
+"""Trials of a search for the capacity, and their results."""

@@ -1,4 +1,4 @@
-"""What a search has found, in words."""
+"""The result of a search, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from osbench.coordinator.formatting import three_digits
 
 
 def sentence(found: Capacity, why: str) -> str:
-    """The detail of the verdict of a search; `why` the lowest rate that broke did so, or ""."""
+    """Return the detail of the verdict of a search.
+
+    `why`: cause at the lowest rate that was not sustained, or "".
+    """
     at_broke = (
         f"; at {three_digits(found.broke)}/s {why}" if found.broke is not None and why else ""
     )
@@ -25,7 +28,7 @@ def sentence(found: Capacity, why: str) -> str:
 
 
 def bound(held: float | None, broke: float | None, advice: str) -> str:
-    """What is known of a capacity where every rate held, or none did; "" without a trial."""
+    """Return the bound of a capacity if every rate was sustained, or none; "" without a trial."""
     what_to_do = f": {advice}" if advice else ""
     if held is not None:
         return f"at least {three_digits(held)}/s, the highest rate that was tried{what_to_do}"

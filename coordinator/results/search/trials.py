@@ -1,4 +1,4 @@
-"""The trials of a search: which rows count for each, and whether its rate held."""
+"""The trials of a search: which rows count for each, and whether its rate was sustained."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 #: Share of the arrivals of a trial that may be dropped because they could not be started in time.
 DROPS_ALLOWED = 0.01
-#: Errors that are told apart in a trial.
+#: Distinct errors of a trial at most.
 ERRORS = 20
 #: Actions that grew, as the report names them.
 GROWN = 5
-#: Why a rate did not hold; and why nobody knows: a worker or the coordinator was gone.
+#: Causes why a rate was not sustained; and the cause of an unknown result: a worker or the
+#: coordinator was gone.
 SLA, GENERATOR, UNENDED, DISTURBED = "sla", "generator", "unended", "disturbed"
 #: The workload's own bound of concurrent iterations, while its criteria were met.
 CONCURRENCY = "max_concurrency"
-#: What to do where the load was not the one asked for.
+#: Remedies if the load was not the requested one.
 _REMEDIES = {
     GENERATOR: "add workers, or virtual users",
     CONCURRENCY: "raise `max_concurrency` of the runner",
@@ -39,14 +40,14 @@ _REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrialFigures:
-    """What a trial came to. Only iterations that were due while it was judged count."""
+    """Result of a trial. Only iterations that were due in its measured part count."""
 
     rate: float
     held: bool
-    #: "sla", "generator", "max_concurrency", "unended", "disturbed" or, where it held, "". A
-    #: disturbed trial says nothing, and is made again.
+    #: "sla", "generator", "max_concurrency", "unended", "disturbed" or, if the rate was sustained,
+    #: "". A disturbed trial has no result, and is repeated.
     cause: str
-    #: What broke, in words; "" where it held.
+    #: The failed criterion in words; "" if the rate was sustained.
     detail: str
     #: When it was judged, seconds after t0.
     from_s: float
@@ -57,7 +58,7 @@ class TrialFigures:
     dropped: int
     #: Iterations that ended well while it was judged, per second, whenever they were due.
     ok_per_s: float
-    #: Response times of those; None without any.
+    #: Response times of successful iterations; None without any.
     p50_s: float | None
     p95_s: float | None
     p99_s: float | None
@@ -69,23 +70,23 @@ class TrialFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOutcome:
-    """What a search has found, and by what."""
+    """Result of a search, and its trials."""
 
     capacity: Capacity
     trials: tuple[TrialFigures, ...]
-    #: Why the load generator, not the service, was the limit; "" where it was not.
+    #: Cause if the load generator, not the service, was the limit; else "".
     limit: str
     #: Actions whose mean grew most from the highest rate that held to the lowest that did not:
     #: name, seconds at the first, seconds at the second.
     grown: tuple[tuple[str, float, float], ...] = ()
-    #: The same of parts of traces, those that grew beyond chance; and in a sentence what the traces
-    #: of the two rates say, or "" without any.
+    #: Parts of traces that grew beyond chance, likewise; and a message on the traces of the two
+    #: rates, "" without any.
     grown_spans: tuple[tuple[str, float, float], ...] = ()
     traces: str = ""
 
     @property
     def parts(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]] | None:
-        """When those two rates were held, seconds after t0; None where there are not two."""
+        """Return when the two compared rates were sustained, seconds after t0; else None."""
         before, after = _compared(self.capacity, self.trials)
         if not before or not after:
             return None
@@ -93,7 +94,7 @@ class SearchOutcome:
 
 
 class _Held:
-    """A trial under load, or over."""
+    """A trial under load, or finished."""
 
     def __init__(
         self, change: LoadChange, settle_s: float, hold_s: float, sla: SlaEvaluator
@@ -104,24 +105,24 @@ class _Held:
         self.to_s = self.from_s + hold_s
         #: Its load has ended; and another trial has begun, or the search has ended.
         self.ended = self.over = False
-        #: Iterations that had not ended when they were not waited for any more, and those that
-        #: were lost with a worker.
+        #: Iterations that had not ended when the wait for them was given up, and iterations lost
+        #: with a worker.
         self.unended = self.lost = 0
         #: No coordinator was there for a part of its load.
         self.interrupted = False
         self.sla = sla
         self.statistics = WorkloadStatistics()
         self.errors: Counter[str] = Counter()
-        #: Iterations that ended well while it was judged, and nanoseconds of those in flight then.
+        #: Iterations that ended well in the measured part, and nanoseconds in flight then.
         self.ended_ok = self.in_flight_ns = 0
 
     def end(self, at_s: float) -> None:
-        """The load ends, perhaps before its time, because what would come could not mend it."""
+        """End the load, perhaps before its time, if later results could not change the verdict."""
         self.ended = True
         self.to_s = max(self.from_s, min(self.to_s, at_s))
 
     def flow(self, columns: Columns) -> None:
-        """Count what ended, and what was in flight, whenever it was due."""
+        """Count iterations that ended or were in flight in the measured part, whenever due."""
         begin, end = round(self.from_s * 1e9), round(self.to_s * 1e9)
         ran = columns.outcome <= Outcome.TIMED_OUT
         started, ended = columns.started[ran], columns.ended[ran]
@@ -131,14 +132,14 @@ class _Held:
         self.ended_ok += int(np.count_nonzero(within & (columns.outcome == Outcome.OK)))
 
     def judged(self, columns: Columns) -> Columns:
-        """The rows that count."""
+        """Return the rows that count for the trial."""
         due = columns.due
         mine = (due >= round(self.from_s * 1e9)) & (due < round(self.to_s * 1e9))
         return columns if mine.all() else select(columns, mine)
 
 
 class Trials:
-    """Follows from the changes of the load and the rows of iterations, and from nothing else."""
+    """Builds trials from the changes of the load and the rows of iterations, and nothing else."""
 
     def __init__(
         self, runner: SearchingRunner, criteria: Callable[[], SlaEvaluator], lag_limit_s: float
@@ -148,11 +149,11 @@ class Trials:
         self._criteria = criteria
         self._lag_limit_s = lag_limit_s
         self._held: list[_Held] = []
-        #: Where the search is, in words.
+        #: Progress of the search, in words.
         self.progress = ""
 
     def change(self, change: LoadChange) -> None:
-        """A trial begins, or the load of the last one ends."""
+        """Begin a trial, or end the load of the last one."""
         if self._held and (change.level or change.last):
             self._held[-1].over = True
             self._held[-1].unended, self._held[-1].lost = change.unended, change.lost
@@ -202,16 +203,16 @@ class Trials:
 
     @property
     def is_loaded(self) -> bool:
-        """A trial is under load."""
+        """Return whether a trial is under load."""
         return bool(self._held) and not self._held[-1].ended
 
     @property
     def ends_s(self) -> float:
-        """When the load of the last trial is to end, seconds after t0."""
+        """End of the load of the last trial, seconds after t0."""
         return self._held[-1].to_s
 
     def is_lost(self, elapsed_s: float) -> bool:
-        """Some criterion of the last trial fails whatever is still to come."""
+        """Return whether some criterion of the last trial fails whatever is still to come."""
         one = self._held[-1]
         if elapsed_s <= one.from_s:
             return False
@@ -220,11 +221,11 @@ class Trials:
 
     @property
     def disturbed(self) -> int:
-        """Trials that say nothing."""
+        """The number of disturbed trials, which have no result."""
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
     def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
-        """The trials whose load has ended; of the last one so many have not, or were lost."""
+        """Return the trials whose load has ended; `unended` and `lost`: of the last trial."""
         return self._trials(self.figures(unended=unended, lost=lost, judged_only=False))
 
     @staticmethod
@@ -234,7 +235,7 @@ class Trials:
     def figures(
         self, *, unended: int = 0, lost: int = 0, judged_only: bool = True
     ) -> Iterator[TrialFigures]:
-        """The trials that are over, in their order; with those that still drain, if wished."""
+        """Yield the finished trials in order; without `judged_only` also a trial that drains."""
         for one in self._held:
             if one.over:
                 yield self._figures(one, one.unended, one.lost)
@@ -270,7 +271,7 @@ class Trials:
         )
 
     def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
-        """Why a trial did not hold, and in words; "" twice where it did."""
+        """Return cause and message if the rate of a trial was not sustained; "" twice if it was."""
         disturbed = self._disturbed(one, lost)
         if disturbed:
             return DISTURBED, disturbed
@@ -291,7 +292,7 @@ class Trials:
 
     @staticmethod
     def _disturbed(one: _Held, lost: int) -> str:
-        """Why a trial says nothing about the service; "" where it does."""
+        """Return why a trial has no result on the service; "" if it has one."""
         gone = sum(one.statistics.drops.get(reason, 0) for reason in NOT_MADE)
         if gone:
             return f"{gone} arrivals were dropped with a worker or the coordinator"
@@ -300,7 +301,7 @@ class Trials:
         return f"{lost} of its iterations were lost with a worker" if lost else ""
 
     def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
-        """Why the load was not the one asked for, and in words; "" twice where it was."""
+        """Return cause and message if the load differed from the requested one; else "" twice."""
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
         arrivals = statistics.ran + statistics.count("dropped")
@@ -314,7 +315,7 @@ class Trials:
         return "", ""
 
     def outcome(self) -> SearchOutcome:
-        """All that is reported."""
+        """Return the complete result of the search."""
         capacity = self._found()
         trials = tuple(self.figures())
         return SearchOutcome(
@@ -325,7 +326,7 @@ class Trials:
         )
 
     def verdict(self) -> Verdict:
-        """What the search has found, as the verdict of the workload."""
+        """Return the result of the search as the verdict of the workload."""
         found = self._found()
         broken = self._at(found.broke)
         return Verdict(
@@ -336,7 +337,7 @@ class Trials:
 
     def _found(self) -> Capacity:
         found = self.runner.found(self._trials(self.figures()))
-        # other rates are no remedy where the load generator was the limit
+        # other rates do not help if the load generator was the limit
         return replace(found, advice="") if self._limit(found) else found
 
     def _limit(self, found: Capacity) -> str:
@@ -347,7 +348,7 @@ class Trials:
         return f"at {three_digits(broken.rate)}/s {broken.detail}: {remedy}"
 
     def _at(self, rate: float | None) -> TrialFigures | None:
-        """A trial at a rate that broke; None without one. Those that say nothing are left out."""
+        """Return a trial at a rate that was not sustained and not disturbed; None if none."""
         broken = (one for one in self.figures() if not one.held and one.cause != DISTURBED)
         return next((one for one in broken if one.rate == rate), None)
 
@@ -355,14 +356,14 @@ class Trials:
 def _compared(
     found: Capacity, trials: Sequence[TrialFigures]
 ) -> tuple[list[TrialFigures], list[TrialFigures]]:
-    """Trials at the highest rate that held, and at the lowest that broke by a criterion."""
+    """Return trials at the highest sustained rate, and at the lowest that failed a criterion."""
     best = [one for one in trials if one.rate == found.held and one.held]
     worst = [one for one in trials if one.rate == found.broke and one.cause == SLA]
     return best, worst
 
 
 def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[str, float, float]]:
-    """The actions that became slower, the most first."""
+    """Yield the actions that became slower, the most first."""
     best, worst = _compared(found, trials)
     if not best or not worst:
         return

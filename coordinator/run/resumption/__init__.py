@@ -1,1 +1,1 @@
-"""What a coordinator leaves on disk for another one to go on, and how that one takes it up."""
+"""State that a coordinator saves on disk so that another one can resume the run."""

@@ -1,4 +1,4 @@
-"""What an earlier coordinator has left of a run, for the one that resumes it."""
+"""State of a run under its earlier coordinators, for the coordinator that resumes it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Ints = NDArray[np.int64]
 
 
 class EarlierRun:
-    """Read once, before anything else is written; of a new run it is empty."""
+    """State of a run before this coordinator; empty for a new run. Read before any other write."""
 
     def __init__(self, directory: RunDirectory, accounts: Accounts) -> None:
-        """`accounts` has folded the directory. Raises OsbenchError where that is damaged."""
-        #: What was noted of the run.
+        """`accounts` has folded the directory. Raises OsbenchError if the directory is damaged."""
+        #: The notes of the run.
         self.notes = noted(directory)
         #: By membership: the workload that it was granted work of last.
         self._serving: dict[str, int] = {}
@@ -35,7 +35,7 @@ class EarlierRun:
             self._note(record)
         self._closed = frozenset(accounts.closed)
         self._t0_at = dict(accounts.t0_at)
-        #: Memberships that may be heard again.
+        #: Memberships that may send heartbeats again.
         self._hoped_for = {
             one.mid for one in accounts.memberships.values() if not (one.lost or one.whole)
         }
@@ -52,29 +52,29 @@ class EarlierRun:
             self._due.setdefault(record["workload"], []).append((numbers, record["dues"]))
 
     def is_over(self, number: int) -> bool:
-        """The load of a workload had ended."""
+        """Return whether the load of a workload had ended."""
         return number in self._closed
 
     def t0_at(self, group: Sequence[WorkloadPlan]) -> float | None:
-        """When the load of a group began, seconds since 1970 in Redis time; None: it did not."""
+        """Return when the load of a group began, seconds since 1970 by Redis, or None."""
         found = [self._t0_at[one.number] for one in group if one.number in self._t0_at]
         return min(found, default=None)
 
     def has_begun(self, number: int) -> bool:
-        """The load of a workload had begun."""
+        """Return whether the load of a workload had begun."""
         return number in self._t0_at
 
     def dues(self, number: int) -> Iterator[tuple[int, Ints]]:
-        """Due instants of the arrivals of a workload that were granted or dropped.
+        """Yield the due times of the granted or dropped arrivals of a workload, in parts.
 
-        By first number; nanoseconds after t0.
+        Each part has the number of its first arrival and an array of nanoseconds after t0.
         """
         parts: dict[int, Ints] = {}
         known = Intervals()
         for numbers, packed in self._due.get(number, ()):
             dues, at = np.frombuffer(packed, "<i8").astype(np.int64), 0
             for low, high in numbers:
-                # those that moved, or were dropped after they were granted, are known
+                # numbers that moved, or were dropped after they were granted, are known
                 fresh = Intervals([(low, high)])
                 fresh.subtract(known.within(low, high))
                 for begin, end in fresh:
@@ -84,7 +84,7 @@ class EarlierRun:
         yield from sorted(parts.items())
 
     def serving(self, number: int) -> list[str]:
-        """Memberships that a workload had work for, and that may be heard again."""
+        """Return the memberships that had work of a workload and may send heartbeats again."""
         return [
             mid
             for mid, workload in self._serving.items()
@@ -92,13 +92,13 @@ class EarlierRun:
         ]
 
     def size(self, number: int) -> int:
-        """Workers that the load of a workload had; 0 where it had not begun."""
+        """Return how many workers the load of a workload had; 0 if it had not begun."""
         return max(1, len(self.serving(number))) if self.has_begun(number) else 0
 
     def parts(
         self, workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
     ) -> list[list[WorkerHandle]]:
-        """The workers of each workload of a group that is under load: those it had, and others."""
+        """Return the workers of each workload of a group under load: the earlier ones, and more."""
         parts = [
             [worker for worker in workers if self._serving.get(worker.mid) == one.number]
             for one in group
@@ -110,16 +110,16 @@ class EarlierRun:
         return parts
 
     def carried_on(self, number: int, outcome: WorkloadOutcome) -> WorkloadOutcome:
-        """An outcome with what was noted of the workload."""
+        """Return an outcome with the noted figures of the workload added."""
         return carried_on(outcome, self.notes.workloads.get(number, OutcomeNotes()))
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Why the report lacks what an earlier coordinator has noted; empty if it does not."""
+        """Return a message if notes of an earlier coordinator cannot be read; empty if they can."""
         return (self.notes.problem,) if self.notes.problem else ()
 
     def cpu(self, number: int) -> CpuProfile:
-        """The CPU usage of the workers of a workload, as far as it was noted."""
+        """Return the CPU usage of the workers of a workload, as far as it was noted."""
         found, notes = CpuProfile(), self.notes.workloads.get(number, OutcomeNotes())
         for worker, points in notes.cpu.items():
             for at_s, value in points:

@@ -1,7 +1,7 @@
-"""The key that messages of a run are sealed with, in its journal: a resumed run needs it again.
+"""Notes in the journal by which key the messages of a run are signed: a resumed run needs it.
 
-Batches and results that are on their way when a coordinator dies are sealed with that key. Without
-it they are refused, and what they account for stays open for ever.
+Batches and results that are in transit when a coordinator dies are signed with that key. Without
+the key they are refused, and their iterations stay open for ever.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class KeyNotes:
         self._noted = b""
 
     def look(self) -> None:
-        """Write it down if it is another one. Raises StorageError."""
+        """Journal the key in use if it has changed. Raises StorageError."""
         found = self._keyring.signing().id
         if found != self._noted:
             self._port.decide([{"do": _KEYS, "key": found.hex()}])
@@ -34,7 +34,10 @@ class KeyNotes:
 
 
 def check_key(directory: RunDirectory, keyring: Keyring, path: Path) -> None:
-    """Raise ConfigError if the keys of `path` are not those of the run, DamagedRun."""
+    """Raise ConfigError if `keyring`, read from `path`, lacks the key that the run noted.
+
+    Raises DamagedRun if the journal is damaged.
+    """
     noted = ""
     for record in directory.decisions():
         if record["do"] == _KEYS:

@@ -1,8 +1,8 @@
-"""Samples that a report shows beside journal and blocks: noted while the run goes on.
+"""Samples that a report needs in addition to journal and blocks, saved during the run.
 
-Of a workload: workers and their CPU, spans, duplicates. Of the run: refused messages, rollbacks of
-Redis. The notes are written with every checkpoint, and before a load is closed: a coordinator that
-is killed under load leaves those of a second or some ago. Events are in the journal, see
+For a workload: workers and their CPU, spans, duplicates. For the run: refused messages, rollbacks
+of Redis. The notes are written with every checkpoint, and before a load is closed: if a coordinator
+is killed under load, its last notes are a few seconds old. Events are in the journal, see
 `run_history.py`.
 """
 
@@ -25,20 +25,20 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 NOTES = "notes"
 #: Largest one that is read, bytes.
 NOTES_BYTES = 64 << 20
-#: What a report lacks if the notes cannot be read.
+#: Parts that a report lacks if the notes cannot be read.
 UNREAD = "earlier workers of the run, their CPU and spans are not in this report"
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeNotes:
-    """Of one workload."""
+    """Noted samples of one workload."""
 
     workers: tuple[WorkerFigures, ...] = ()
     cpu: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     spans_written: int = 0
     spans_dropped: int = 0
     rate_planned: float | None = None
-    #: Why the workload could not begin.
+    #: Reason if the workload could not begin.
     error: str = ""
     #: Blocks that arrived more than once.
     duplicates: int = 0
@@ -46,20 +46,20 @@ class OutcomeNotes:
 
 @dataclass(frozen=True, kw_only=True)
 class RunNotes:
-    """Of a run."""
+    """Noted samples of a run."""
 
     #: By number.
     workloads: Mapping[int, OutcomeNotes] = field(default_factory=dict)
     #: Messages that were refused, by reason.
     refusals: Mapping[str, int] = field(default_factory=dict)
-    #: How often Redis had lost what was written to it.
+    #: How often Redis had lost written data.
     rollbacks: int = 0
-    #: Why they could not be read; "" if they could.
+    #: Reason if they could not be read; else "".
     problem: str = ""
 
 
 class NotesFile:
-    """Writes the notes of a run, many times; those of workloads that are over are packed once."""
+    """Writes the notes of a run, many times; packs the notes of finished workloads only once."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
@@ -67,11 +67,11 @@ class NotesFile:
         self._over: dict[int, bytes] = {}
 
     def settle(self, number: int, notes: OutcomeNotes) -> None:
-        """Take the last notes of a workload."""
+        """Store the last notes of a workload."""
         self._over[number] = _packed(notes)
 
     def write(self, notes: RunNotes) -> None:
-        """Write the file; `notes` has only the workloads that are not over. Raises OsbenchError."""
+        """Write the file; `notes` has only unfinished workloads. Raises OsbenchError."""
         open_ones = {number: _packed(one) for number, one in notes.workloads.items()}
         packer = msgpack.Packer()
         parts = [packer.pack_map_header(3), packer.pack("workloads")]
@@ -90,7 +90,7 @@ def _packed(notes: OutcomeNotes) -> bytes:
 
 
 def noted(directory: RunDirectory) -> RunNotes:
-    """The notes of a run; if they cannot be read, a sentence that says so."""
+    """Return the notes of a run; if they cannot be read, empty notes with a `problem`."""
     path = directory.path / NOTES
     if not path.exists():
         return RunNotes()
@@ -110,7 +110,7 @@ def _notes(*, workers: Sequence[Mapping[str, Any]], **others: Any) -> OutcomeNot
 
 
 def carried_on(outcome: WorkloadOutcome, notes: OutcomeNotes) -> WorkloadOutcome:
-    """An outcome with what an earlier coordinator has noted of the workload, but for its CPU."""
+    """Return an outcome with the notes on its workload added, except its CPU."""
     here = {one.incarnation for one in outcome.workers}
     gone = [
         _as_it_left(one, outcome.statistics) for one in notes.workers if one.incarnation not in here
@@ -136,13 +136,13 @@ def carried_on(outcome: WorkloadOutcome, notes: OutcomeNotes) -> WorkloadOutcome
 
 
 def _as_it_left(worker: WorkerFigures, statistics: WorkloadStatistics) -> WorkerFigures:
-    """A worker that is not here any more: it may have delivered more than was noted."""
+    """Return a worker of an earlier coordinator; it may have delivered more than was noted."""
     part = statistics.part_of(worker.incarnation)
     return replace(worker, iterations=part.iterations) if part else worker
 
 
 def notes_of(outcome: WorkloadOutcome) -> OutcomeNotes:
-    """The notes of a workload."""
+    """Return the notes of a workload."""
     tracing = outcome.tracing
     return OutcomeNotes(
         workers=outcome.workers,

@@ -1,7 +1,7 @@
-"""The plan of a run on disk, encrypted: what another coordinator needs to make the same `RunPlan`.
+"""The encrypted plan of a run on disk, from which another coordinator makes the same `RunPlan`.
 
-It is written before anything is done, and removed once the run has its report. The connection to
-Redis is not in it: that is taken from the configuration of the command that resumes the run.
+The file is written before the run begins, and removed once the run has its report. It lacks the
+connection to Redis, which the configuration of the resuming command provides.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _OTHERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRun:
-    """A run as its first coordinator has planned it."""
+    """The saved plan of a run, by its first coordinator."""
 
     plan: RunPlan
     #: Seconds since 1970-01-01 UTC.
     started_at: float
-    #: Keys of a run in local mode; None where it used shared workers.
+    #: Keys of a run in local mode; None if it used shared workers.
     keyring: Keyring | None
 
 
 def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started_at: float) -> None:
-    """Write the plan of a run; returns when it is on disk. Raises OsbenchError."""
+    """Write the plan of a run; return when it is on disk. Raises OsbenchError."""
     document = {
         "format": FORMAT,
         "osbench": __version__,
@@ -78,10 +78,10 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
 
 
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
-    """The plan of a run; sets those options of `conf` that the run was begun with.
+    """Return the plan of a run; set the options of `conf` to their values at the first start.
 
-    Raises UsageError where plug-ins, data files, osbench or `conf` are not what they were,
-    OsbenchError where the file cannot be read.
+    Raises UsageError if plug-ins, data files, osbench or `conf` have changed since, OsbenchError if
+    the file cannot be read.
     """
     name = directory.path.name
     saved = _read(directory, conf)
@@ -115,7 +115,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
 
 
 def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
-    """The document that `save` has written with this version of osbench. Raises UsageError."""
+    """Return the document that `save` of this version of osbench has written. Raises UsageError."""
     name = directory.path.name
     try:
         content = _file(directory, conf).read()
@@ -141,7 +141,7 @@ def _file(directory: RunDirectory, conf: cfg.ConfigOpts) -> EncryptedFile:
 
 
 def _settings(conf: cfg.ConfigOpts) -> dict[str, dict[str, Any]]:
-    """The values of all options that bear on a run; none of them is a secret."""
+    """Return the values of all options that affect a run; none of them is a secret."""
     return {
         group: {name: conf[group][name] for name in _names(group)}
         for group in OPTIONS
@@ -182,7 +182,7 @@ def _saved(file: IterationRows) -> dict[str, str]:
 def _rows(
     name: str, task: Task, plugins: Plugins, saved: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[int, IterationRows]]:
-    """The rows of iterations of each workload that has some, by its number. Raises UsageError."""
+    """Yield the number and the rows of each workload with a data file. Raises UsageError."""
     workloads = list(task.workloads)
     for number, one in saved.items():
         workload = workloads[int(number)]
@@ -214,7 +214,7 @@ def _changed(name: str, path: Path) -> UsageError:
 
 
 def task_of(saved: Mapping[str, Any]) -> Task:
-    """The task that `dataclasses.asdict` has made a mapping of."""
+    """Return the task of a mapping that `dataclasses.asdict` has made."""
     subtasks = tuple(map(_subtask, saved["subtasks"]))
     return Task(**{**saved, "subtasks": subtasks, "tags": tuple(saved["tags"])})
 

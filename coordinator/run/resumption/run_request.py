@@ -1,4 +1,4 @@
-"""What was asked of a run, encrypted in its directory: what `rerun` asks for again."""
+"""The encrypted request for a run in its directory, which `rerun` repeats."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class RunRequest:
     options: RunOptions
     plugin_paths: tuple[str, ...]
     prefer: str
-    #: Name of the deployment record; None where there was none.
+    #: Name of the deployment record; None if there was none.
     deployment: str | None
 
 
 def save(plan: RunPlan, directory: RunDirectory) -> None:
-    """Write what is asked of a run; returns when it is on disk. Raises OsbenchError."""
-    # files that it names lie beside it, from wherever it is asked for again
+    """Write the request for a run; return when it is on disk. Raises OsbenchError."""
+    # files that the task names are found next to it, from any working directory
     source = str(expanded(plan.task.source).absolute())
     document = {
         "task": {**asdict(plan.task), "source": source},
@@ -49,9 +49,9 @@ def save(plan: RunPlan, directory: RunDirectory) -> None:
 
 
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> RunRequest:
-    """What was asked of a run.
+    """Return the saved request of a run.
 
-    Raises UsageError where that is not known, DamagedRun for that of another run, OsbenchError.
+    Raises UsageError if none was saved, DamagedRun if it is of another run, OsbenchError.
     """
     directory.files.check(REQUEST)
     content = _file(directory, conf).read()

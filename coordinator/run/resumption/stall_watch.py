@@ -1,4 +1,4 @@
-"""Ends a resumed load of which nothing comes any more: nobody can account for what is missing."""
+"""End of a resumed load without progress, whose missing iterations no worker can report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STALL_S = 120.0
 
 
 class StallWatch:
-    """Looks whether a resumed load goes on; time in which Redis is away does not count."""
+    """Watches the progress of a resumed load; time with an unreachable Redis does not count."""
 
     def __init__(self, services: RunServices) -> None:
         self._services = services

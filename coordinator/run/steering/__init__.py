@@ -1,1 +1,1 @@
-"""The load of a run is changed while it goes on."""
+"""Changes to the load of a run while it goes on."""

@@ -18,10 +18,11 @@ LOG = logging.getLogger(__name__)
 AHEAD_S = 1.0
 #: From a decision to the first arrival.
 LEAD_S = 0.5
-#: How often a trial is asked whether it is lost already, seconds.
+#: Interval in which a trial is checked for a criterion that is lost already, seconds.
 ASK_S = 0.5
-#: Iterations of a trial are waited for so long after their timeout. Without one they are waited for
-#: until they end, or are lost, as at the end of other loads; after a while it is told why.
+#: Iterations of a trial are awaited for so long after their timeout. Without a timeout they are
+#: awaited until they end, or are lost, as at the end of other loads; after a while a message
+#: reports why.
 TIMEOUT_S = 10.0
 TELL_S = 60.0
 #: So many trials that say nothing end a search.
@@ -29,7 +30,7 @@ MOST_DISTURBED = 10
 
 
 class RateSearch:
-    """The search of one workload."""
+    """Begins and ends the trials of the search of one workload."""
 
     def __init__(self, services: RunServices, run: WorkloadRun) -> None:
         results = run.results
@@ -42,13 +43,13 @@ class RateSearch:
         self._trials: Trials = results.trials
         self._searching: SearchingRunner = self._trials.runner
         self._asked_s = 0.0
-        #: Changes of which it was told that iterations before them are waited for.
+        #: Changes for which a message has reported that earlier iterations are awaited.
         self._told = 0
         #: This coordinator has begun the trial that is under load.
         self._ours = False
 
     def look(self) -> None:
-        """Begin or end a trial, where that is due. Raises StoreAway."""
+        """Begin or end a trial if one is due. Raises StoreAway."""
         run, trials = self._run, self._trials
         changes = self._runner.changes
         if not run.under_load or not run.wants_workers or (changes and changes[-1].last):
@@ -66,7 +67,10 @@ class RateSearch:
         self._go_on(elapsed_s, max(0, left), lost)
 
     def _waits(self, rested_s: float, left: int) -> bool:
-        """A trial whose load ends, or ended so long ago, has not ended: so many iterations run."""
+        """Return whether iterations of a trial are still awaited.
+
+        The load of the trial ended `rested_s` seconds ago, and `left` of its iterations run.
+        """
         if rested_s < 0:
             # its end was decided on ahead; at a low rate its last arrival may be over before
             return True
@@ -84,7 +88,7 @@ class RateSearch:
         return True
 
     def _end(self, elapsed_s: float) -> None:
-        """End the load of the trial at its instant, or once nothing can mend it any more."""
+        """End the load of the trial at its end, or early if it cannot succeed any more."""
         trials = self._trials
         if not self._ours:
             # while the one before was gone nothing was given out
@@ -112,7 +116,7 @@ class RateSearch:
             self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended, lost=lost)
 
     def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:
-        """Change the load; `trial` has what `LoadChange` tells of the trial before it."""
+        """Journal a change of the load; `trial`: fields of `LoadChange` on the last trial."""
         dispatcher = self._run.dispatcher
         at_s, number = dispatcher.cut(at_s)
         change = LoadChange(

@@ -21,28 +21,28 @@ LONGEST_S = 1e10
 
 
 class SteeredRunner(Runner):
-    """The runner of a plan and what was changed of its load.
+    """The runner of a plan with the changes of its load.
 
-    A changed rate holds until another change, or the end of the load: the last stage, or the
-    number of iterations that the task asks for.
+    A changed rate holds until another change, or the end of the load: the last stage, or the number
+    of iterations that the task requests.
     """
 
     def __init__(self, planned: Runner, changes: Sequence[LoadChange]) -> None:
         """`changes`, oldest first, may grow."""
         super().__init__(planned.config)
         self._plan = planned
-        #: What was asked for in place of the plan, oldest first.
+        #: Changes of the planned load that were requested, oldest first.
         self.changes = changes
         #: As the plan says it: steered loads are of the same kind.
         self.is_open = planned.OPEN
         #: Trials are its changes: it ends with the last of them.
         self.is_search = isinstance(planned, SearchingRunner)
-        #: Its own code starts iterations, in threads of one worker process.
+        #: The runner's own code starts iterations, in threads of one worker process.
         self.is_scripted = isinstance(planned, ScriptedRunner)
 
     @property
     def timeout_s(self) -> float:
-        """Bound of one iteration in seconds."""
+        """Timeout of one iteration, in seconds."""
         return self._plan.timeout_s
 
     @property
@@ -55,28 +55,28 @@ class SteeredRunner(Runner):
 
     @property
     def planned(self) -> int | None:
-        """Iterations of the plan, as it is by now."""
+        """The number of planned iterations after all changes so far; None if there is none."""
         if not self.is_open or not self.changes:
             return self._plan.planned
         return self._planned(len(self.changes))
 
     @property
     def lasts_s(self) -> float | None:
-        """Seconds in which iterations start, where the configuration says so."""
+        """Seconds in which iterations start, if the configuration says so, else None."""
         return self._plan.lasts_s
 
     @property
     def is_paused(self) -> bool:
-        """Nothing is asked for until another change. A search goes on from trial to trial."""
+        """Return whether the load is paused until another change. A search is never paused."""
         return not self.is_search and bool(self.changes) and self.changes[-1].level == 0
 
     def users(self, elapsed_s: float) -> int:
-        """Virtual users at an instant, seconds after t0."""
+        """Return the virtual users that are requested `elapsed_s` seconds after t0."""
         level = self.changes[-1].level if self.changes else None
         return self._plan.users(elapsed_s) if level is None else int(level)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The load over time, with its changes."""
+        """Return the load over time, with its changes."""
         points = list(self._plan.asked())
         for change in self.changes:
             level = level_at(points, change.at_s)
@@ -86,7 +86,7 @@ class SteeredRunner(Runner):
         return points
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """The load to be offered at `elapsed_s` seconds after t0."""
+        """Return the load to be offered at `elapsed_s` seconds after t0."""
         if not self.changes:
             return self._plan.step(elapsed_s, totals, capacity)
         if self.is_open:
@@ -94,7 +94,7 @@ class SteeredRunner(Runner):
         step = self._plan.step(elapsed_s, totals, capacity)
         return replace(step, shares=split(self.users(elapsed_s), capacity))
 
-    # open loads: part k is what holds after change k; part 0 is the plan
+    # open loads: part k is the load after change k; part 0 is the plan
 
     def _open_step(self, elapsed_s: float, totals: Totals) -> Step:
         last = len(self.changes)
@@ -118,7 +118,7 @@ class SteeredRunner(Runner):
         return planned is not None and reached >= planned and not lasting
 
     def _arrivals(self, part: int, elapsed_s: float, allotted: int) -> Sequence[float]:
-        """Due instants, seconds after t0, of the arrivals of a part after the allotted ones."""
+        """Return due times, in seconds after t0, of a part's arrivals after the allotted ones."""
         change = self.changes[part - 1] if part else None
         if change is None or change.level is None:
             late_s, number, skipped = 0.0, 0, 0
@@ -137,13 +137,13 @@ class SteeredRunner(Runner):
         return self._within_times((dues + change.at_s).tolist(), allotted)
 
     def _within_times(self, arrivals: Sequence[float], allotted: int) -> Sequence[float]:
-        """The arrivals that a load of a number of iterations still has."""
+        """Return the arrivals that are within the planned number of iterations."""
         if self.lasts_s is not None or self._plan.planned is None:
             return arrivals
         return arrivals[: max(0, self._plan.planned - allotted)]
 
     def _planned(self, part: int) -> int | None:
-        """Arrivals in all where a part holds until the end; None is without end."""
+        """Return the total number of arrivals if `part` holds to the end; None if unlimited."""
         if self.is_search and part and self.changes[part - 1].last:
             return self.changes[part - 1].number
         if self.lasts_s is None or not part:
@@ -159,15 +159,15 @@ class SteeredRunner(Runner):
     def _schedule(self, change: LoadChange) -> Schedule:
         assert change.level is not None
         length_s = None if self.lasts_s is None else self.lasts_s - change.at_s
-        # other gaps than those of the plan
+        # the gaps differ from the gaps of the plan
         seed = (int(self.config.get("seed", 0)) + change.number) % 2**63
         return _schedule(change.level, length_s, str(self.config.get("arrivals", "even")), seed)
 
     def back_to_plan(self, at_s: float, number: int) -> tuple[int, float]:
-        """`LoadChange.skipped` and `late_s` of a change from an instant and a number on.
+        """Return `LoadChange.skipped` and `late_s` of a change back to the plan.
 
-        A load that has stages goes on as planned at that time, one of a number of iterations
-        where it was left.
+        A load with stages goes on as planned for that time; a load with a number of iterations goes
+        on from the last arrival before the changes.
         """
         rank = self._left_at(number)
         if self.lasts_s is not None:
@@ -176,7 +176,7 @@ class SteeredRunner(Runner):
         return rank, 0.0 if due_s is None else at_s - due_s
 
     def _left_at(self, number: int) -> int:
-        """How many arrivals of the plan there had been when something else was asked for."""
+        """Return how many arrivals of the plan were used before another load was requested."""
         ends = [*(change.number for change in self.changes), number]
         for change, end in reversed(list(zip(self.changes, ends[1:], strict=True))):
             if change.level is None:
@@ -184,7 +184,7 @@ class SteeredRunner(Runner):
         return ends[0]
 
     def _due_of_plan(self, rank: int) -> float | None:
-        """When an arrival of the plan is due, ranks from 0; None where it has none."""
+        """Return the due time of an arrival of the plan, counted from 0; None if there is none."""
         elapsed_s = 0.0
         while elapsed_s < LONGEST_S:
             found = self._plan.step(elapsed_s, Totals(allotted=rank, settled=rank), ()).arrivals
@@ -194,7 +194,7 @@ class SteeredRunner(Runner):
         return None
 
     def _ranks_before(self, instant_s: float, rank: int) -> int:
-        """How many arrivals of the plan are due before an instant; at least `rank` are."""
+        """Return how many arrivals of the plan are due before `instant_s`; at least `rank` are."""
         while True:
             found = self._plan.step(instant_s, Totals(allotted=rank, settled=rank), ()).arrivals
             before = bisect_left(found, instant_s)
@@ -215,7 +215,7 @@ def _schedule(rate: float, length_s: float | None, arrivals: str, seed: int) -> 
 
 
 def level_at(points: Sequence[tuple[float, float]], instant_s: float) -> float:
-    """The load at an instant, where `points` are joined by lines; 0 of none."""
+    """Return the load at `instant_s` by linear interpolation of `points`; 0 if there are none."""
     if not points:
         return 0.0
     after = next((at for at, point in enumerate(points) if point[0] > instant_s), None)

@@ -1,4 +1,4 @@
-"""Follows requests to change the load: checks them, journals what is decided, and answers."""
+"""Requests to change the load: checks them, journals the changes, and replies."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from osbench.coordinator.storage.control_requests import ControlRequests
 
 LOG = logging.getLogger(__name__)
 
-#: What a request may say of the load, beside `workload`; each says one of them.
+#: Keys of a request for another load, in addition to `workload`; each request has exactly one.
 RATE, USERS, PAUSE, RESUME = "rate", "users", "pause", "resume_load"
 
 
 class Steering:
-    """The changes of all workloads of a run. A change is in the journal before it is followed."""
+    """Changes the load of the workloads of a run; a change is journalled before it is applied."""
 
     def __init__(self, services: RunServices) -> None:
         self._services = services
         self._requests = ControlRequests(services.directory)
 
     def look(self, running: Sequence[WorkloadRun]) -> None:
-        """Follow the requests that have come; `running` are the workloads under load."""
+        """Follow the requests in the run directory; `running` are the workloads under load."""
         for request, asked in self._requests.take():
             try:
                 said = self._follow(request, asked, running)
@@ -51,7 +51,7 @@ class Steering:
 
 
 def change_words(run: WorkloadRun, change: LoadChange) -> str:
-    """A change of a workload in words: "200 arrivals/s from 34.2 s on"."""
+    """Describe a change of a workload: "200 arrivals/s from 34.2 s on"."""
     what = "as planned"
     if change.level is not None:
         unit = "arrivals/s" if run.is_open else "virtual users"
@@ -60,7 +60,7 @@ def change_words(run: WorkloadRun, change: LoadChange) -> str:
 
 
 def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
-    """The workload of a name, or of a position from 0; the only one where neither is given."""
+    """Return the workload of a name or a position from 0; the only one if there is neither."""
     found = [one for one in running if one.under_load]
     if not found:
         raise UsageError("no workload is under load now: changes are possible only while one is")
@@ -88,7 +88,10 @@ def _change(
 
 
 def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
-    """What is asked for; None is what the plan says. Raises UsageError."""
+    """Return the requested level: arrivals per second or users; None for the plan.
+
+    Raises UsageError.
+    """
     name = run.name
     if run.runner.is_scripted:
         raise UsageError(f"the runner of {name} starts iterations itself: only `abort` ends them")
@@ -145,7 +148,7 @@ def _open_change(request: str, level: float | None, run: WorkloadRun) -> LoadCha
 
 
 def _planned_from(run: WorkloadRun, at_s: float, late_s: float) -> list[tuple[float, float]]:
-    """The load of the plan from an instant on, `late_s` seconds later than planned."""
+    """Return the load of the plan from `at_s` on, `late_s` seconds later than planned."""
     points = [(from_s + late_s, level) for from_s, level in run.plan.runner.asked()]
     if not points:
         return []

@@ -1,1 +1,1 @@
-"""One workload of a run under load: its steps, its virtual users, its end, and its outcome."""
+"""Steps, virtual users, end and outcome of one workload under load."""

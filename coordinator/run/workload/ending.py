@@ -9,27 +9,27 @@ from osbench.coordinator.run.workload.user_shares import UserShares
 
 
 class Ending:
-    """Waits for the end of one load."""
+    """Decides when one load has ended, and closes its ledger."""
 
     def __init__(self, load: LoadParts, shares: UserShares) -> None:
         self._load = load
         self._shares = shares
         #: Since when there is no worker, of the seconds that the pool has watched.
         self._alone_since: float | None = None
-        #: Since when nothing was settled and no worker that is heard had work, likewise; and how
-        #: many iterations were settled then.
+        #: Time since which nothing was settled and no live worker had work; and how many iterations
+        #: were settled then.
         self._quiet_since = 0.0
         self._settled_before = -1
 
     def finished(self) -> bool:
-        """Nothing more will start or be reported."""
+        """Return whether nothing more will start or be reported."""
         interruption, ledger = self._load.status.interruption, self._load.results.ledger
         if interruption.stops:
             return True
         return self._ended() and (not ledger.open or self._waited_enough())
 
     def _ended(self) -> bool:
-        """No more work will be granted."""
+        """Return whether no more work will be granted."""
         load, shares, ledger = self._load, self._shares, self._load.results.ledger
         if load.rules.reached(load.elapsed() - shares.linger_s):
             return True
@@ -45,7 +45,10 @@ class Ending:
         return now - self._alone_since > services.limits.wait_s
 
     def _waited_enough(self) -> bool:
-        """Nobody who is heard has anything, and what was on its way has had time to come."""
+        """Return whether for SETTLE_S no worker had work and no iteration was settled.
+
+        Workers that are silent do not count.
+        """
         services, ledger = self._load.services, self._load.results.ledger
         pool = services.pool
         now = pool.watched_s
@@ -54,13 +57,13 @@ class Ending:
         if lively or ledger.settled != self._settled_before:
             self._settled_before = ledger.settled
             self._quiet_since = now
-        # results that wait to be read are read first, unless somebody adds entries without end
+        # waiting results are read first, unless another client adds entries without end
         patience_s = timers.SETTLE_S * (3 if services.channel.behind else 1)
         return now - self._quiet_since > patience_s
 
     @property
     def users_to_end(self) -> int:
-        """Virtual users of workers that are heard and have not ended, by `on_stop`, yet."""
+        """The number of virtual users of live workers that have not run `on_stop` yet."""
         load, scenario = self._load, self._load.plan.scenario
         if getattr(scenario.cls, "on_stop", None) is Scenario.on_stop or not load.begun:
             return 0
@@ -72,7 +75,7 @@ class Ending:
         ) or sum(worker.holds_work for worker in here)
 
     def close(self, *, journalled: bool = True) -> None:
-        """Close the ledger. Another coordinator may go on with a load if it is not `journalled`."""
+        """Close the ledger; without `journalled`, another coordinator may go on with the load."""
         load, shares, services = self._load, self._shares, self._load.services
         budget = shares.budget
         closing = services.accounts.closing(load.number, budget, unused=budget is None)

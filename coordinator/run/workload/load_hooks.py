@@ -21,15 +21,15 @@ from osbench.coordinator.run.services import RunServices
 
 LOG = logging.getLogger(__name__)
 
-#: Longest wait at the end for hooks that still run, and for those that were asked to stop.
+#: Longest wait at the end for running hooks, and for hooks that were asked to stop.
 HOOKS_S = 60.0
 HOOKS_STOP_S = 5.0
-#: After which it is said that they are waited for.
+#: Seconds after which a message reports that they are awaited.
 HOOKS_SAID_S = 3.0
 
 
 class LoadHooks:
-    """The hooks of one workload, with the history of each."""
+    """Runs the hooks of one workload, and keeps the history of each."""
 
     def __init__(
         self, services: RunServices, one: WorkloadPlan, plugins: Plugins, run_id: str
@@ -49,22 +49,22 @@ class LoadHooks:
         ]
 
     def _note(self, place: int, firing: dict[str, Any]) -> None:
-        """A hook is about to fire: no other coordinator is to do so again."""
+        """Journal that a hook is about to fire, so that a resumed run does not fire it again."""
         record = {"do": "hook", "workload": self._number, "hook": place, **firing}
         self._services.port.decide([record])
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire hooks that are due, given seconds of load and iterations that were reported."""
+        """Fire hooks that are due, given seconds of load and the number of reported iterations."""
         for hook in self._hooks:
             hook.look(elapsed_s, reported)
         self._journal()
 
     def _journal(self) -> None:
-        """Write down how actions have ended. Raises StorageError; the report has it even then."""
+        """Journal how actions have ended. Raises StorageError; the report has them even then."""
         port, ended = self._services.port, False
         for place, hook in enumerate(self._hooks):
             for result, times in hook.take():
-                # messages of plug-ins may have what msgpack refuses
+                # messages of plug-ins may have characters that msgpack refuses
                 event = {"hook": place, "times": times, "result": json.dumps(asdict(result))}
                 port.note({"do": "fired", "workload": self._number, **event})
                 ended = True
@@ -73,7 +73,7 @@ class LoadHooks:
 
     @property
     def _running(self) -> int:
-        """Actions that have not ended."""
+        """Return the number of actions that have not ended."""
         return sum(len(hook.running()) for hook in self._hooks)
 
     def stop(self) -> None:
@@ -85,7 +85,7 @@ class LoadHooks:
             self._journal()
 
     def end(self, patient: Callable[[], bool]) -> None:
-        """Wait for actions that still run, while `patient` says so, then end them."""
+        """Wait for running actions while `patient` returns true, then end them."""
         self._await(HOOKS_S, patient)
         for hook in self._hooks:
             hook.stop()
@@ -109,7 +109,7 @@ class LoadHooks:
             time.sleep(0.1)
 
     def report(self) -> tuple[HookReport, ...]:
-        """One report per hook, in the order of the task file; actions that run count as failed."""
+        """Return a report per hook, in the order of the task; running actions count as failed."""
         return tuple(self._report(place, hook) for place, hook in enumerate(self._hooks))
 
     def _report(self, place: int, hook: ActiveHook) -> HookReport:

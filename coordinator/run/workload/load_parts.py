@@ -1,4 +1,4 @@
-"""Parts of a run that take part in one load; its shares, its end and its view work on them."""
+"""Parts of a run that belong to one load; its shares, its end and its view work on them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
 
 
 class Phase(enum.Enum):
-    """How far a workload is."""
+    """Stages of a workload, from its preparation to its closed ledger."""
 
     PREPARING = "preparing"
     RUNNING = "running"
-    #: Nothing is granted any more.
+    #: No iteration is granted any more.
     STOPPING = "stopping"
 
 
 @dataclass(kw_only=True, eq=False)
 class LoadParts:
-    """Plan, results and workers of one workload, and what it has of the run."""
+    """Plan, specification, results and workers of one workload, and shared parts of the run."""
 
     plan: WorkloadPlan
     specification: Specification
@@ -57,24 +57,24 @@ class LoadParts:
 
     @property
     def is_open(self) -> bool:
-        """Iterations start at planned instants."""
+        """Return whether iterations start at planned times."""
         return self.runner.is_open
 
     @property
     def begun(self) -> bool:
-        """The load has started, so that there is something to report."""
+        """Return whether the load has started, so that there is something to report."""
         return self.services.load_clock.begun(self.number)
 
     @property
     def under_load(self) -> bool:
-        """Iterations are started, or would be if the load were not paused."""
+        """Return whether iterations are started, or would be if the load were not paused."""
         return self.phase is Phase.RUNNING
 
     @property
     def closed(self) -> bool:
-        """Every iteration has its state."""
+        """Return whether every iteration has its state."""
         return self.results.ledger.closed
 
     def elapsed(self) -> float:
-        """Seconds since t0; negative before."""
+        """Return the seconds since t0; negative before."""
         return self.services.load_clock.elapsed_s(self.number)

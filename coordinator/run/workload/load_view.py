@@ -1,4 +1,4 @@
-"""View of a load: how far it is, for those who watch it, and how it was offered, for its report."""
+"""View of a load: snapshots of its progress, and its offered load for the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOW_S = 0.25
 
 
 class LoadView:
-    """Numbers of one load."""
+    """Reads the figures of one load."""
 
     def __init__(
         self, load: LoadParts, shares: UserShares, progress: Callable[[Snapshot], None]
@@ -31,30 +31,30 @@ class LoadView:
 
     @property
     def started(self) -> int:
-        """Iterations that may have started, and dropped arrivals."""
+        """The number of iterations that may have started, and of dropped arrivals."""
         sums = self._load.results.ledger.accounting()
         return sums.settled - sums.not_started
 
     @property
     def cut_short(self) -> str | None:
-        """Why the load ended before its time, or None."""
+        """The cause if the load ended before its time, else None."""
         return self._load.services.history.cut_short(self._load.number, self.started)
 
     def offered(self) -> Offered:
-        """How the load was offered, compared with what was asked."""
+        """Return how the load was offered, compared with the requested load."""
         statistics = self._load.results.statistics
         return self._shares.offered((statistics.last_end or 0) / 1e9, self.cut_short)
 
     @property
     def data_used_up(self) -> bool:
-        """The last row of the data file ended a load that would have gone on."""
+        """Return whether the last row of the data file ended a load that would have gone on."""
         plan = self._load.plan
         if plan.data is None or plan.runner.planned is not None or self.cut_short:
             return False
         return self.started >= len(plan.data)
 
     def show(self) -> None:
-        """Pass a snapshot on, now and then."""
+        """Pass on a snapshot, some per second."""
         load, shares = self._load, self._shares
         now, phase = time.monotonic(), load.phase
         # a short load is over before long
@@ -64,7 +64,7 @@ class LoadView:
         workers, ledger = load.workers, load.results.ledger
         sums, paused = ledger.accounting(), load.under_load and load.runner.is_paused
         fields = self._figures.fields(now, workers.served)
-        # rows that a duration may leave unused are no plan
+        # rows that a duration may leave unused are not a plan
         planned = None if shares.timed else shares.planned
         self._progress(
             Snapshot(
@@ -90,9 +90,10 @@ class LoadView:
         )
 
     def _left_s(self, unsettled: int | None, rate: float) -> float | None:
-        """Seconds until the load ends; None where that is not known.
+        """Return the seconds until the load ends; None if they are not known.
 
-        `unsettled` is how many iterations of the plan are left, and `rate` how many end a second.
+        `unsettled` is the number of remaining iterations of the plan; `rate`: iterations that end,
+        per second.
         """
         load = self._load
         if not load.under_load:

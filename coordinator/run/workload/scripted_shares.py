@@ -15,7 +15,7 @@ EAGER_S = 2.0
 class ScriptedShares(ClosedShares):
     """Grants all virtual users of one worker, which is the same until the load is over.
 
-    They are there for as many iterations as the code has running at once.
+    Its users are enough for as many iterations as the code runs at the same time.
     """
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
@@ -28,7 +28,7 @@ class ScriptedShares(ClosedShares):
         ]
 
     def _home(self) -> WorkerHandle | None:
-        """The worker that runs the code; before that begins, the one with most users."""
+        """Return the worker that runs the code; before it begins, the one with most users."""
         active, register = self._load.workers.active, self._load.results.users
         if register.given:
             return next((one for one in active if register.count(one.mid)), None)
@@ -39,7 +39,7 @@ class ScriptedShares(ClosedShares):
 
     @property
     def script_lost(self) -> bool:
-        """The worker that ran the runner's own code was lost or left before that returned."""
+        """Return whether the worker was lost, or left, before the runner's own code returned."""
         load = self._load
         register = load.results.users
         if not register.given or self._home() is not None:
@@ -47,10 +47,10 @@ class ScriptedShares(ClosedShares):
         return not any(register.count(worker.mid) for worker in load.workers.unheard)
 
     def note_held(self) -> None:
-        """Nothing: the code decides how many users there are."""
+        """Do nothing: the code decides how many users there are."""
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """The offered load: its users are the most that the code had at once."""
+        """Return the offered load; its users are the most that the code had at the same time."""
         results = self._load.results
         wanting_s = results.want_ns / 1e9
         asked_s = results.busy_s + wanting_s
@@ -65,15 +65,15 @@ class ScriptedShares(ClosedShares):
 
     @property
     def linger_s(self) -> float:
-        """No user waits for a stop instant."""
+        """Return 0: no user waits for the end of the load."""
         return 0.0
 
     @property
     def hungry(self) -> bool:
-        """The code has just begun."""
+        """Return whether the code has just begun."""
         return self._is_loaded and self._load.elapsed() < EAGER_S
 
     @property
     def scant(self) -> int:
-        """Nothing: what the worker has in hand follows from what it has ended."""
+        """Return 0: iterations in hand follow from the iterations that have ended."""
         return 0

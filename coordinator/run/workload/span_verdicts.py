@@ -9,7 +9,7 @@ from osbench.common.plugin.sla import SpanFigures, SpanSelection
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
-#: Why there are no spans to judge, by state of tracing.
+#: Reasons why there are no spans to judge, by state of tracing.
 _STATES = {
     "on": "no trace was collected: look at the notes on traces",
     "switched off": "tracing is switched off (enable_profiler)",
@@ -19,7 +19,7 @@ _STATES = {
 
 
 def selections_of(runs: Sequence[WorkloadRun]) -> dict[int, tuple[SpanSelection, ...]]:
-    """The spans that criteria judge, by position of the workload."""
+    """Return the spans that criteria judge, by position of the workload."""
     found = {}
     for number, run in enumerate(runs):
         results = run.results
@@ -33,7 +33,7 @@ def with_span_verdicts(
     outcomes: Sequence[WorkloadOutcome],
     figures: Mapping[int, Sequence[SpanFigures]],
 ) -> list[WorkloadOutcome]:
-    """The outcomes with the verdicts on spans; a criterion without traces is not met."""
+    """Return the outcomes with verdicts on spans; a criterion without traces is not met."""
     return [
         _judged(run, outcome, figures.get(number))
         for number, (run, outcome) in enumerate(zip(runs, outcomes, strict=True))

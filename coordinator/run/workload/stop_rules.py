@@ -1,4 +1,4 @@
-"""End of the load of a workload: its runner's stop instant, its rule to abort, a stopped run."""
+"""End of the load of a workload: its runner's stop time, its rule to abort, a stopped run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LOG = logging.getLogger(__name__)
 
 #: A load that no virtual user could begin with is ended after so long, seconds.
 NO_USERS_S = 60.0
-#: How often the rule to abort is asked, seconds.
+#: Interval in which the rule to abort is evaluated, seconds.
 WATCH_S = 0.5
 
 
 class StopRules:
-    """The stop instant of one workload, and why the load was cut short."""
+    """The stop time of one workload, and the cause if the load was cut short."""
 
     def __init__(
         self,
@@ -32,26 +32,26 @@ class StopRules:
     ) -> None:
         """`name` is the workload's; `abort_on_sla` stops all load of the run for a failed SLA.
 
-        `note` gets why the load is stopped before its time, and when, seconds after t0:
-        "interrupted", "sla", "abort", "no_users", "runner_failed" or "runner_lost".
+        `note` gets the cause if the load is stopped before its time, and seconds after t0. Causes
+        are "interrupted", "sla", "abort", "no_users", "runner_failed" and "runner_lost".
         """
         self._status = status
         self._note = note
         self._results = results
         self._name = name
         self._abort_on_sla = abort_on_sla
-        #: When the rule to abort was asked last, seconds after t0.
+        #: When the rule to abort was last evaluated, seconds after t0.
         self._watched_s = 0.0
         #: The rule has ended the load.
         self._aborts = False
-        #: No iteration starts at or after this instant, seconds after t0; None without end.
+        #: No iteration starts at or after this time, seconds after t0; None without end.
         self.stop_s: float | None = None
         self._no_users = False
-        #: How the runner's own code ended the load before its time; "" if it did not.
+        #: Cause by which the runner's own code ended the load before its time; else "".
         self._script_cause = ""
 
     def apply(self, step: Step, elapsed_s: float) -> None:
-        """Take over the runner's stop instant, or stop now for the run; it never moves back."""
+        """Take over the runner's stop time, or stop now for the run; it never moves back."""
         stop_s, cause = step.stop_s, self._cause
         if cause:
             stop_s = min(elapsed_s, stop_s) if stop_s is not None else elapsed_s
@@ -62,21 +62,21 @@ class StopRules:
             self.stop_s = stop_s
 
     def reached(self, elapsed_s: float) -> bool:
-        """Nothing starts any more."""
+        """Return whether nothing starts any more."""
         return self.stop_s is not None and elapsed_s >= self.stop_s
 
     def within(self, elapsed_s: float) -> float:
-        """Seconds of load until `elapsed_s`."""
+        """Return the seconds of load until `elapsed_s`."""
         return elapsed_s if self.stop_s is None else min(elapsed_s, self.stop_s)
 
     @property
     def _cause(self) -> str | None:
-        """Why no more load is to be started, or None."""
+        """The cause if no more load is to be started, else None."""
         own = "abort" if self._aborts else "no_users" if self._no_users else None
         return self._status.stopped_for or own or self._script_cause or None
 
     def watch_users(self, elapsed_s: float) -> None:
-        """Where no virtual user could begin for long: end a load that nobody can run."""
+        """End the load if no virtual user could begin within NO_USERS_S seconds."""
         if self._no_users or elapsed_s < NO_USERS_S:
             return
         lives = self._results.statistics.lives
@@ -107,7 +107,7 @@ class StopRules:
             self._note(self._script_cause, self.within(elapsed_s))
 
     def watch_abort(self, elapsed_s: float) -> None:
-        """Where the workload says when to abort: see whether that is so."""
+        """End the load if the abort condition is met; check it every WATCH_S seconds."""
         rule = self._results.abort
         if rule is None or self._aborts or elapsed_s - self._watched_s < WATCH_S:
             return
@@ -117,17 +117,17 @@ class StopRules:
             LOG.warning("%s: the load is aborted: %s", self._name, rule.reason)
 
     def watch_sla(self, plan: int | None) -> None:
-        """Where the run is to abort: stop for a criterion that later results cannot mend."""
+        """Stop all load if a criterion cannot be met any more, and the run aborts on that."""
         if self._abort_on_sla and not self._status.breach and self._results.trials is None:
             results = self._results
             self._breach(results.sla.breach(results.statistics, plan))
 
     def judge_end(self) -> None:
-        """The load is over."""
+        """Stop all load if a criterion failed at the end, and the run aborts on that."""
         stopped = self._status.breach or self._status.interruption.drains
-        # what a search breaks is what it looks for
+        # a search looks for the load that breaks a criterion
         if self._abort_on_sla and not stopped and self._results.trials is None:
-            # no more results can mend what fails now
+            # no more results can mend a criterion that fails now
             failing = self._results.sla.failing(self._results.statistics)
             self._breach(next(iter(failing), None))
 

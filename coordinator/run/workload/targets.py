@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-#: Addresses that are told.
+#: Most addresses that are reported.
 MOST = 5
 
 
 def targets_of(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The first `MOST` different addresses, as scheme, host and port, without credentials."""
+    """Return the first `MOST` different addresses: scheme, host and port, no credentials."""
     found: dict[str, None] = {}
     for text in _texts(arguments):
         address = _address(text)
@@ -34,7 +34,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _address(text: str) -> str:
-    """Scheme, host and port of a URL; "" for any other text."""
+    """Return scheme, host and port of a URL; "" for any other text."""
     if not text.startswith(("http://", "https://")):
         return ""
     try:

@@ -1,7 +1,7 @@
 """Virtual users of a load: asks the runner for its step, and grants workers their shares.
 
-A closed load keeps its users busy; an open one has them at most, and starts iterations at planned
-instants. All that differs between the two is here.
+A closed load keeps its users busy; an open load has them at most, and starts iterations at planned
+times. All that differs between the two is here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
 from osbench.coordinator.results.totals import Offered
 from osbench.coordinator.run.workload.load_parts import LoadParts, Phase
 
-#: Results of the stop instant have arrived this long after it, seconds.
+#: Seconds after the stop time within which its results arrive.
 LINGER_S = 0.25
 
 
@@ -24,11 +24,11 @@ class UserShares:
 
     def __init__(self, load: LoadParts) -> None:
         self._load = load
-        #: Offered by the runner when it was asked last.
+        #: The last step of the runner.
         self.step = Step()
 
     def ask(self) -> None:
-        """Ask the runner what should be offered, and grant virtual users accordingly."""
+        """Ask the runner for the load to be offered, and grant virtual users accordingly."""
         load = self._load
         workers, ledger, data = load.workers, load.results.ledger, load.plan.data
         active, elapsed_s = workers.active, load.elapsed()
@@ -49,9 +49,9 @@ class UserShares:
             self._number(active, self._most(active, capacity))
 
     def _unheard(self) -> int:
-        """Virtual users that workers of an earlier coordinator may have: they do not follow yet.
+        """Return how many users workers of an earlier coordinator may have that do not follow yet.
 
-        They start what was granted to them for as long as their lease lasts.
+        They start their granted iterations for as long as their lease lasts.
         """
         users = self._load.results.users
         return sum(users.count(worker.mid) for worker in self._load.workers.unheard)
@@ -65,34 +65,34 @@ class UserShares:
             if numbers:
                 record = {"do": "users", "workload": load.number, "mid": worker.mid}
                 load.services.port.decide([{**record, "numbers": numbers}])
-                # they are told with the next control record
+                # workers receive them with the next control record
                 worker.granted = NOT_GRANTED
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
-        """Virtual users that active workers of these capacities should have."""
+        """Return how many virtual users active workers of these capacities should have."""
         raise NotImplementedError
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
-        """The most virtual users that each worker will have."""
+        """Return the most virtual users that each worker will have."""
         raise NotImplementedError
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
         """Bound the rate of each worker."""
 
     def note_held(self) -> None:
-        """Note how many virtual users are asked for and held, if that has changed."""
+        """Note how many virtual users are requested and held, if that has changed."""
 
     def skip_gap(self) -> None:
-        """Drop what was due while there was no coordinator."""
+        """Drop arrivals that were due while there was no coordinator."""
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The load over time that was asked for: see `Runner.asked`."""
+        """Return the requested load over time: see `Runner.asked`."""
         return self._load.runner.asked()
 
     @property
     def timed(self) -> bool:
-        """The runner ends the load at an instant, however many iterations that makes."""
+        """Return whether the runner ends the load at a time, however many iterations that makes."""
         return self.step.stop_s is not None
 
     @property
@@ -102,36 +102,36 @@ class UserShares:
 
     @property
     def budget(self) -> int | None:
-        """Iterations that the ledger is closed with; None: those that were started."""
+        """Iterations to close the ledger with; None for as many as were started."""
         return self._load.runner.planned
 
     @property
     def linger_s(self) -> float:
-        """How long users may take to report that they waited for work until the stop instant."""
+        """Longest time in seconds until users have reported that they waited at the end."""
         return 0.0
 
     @property
     def script_lost(self) -> bool:
-        """The worker that ran the runner's own code was lost or left before that returned."""
+        """Return whether the worker was lost, or left, before the runner's own code returned."""
         return False
 
     @property
     def hungry(self) -> bool:
-        """Some worker runs out of work before the next turn, so that turns have to be short."""
+        """Return whether some worker runs out of work before the next pass."""
         return False
 
     @property
     def scant(self) -> int:
-        """Workers, all if one of them has few iterations in hand for each user; else 0."""
+        """The number of workers if a worker has few iterations in hand for each user, else 0."""
         return 0
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """How the load was offered, compared with what was asked."""
+        """Return how the load was offered, compared with the requested load."""
         raise NotImplementedError
 
 
 class OpenShares(UserShares):
-    """Virtual users that are there for arrivals."""
+    """Grants virtual users of an open load, which run arrivals."""
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # beyond the capacity of workers if the user wishes so
@@ -142,7 +142,7 @@ class OpenShares(UserShares):
         return [worker.target for worker in workers]
 
     def skip_gap(self) -> None:
-        """Drop what was due while there was no coordinator; runners plan it in parts."""
+        """Drop arrivals that were due without a coordinator; runners plan them in parts."""
         elapsed_s = self._load.elapsed()
         while True:
             self.ask()
@@ -151,7 +151,7 @@ class OpenShares(UserShares):
                 return
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """How the load was offered, compared with what was asked."""
+        """Return how the load was offered, compared with the requested load."""
         dispatcher, statistics = self._load.dispatcher, self._load.results.statistics
         return Offered(
             duration_s=duration_s,
@@ -162,7 +162,7 @@ class OpenShares(UserShares):
 
 
 class ClosedShares(UserShares):
-    """Virtual users that are kept busy."""
+    """Grants virtual users of a closed load, which are kept busy."""
 
     def __init__(self, load: LoadParts) -> None:
         super().__init__(load)
@@ -170,7 +170,7 @@ class ClosedShares(UserShares):
         #: Users that start a second, and iterations of all, at most; None for no bound.
         self._start_rate: float | None = workload.users.get("start_rate")
         self._max_rate: float | None = workload.users.get("max_rate")
-        #: Virtual users that were asked for and held when that was noted last.
+        #: Virtual users that were requested and held when that was last noted.
         self._noted: tuple[int, int] | None = None
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
@@ -179,7 +179,7 @@ class ClosedShares(UserShares):
         return asked if due >= sum(asked) else split(due, capacity)
 
     def _due(self, elapsed_s: float) -> int:
-        """Virtual users that the load is to have at an instant."""
+        """Return how many virtual users the load is to have `elapsed_s` seconds after t0."""
         users, rate = self._load.runner.users(elapsed_s), self._start_rate
         return min(users, math.floor(rate * max(0.0, elapsed_s)) + 1) if rate else users
 
@@ -196,7 +196,7 @@ class ClosedShares(UserShares):
                 worker.pace = self._max_rate * worker.share / users
 
     def note_held(self) -> None:
-        """Note how many virtual users are asked for and held, if that has changed."""
+        """Note how many virtual users are requested and held, if that has changed."""
         load = self._load
         elapsed_s = load.elapsed()
         held = sum(worker.share for worker in load.workers.present)
@@ -211,7 +211,7 @@ class ClosedShares(UserShares):
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The load over time that was asked for: see `Runner.asked`."""
+        """Return the requested load over time: see `Runner.asked`."""
         points, rate = self._load.runner.asked(), self._start_rate
         if not rate or len(points) != 1:
             return points
@@ -224,12 +224,12 @@ class ClosedShares(UserShares):
 
     @property
     def linger_s(self) -> float:
-        """How long users may take to report that they waited for work until the stop instant."""
+        """Longest time in seconds until users have reported that they waited at the end."""
         return LINGER_S if self.timed else 0.0
 
     @property
     def hungry(self) -> bool:
-        """Some worker runs out of work before the next turn, so that turns have to be short."""
+        """Return whether some worker runs out of work before the next pass."""
         load = self._load
         if not self._is_loaded or not load.dispatcher.has_work(self.step):
             return False
@@ -237,25 +237,25 @@ class ClosedShares(UserShares):
 
     @property
     def scant(self) -> int:
-        """Workers, all if one of them has few iterations in hand for each user; else 0."""
+        """The number of workers if a worker has few iterations in hand for each user, else 0."""
         takers = self._load.workers.takers if self._is_loaded else []
         return len(takers) if any(one.share and one.scant for one in takers) else 0
 
     @property
     def planned(self) -> int | None:
         """Iterations of the plan; None if something else ends the load."""
-        # rows are no plan: most often something else ends the load
+        # rows are not a plan: most often something else ends the load
         rows = self._load.plan.data is not None and self._load.runner.planned is None
         return None if rows else self.step.budget
 
     @property
     def budget(self) -> int | None:
-        """Iterations that the ledger is closed with; None: those that were started."""
-        # where a time ends the load, rows that were not reached are no part of the plan
+        """Iterations to close the ledger with; None for as many as were started."""
+        # if a time ends the load, rows that were not reached do not belong to the plan
         return self._load.runner.planned if self.timed else self.step.budget
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """How the load was offered, compared with what was asked."""
+        """Return how the load was offered, compared with the requested load."""
         load, results = self._load, self._load.results
         history, users = load.services.history, load.runner.concurrency
         wanting_s = results.want_ns / 1e9 + history.missing_user_s(load.number, load.elapsed())

@@ -14,10 +14,10 @@ from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
 
 def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
-    """All marks of a workload so far, by time; none before its load."""
+    """Return all marks of a workload so far, by time; none before its load."""
     if not run.begun:
         return ()
-    # wall clock of this host at t0, which is told in Redis' time
+    # wall clock of this host at t0, which is sent in Redis' time
     t0_at = time.time() - run.elapsed()
     found = list(run.services.history.marks(run.number, run.view.started))
     found += _warmup(run)
@@ -27,7 +27,7 @@ def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
     contexts = run.services.contexts
     for record in contexts.history.of(run.number):
         found += _context(record, t0_at)
-    # those of one instant in the order in which they came: two changes by `control` may share one
+    # marks of the same time in the order in which they came: two changes by `control` may share one
     return tuple(sorted(found, key=lambda mark: (mark.from_s, mark.to_s, mark.kind)))
 
 

@@ -19,7 +19,7 @@ _RUNNER_LOST = (
 
 
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
-    """What a workload has come to; final when the run has ended: late results count too."""
+    """Return the outcome of a workload; final when the run has ended, for late results count."""
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
     served, ledger = run.workers.served, results.ledger
@@ -31,14 +31,14 @@ def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     # a search has no verdicts of the task's criteria
     sources: tuple[str, ...] = ()
     if results.trials is None and verdicts:
-        # those on spans come once the traces are read
+        # verdicts on spans come once the traces are read
         sources = tuple(
             source
             for criterion, source in zip(workload.sla, plan.sla_sources, strict=True)
             if criterion.name not in results.sla.on_spans
         )
     elapsed_s = offered.duration_s if ledger.closed else max(0.0, run.elapsed())
-    # answers that come after the load belong to no stage
+    # results that come after the load belong to no stage
     until_s = (statistics.starts_until_s if ledger.closed else None) or elapsed_s
     remarks = []
     if workload.warmup_s and results.warmup_rows and not statistics.ran:

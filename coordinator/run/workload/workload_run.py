@@ -1,4 +1,4 @@
-"""One workload of a run: its steps from the preparation of its workers to its closed ledger."""
+"""Steps of one workload of a run, from the preparation of its workers to its closed ledger."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from osbench.coordinator.run.workload.scripted_shares import ScriptedShares
 from osbench.coordinator.run.workload.user_shares import ClosedShares, OpenShares, UserShares
 from osbench.coordinator.storage.progress import Snapshot
 
-#: A worker that comes late is told t0 by a measurement of Redis' clock that is no older, seconds.
+#: A worker that joins late gets t0 by a measurement of Redis' clock that is at most so old,
+#: seconds.
 CLOCK_S = 1.0
 
 
@@ -33,9 +34,9 @@ class WorkloadRun(LoadParts):
     progress: Callable[[Snapshot], None]
     cpu: CpuProfile = field(default_factory=CpuProfile)
     core_use: CoreUse = field(default_factory=CoreUse)
-    #: Why its contexts or arguments could not be made; "" if they could.
+    #: Reason if its contexts or arguments could not be made; else "".
     error: str = ""
-    #: Why the run ended before it; "" if it did not.
+    #: Reason if the run ended before it; else "".
     not_begun: str = ""
     shares: UserShares = field(init=False)
     ending: Ending = field(init=False)
@@ -50,12 +51,12 @@ class WorkloadRun(LoadParts):
     # before the load
 
     def prepare(self) -> None:
-        """Publish the specification and have the workers prepare it. Raises StoreAway."""
+        """Publish the specification and make the workers prepare it. Raises StoreAway."""
         self.workers.specification = self.services.channel.specify(self.specification)
         self.workers.begin()
 
     def await_workers(self) -> None:
-        """See which workers have prepared.
+        """Update which workers have prepared; does not wait.
 
         Raises ContextError if one cannot prepare, FleetError if none is left; StoreAway.
         """
@@ -66,12 +67,12 @@ class WorkloadRun(LoadParts):
         self.view.show()
 
     def call_off(self) -> None:
-        """The user stopped the run before the load began."""
+        """End the workload before its load began: the user stopped the run."""
         self.shares.ask()
         self.settle()
 
     def restore(self, t0_at: float) -> None:
-        """Take over when an earlier coordinator began the load; 0: it did not."""
+        """Take over the start time of an earlier coordinator's load; 0 if it did not begin."""
         self.results.t0_at = t0_at
         if t0_at:
             self.services.load_clock.restore(self.number, t0_at)
@@ -79,7 +80,7 @@ class WorkloadRun(LoadParts):
     def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
         """Go on with a load that an earlier coordinator began. Raises StoreAway.
 
-        `dues` are the instants of the arrivals that it has given out, by first number.
+        `dues` are the due times of the arrivals that it has granted, by first number.
         """
         if self.phase is Phase.PREPARING:
             for first, part in dues:
@@ -93,12 +94,12 @@ class WorkloadRun(LoadParts):
         self._place()
 
     def _take_over(self) -> None:
-        """Go on with workers of an earlier coordinator, as soon as they follow this one."""
+        """Take over workers of an earlier coordinator, once they follow this one."""
         for worker in self.workers.present:
             self.workers.take_over(worker)
 
     def start(self, t0_at: float) -> None:
-        """Begin the load at an instant, Redis time in seconds since 1970. Raises StoreAway."""
+        """Begin the load at `t0_at`, Redis time in seconds since 1970. Raises StoreAway."""
         clock, number = self.services.load_clock, self.number
         clock.begin(number, t0_at)
         started = {"do": "start", "workload": number, "t0_at": t0_at, **clock.note(number)}
@@ -113,7 +114,10 @@ class WorkloadRun(LoadParts):
     # under load
 
     def turn(self, *, poll: bool) -> None:
-        """Do what is to be done now; `poll`: there are new heartbeats. Raises StoreAway."""
+        """Run one pass of the control loop: stop rules, hooks, replacements, controls, dispatch.
+
+        `poll`: new heartbeats have been read. Raises StoreAway.
+        """
         self.rules.watch_abort(self.elapsed())
         self.rules.watch_users(self.elapsed())
         self.rules.watch_script(self.elapsed(), lost=self.shares.script_lost)
@@ -143,9 +147,9 @@ class WorkloadRun(LoadParts):
         self.view.show()
 
     def _strays(self) -> list[WorkerHandle]:
-        """Workers that hold some of the load and do not serve it.
+        """Return workers that hold some of the load and do not serve it.
 
-        They were lost, and another took their place before they were heard again.
+        They were lost, and another took their place before they sent heartbeats again.
         """
         ledger = self.results.ledger
         return [
@@ -163,7 +167,7 @@ class WorkloadRun(LoadParts):
 
     @property
     def wants_workers(self) -> bool:
-        """Workers that were lost or left are to be replaced."""
+        """Return whether workers that were lost or left are to be replaced."""
         return self.under_load and not self.status.interruption.drains
 
     def _note_cpu(self) -> None:
@@ -180,7 +184,7 @@ class WorkloadRun(LoadParts):
     def _write_controls(self) -> None:
         stop_s = self.rules.stop_s
         if any(worker.ready and worker.granted == NOT_GRANTED for worker in self.workers.present):
-            # t0 has to be told by the clock of Redis as it is now
+            # t0 has to be sent by the clock of Redis as it is now
             self.services.clock.refresh(CLOCK_S)
         t0_at = self.services.load_clock.t0_at(self.number)
         changed = {
@@ -214,24 +218,24 @@ class WorkloadRun(LoadParts):
     # the end
 
     def settle(self) -> None:
-        """Close the ledger; the workers are free for other workloads."""
+        """Close the ledger; release the workers for other workloads."""
         if self.begun:
-            # what the last results bring about; time of other workloads does not count
+            # the last results may make hooks due; time of other workloads does not count
             self._fire_hooks()
         self.ending.close()
         self.rules.judge_end()
-        # what Redis does not take now goes with the next change
+        # a change that Redis does not take now goes with the next one
         with contextlib.suppress(StoreAway):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
 
     def end_hooks(self) -> None:
-        """Wait for actions that still run, then end them: contexts are undone next."""
+        """Wait for running actions, then end them: contexts are undone next."""
         self.hooks.end(lambda: not self.status.interruption.drains)
 
     def abandon(self, *, resumable: bool) -> None:
-        """The run cannot go on: account for every iteration as things stand.
+        """Account for every iteration as things stand, since the run cannot go on.
 
-        `resumable`: another coordinator may go on, so that the journal does not say that it ended.
+        `resumable`: another coordinator may go on, so that the end is not journalled.
         """
         if not self.closed:
             if not self.shares.step.done and self.shares.step.budget is None:

@@ -1,4 +1,4 @@
-"""The workers of one workload: which have prepared it, and what spans they have written."""
+"""The workers of one workload: their preparation, and the spans that they have written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 
 class WorkloadWorkers:
-    """Those of the run's workers that serve one workload."""
+    """The workers of the run that serve one workload."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class WorkloadWorkers:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """All that are heard."""
+        """Workers that send heartbeats."""
         return self._pool.serving(self.workload)
 
     @property
     def longest(self) -> str:
-        """Which iteration has run for longest, for how long and where; "" if that is no time."""
+        """Return iteration, place and duration of the longest running iteration; "" without any."""
         found = [(run, worker.beat) for worker in self.present for run in worker.beat.longest]
         if not found:
             return ""
@@ -67,29 +67,29 @@ class WorkloadWorkers:
 
     @property
     def active(self) -> list[WorkerHandle]:
-        """Those that can have users."""
+        """Workers that can have users."""
         return [worker for worker in self.present if worker.has_users]
 
     @property
     def takers(self) -> list[WorkerHandle]:
-        """Those that can be granted work now."""
+        """Workers that can be granted work now."""
         now = time.monotonic()
         return [worker for worker in self.present if worker.takes_work(now)]
 
     @property
     def served(self) -> list[WorkerHandle]:
-        """All that took part, lost ones too, by name."""
+        """All workers that took part, lost ones too, by name."""
         return sorted(self._spans_before, key=lambda worker: worker.name)
 
     @property
     def lacking(self) -> int:
-        """How many workers fewer there are than at the beginning."""
+        """The number of workers that are missing compared with the beginning."""
         return self._size - len([worker for worker in self.present if not worker.leaving])
 
     # before the load
 
     def begin(self) -> None:
-        """Have the workers prepare the workload. Raises StoreAway."""
+        """Make the workers prepare the workload. Raises StoreAway."""
         workers = self.present
         for worker in workers:
             self._enlist(worker)
@@ -105,7 +105,7 @@ class WorkloadWorkers:
         )
 
     def add(self, worker: WorkerHandle) -> None:
-        """Have a new worker prepare the workload. Raises StoreAway."""
+        """Make a new worker prepare the workload. Raises StoreAway."""
         self._enlist(worker)
         fields = {"workload": self.workload, "specification": self.specification}
         self._controls.change(
@@ -132,19 +132,18 @@ class WorkloadWorkers:
 
     @property
     def ready(self) -> bool:
-        """All workers have prepared."""
+        """Return whether all workers have prepared."""
         return all(worker.ready for worker in self.present)
 
     def delay(self) -> str:
-        """What is still to be prepared, for a message."""
+        """Return a message that names the hosts that have not prepared."""
         slow = [worker.beat.host for worker in self.present if not worker.ready]
         return f"{self._name} was not prepared on {', '.join(slow)}"
 
     def note_prepared(self, *, strict: bool) -> None:
-        """Workers that have prepared become ready.
+        """Mark workers as ready once they have prepared.
 
-        One that cannot prepare is not used, or, where that is `strict`, refused: raises
-        ContextError.
+        A worker that cannot prepare is not used, or refused if `strict`: raises ContextError.
         """
         for worker in self.present:
             beat = worker.beat
@@ -164,12 +163,12 @@ class WorkloadWorkers:
     # spans
 
     def freeze_spans(self) -> None:
-        """Another workload begins: spans written from now on are counted for it."""
+        """Stop counting spans for this workload: another one begins."""
         for worker in self._spans_before:
             self._spans_after.setdefault(worker, worker.beat.spans)
 
     def spans(self) -> tuple[int, int]:
-        """Spans written and dropped for this workload."""
+        """Return how many spans were written and dropped for this workload."""
         written = dropped = 0
         for worker, (written_before, dropped_before) in self._spans_before.items():
             after = self._spans_after.get(worker, worker.beat.spans)

@@ -1,4 +1,4 @@
-"""Compares a band of slow traces with those in the middle."""
+"""Compares a band of slow traces with the traces in the middle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BandExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Slow traces compared with those in the middle. Times are seconds."""
+    """Slow traces compared with the traces in the middle. Times are seconds."""
 
     name: str
     #: Number of traces in the band, and in the middle.
@@ -93,7 +93,7 @@ def compare(
 
 
 def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
-    """The traces nearest to the medians of all keys; kept ones first."""
+    """Return the traces nearest to the medians of all keys; kept ones first."""
     rows = thinned(rows, 1000)
     if not len(rows):
         return ()
@@ -104,7 +104,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
 
 
 def exemplar(features: Features, at: int) -> BandExample:
-    """A trace as an example."""
+    """Return a trace as an example."""
     return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),

@@ -2,8 +2,8 @@
 
 Intervals are the percentile bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
 1993, chapter 13), with whole clusters where traces are not independent (Davison and Hinkley,
-Bootstrap Methods and their Application, 1997, section 3.8). p-values are those of a permutation
-test (Efron and Tibshirani, chapter 15), corrected for the number of keys by Benjamini and Hochberg
+Bootstrap Methods and their Application, 1997, section 3.8). p-values are from a permutation test
+(Efron and Tibshirani, chapter 15), corrected for the number of keys by Benjamini and Hochberg
 (Journal of the Royal Statistical Society B 57, 1995).
 """
 
@@ -61,8 +61,8 @@ def difference(
 
     The null hypothesis is that the first group's mean is not greater, with `two_sided` that the
     means are equal. `clusters` has a number for each row of the first group: rows with the same
-    number are resampled together. `tests` is the number of columns before a selection of those
-    with the greatest differences, 0 without selection: p-values are corrected for all of them.
+    number are resampled together. `tests` is the number of columns before the columns with the
+    greatest differences were selected, 0 without selection: p-values are corrected for all of them.
     """
     chance = np.random.default_rng(seed)
     if clusters is None:
@@ -89,8 +89,8 @@ def difference(
 
 
 def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, Floats]:
-    """Bounds of the share of each column in the sum; 0 and 1 where the draws do not say."""
-    # where the sum may be 0, shares of it are undefined
+    """Return bounds of each column's fraction of the sum; 0 and 1 if the draws give none."""
+    # if the sum may be 0, shares of it are undefined
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
     shares = drawn / safe[:, None]
     if np.isnan(shares).any() or clusters < _FEWEST:
@@ -100,7 +100,7 @@ def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, 
 
 
 def corrected(p: Floats, tests: int = 0) -> Floats:
-    """p-values corrected by Benjamini and Hochberg's procedure, in the order given.
+    """Return p-values corrected by Benjamini and Hochberg's procedure, in the order given.
 
     If there were more `tests` than p-values, the missing ones count as 1.
     """
@@ -116,7 +116,7 @@ def corrected(p: Floats, tests: int = 0) -> Floats:
 def _some(
     rows: Floats, clusters: Ints, most: int, chance: np.random.Generator
 ) -> tuple[Floats, Ints]:
-    """Rows sampled without replacement, with their clusters, numbered from 0."""
+    """Return rows sampled without replacement, with their clusters, numbered from 0."""
     if len(rows) > most:
         drawn = chance.choice(len(rows), most, replace=False)
         rows, clusters = rows[drawn], clusters[drawn]
@@ -124,7 +124,7 @@ def _some(
 
 
 def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
-    """The mean of each column in many resamples of clusters of rows, with replacement."""
+    """Return the mean of each column in many resamples of clusters of rows, with replacement."""
     count = int(clusters.max()) + 1
     found = np.empty((_DRAWS, rows.shape[1]))
     for at in range(0, _DRAWS, 100):
@@ -143,7 +143,7 @@ def _permuted(
     two_sided: bool,
     permutations: int,
 ) -> Floats:
-    """p-values of the difference of means, from permutations of whole clusters."""
+    """Return p-values of the difference of means, from permutations of whole clusters."""
     most = _MOST_PERMUTED if permutations <= _MANY else _FEWER_PERMUTED
     slow, clusters = _some(slow, clusters, most, chance)
     base, alone = _some(base, np.arange(len(base)), most, chance)

@@ -1,4 +1,4 @@
-"""Compares traces of two runs, or of two loads: what the second spends more or less time on."""
+"""Compares traces of two runs, or of two loads: keys on which the second spends more or less."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from osbench.coordinator.traces.model.span_keys import SpanKey
 _MOST = 5000
 _TESTED = 60
 _SIGNIFICANT = 0.05
-#: Of what was added to the whole: less of it is no answer to what grew.
+#: Fraction of the total growth: a smaller change does not explain the growth.
 _WORTH_SAYING = 0.01
 
 
@@ -35,7 +35,7 @@ class Change:
     interval_s: tuple[float, float]
     calls_before: float
     calls_after: float
-    #: The two parts of what was added: more calls, each as long as before; longer calls.
+    #: The two parts of the growth: more calls, each as long as before; longer calls.
     more_calls_s: float
     slower_calls_s: float
     #: p-value of the difference, corrected for the number of keys.
@@ -48,13 +48,13 @@ class Change:
 
     @property
     def real(self) -> bool:
-        """It is statistically significant."""
+        """Return whether the change is statistically significant."""
         return self.p < _SIGNIFICANT
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One group of traces in two runs. Times are seconds; outliers are left out."""
+    """Comparison of a group of traces in two runs. Times are seconds; outliers are left out."""
 
     name: str
     traces_before: int
@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def grown(self) -> list[Change]:
-        """What took longer beyond chance, largest first; nothing where the whole did not."""
+        """Return changes longer beyond chance, largest first; none if the total did not grow."""
         if self.interval_s[0] <= 0:
             return []
         least_s = _WORTH_SAYING * self.added_s
@@ -143,7 +143,7 @@ def _compared(
 
 
 def _rows(features: Features, name: str) -> Ints:
-    """Traces of a group, fastest first."""
+    """Return traces of a group, fastest first."""
     number = features.groups.index(name)
     chosen = (features.group == number) & (features.outcome == Outcome.OK)
     rows = usable(features, np.flatnonzero(chosen))
@@ -239,12 +239,12 @@ def _sentence(found: Comparison, enough: bool, unit: str) -> str:
 
 
 def signed(seconds: float) -> str:
-    """A difference with its sign, as text."""
+    """Return a difference with its sign, as text."""
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
 def worded(seconds: float) -> str:
-    """The same for sentences, with a space before the unit."""
+    """Return a signed difference for use in a message, with a space before the unit."""
     return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 
 

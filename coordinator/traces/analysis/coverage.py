@@ -1,4 +1,4 @@
-"""Counts of what was found in traces, and of what had to be left out."""
+"""Counts of traces and spans that were read, and of spans that had to be left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OTHER = "(other)"
 
 
 def is_ours(service: str) -> bool:
-    """Whether spans of a service are those of osbench."""
+    """Return whether a service is osbench itself, which writes spans too."""
     return service.partition("/")[0] == "osbench"
 
 
@@ -61,11 +61,11 @@ class TraceCoverage:
 
     @property
     def unanswered(self) -> bool:
-        """No service wrote a span: all spans are osbench's own."""
+        """Return whether no service wrote a span: all spans are osbench's own."""
         return self.traces > 0 and all(map(is_ours, self.services)) and bool(self.services)
 
     def add(self, trace: Trace) -> bool:
-        """Count a trace; returns whether all of its spans have start and stop."""
+        """Count a trace; return whether all of its spans have start and stop."""
         self.traces += 1
         self.duplicates += trace.duplicates
         stops = starts = 0
@@ -99,12 +99,12 @@ class TraceCoverage:
             entry.after_ns += tree.end[at] - tree.end[tree.parent[at]]
 
     def to_dict(self) -> dict[str, Any]:
-        """A form for JSON."""
+        """Return the counts in the form for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
-        """The counts that `to_dict` described."""
+        """Return the counts that `to_dict` described."""
         services = {name: SpanCounts(**spans) for name, spans in form["services"].items()}
         after = {name: WorkAfterReply(**entry) for name, entry in form["after"].items()}
         return cls(**{**form, "services": services, "after": after})

@@ -1,4 +1,4 @@
-"""Digests traces one by one, and keeps only what explanations and rankings need."""
+"""Digests traces one by one, and keeps only the data that explanations and rankings need."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Survey:
         self._late.add(trace)
 
     def clocks(self) -> Clocks:
-        """The offsets between the hosts in all traces."""
+        """Return the offsets between the hosts in all traces."""
         return self._samples.estimate()
 
     def usual(self) -> Usual:
-        """The usual number of late spans."""
+        """Return the usual number of late spans."""
         return self._late.usual()
 
 
@@ -78,7 +78,7 @@ class Digest:
         self.coverage.leave_out(tree)
 
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
-        """Add any other trace; its roots are compared with those of the same kind."""
+        """Add any other trace; its roots are compared with roots of the same kind."""
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)
         self.coverage.headless += tree.headless
@@ -123,7 +123,7 @@ class Digest:
 
 
 def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
-    """The digest of traces, which are all held in memory.
+    """Return the digest of traces, which are all held in memory.
 
     `any_root` uses the topmost spans of a trace without a root as its roots.
     """

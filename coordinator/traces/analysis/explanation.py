@@ -95,7 +95,7 @@ class Answer:
 
     @property
     def described_band(self) -> Band | None:
-        """The band that the sentence describes."""
+        """The band that the explanation describes; None if no band has enough traces."""
         enough = [band for band in self.bands if band.enough]
         return next((band for band in enough if band.clear), enough[0] if enough else None)
 
@@ -109,7 +109,7 @@ class Explanation:
 
 
 def explain(features: Features, clocks: Clocks = _RIGHT, seed: int = 0) -> Explanation:
-    """Explain every group of traces; `clocks` are those that their times were corrected by."""
+    """Explain every group of traces; `clocks` are the corrections of their times."""
     answers = [
         _without_verdict(features, number, _answer(features, number, name, seed), clocks)
         for number, name in enumerate(features.groups)
@@ -125,7 +125,7 @@ def explain(features: Features, clocks: Clocks = _RIGHT, seed: int = 0) -> Expla
 
 
 def _without_verdict(features: Features, number: int, answer: Answer, clocks: Clocks) -> Answer:
-    """The answer, without causes if the times of its hosts cannot be compared."""
+    """Return the explanation, without causes if the times of its hosts cannot be compared."""
     hosts: set[str] = set()
     if clocks.unsteady:
         entries = features.group[features.rows()] == number
@@ -185,7 +185,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def _is_unanswered(features: Features, rows: Ints) -> bool:
-    """Whether all work of some traces is osbench's own."""
+    """Return whether all work of some traces is osbench's own."""
     inside = np.zeros(len(features), bool)
     inside[rows] = True
     places = np.unique(features.place[inside[features.rows()]]).tolist()
@@ -193,7 +193,7 @@ def _is_unanswered(features: Features, rows: Ints) -> bool:
 
 
 def members(features: Features, band: str) -> frozenset[str]:
-    """Ids of the traces in a band, of all groups.
+    """Return ids of the traces in a band, of all groups.
 
     `band` is `failed` or a name that `limits` accepts. Raises ValueError for another name.
     """
@@ -207,10 +207,9 @@ def members(features: Features, band: str) -> frozenset[str]:
 
 
 def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
-    """The number of traces of a group, including incomplete ones, and the explained traces.
+    """Return the number of traces of a group, including incomplete ones, and the explained traces.
 
-    The latter are successful ones, fastest first; outliers among the successful ones; and failed
-    ones.
+    These are successful ones, fastest first; outliers among the successful ones; and failed ones.
     """
     rows = np.flatnonzero(features.group == number)
     used = usable(features, rows)
@@ -222,7 +221,7 @@ def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
 
 
 def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:
-    """Shares of keys in the variance of durations; those of all keys sum to 1."""
+    """Return the shares of the keys in the variance of durations; all shares sum to 1."""
     if len(rows) < 2:
         return ()
     total = np.zeros(len(features))
@@ -250,7 +249,7 @@ def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part,
 
 
 def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
-    """The most frequent sequences of keys on critical paths."""
+    """Return the most frequent sequences of keys on critical paths."""
     found = []
     numbers, counts = np.unique(features.shape[rows], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:shown]

@@ -1,8 +1,8 @@
-"""The feature table, one row per trace: how much of its time was spent on what.
+"""The feature table, one row per trace: how much of its time was spent on which work.
 
 After Canopy (Kaldor et al., SOSP 2017): features are extracted from each trace once, and analyses
-use only their table. A row takes some hundred bytes, so that a whole run can be explained
-although only some of its traces are kept.
+use only their table. A row takes some hundred bytes, so that a whole run can be explained although
+only some of its traces are kept.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ class Features:
         return len(self.traces)
 
     def rows(self) -> Ints:
-        """The number of the trace of each entry."""
+        """Return the number of the trace of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
     def key_of_place(self) -> Ints:
-        """The number of the key of each place."""
+        """Return the number of the key of each place."""
         return np.array([key for key, _ in self.places], np.int64)
 
     def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """`values` (by entry) of some traces, one row per trace, summed by key."""
+        """Return `values` (by entry) of some traces, one row per trace, summed by key."""
         line = np.full(len(self), -1)
         line[rows] = np.arange(len(rows))
         at = line[self.rows()]
@@ -101,7 +101,7 @@ class Features:
         return np.asarray(summed.reshape(len(rows), size), np.float64)
 
     def mean(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """The means of `values` (by entry) over some traces, by key."""
+        """Return the means of `values` (by entry) over some traces, by key."""
         inside = np.zeros(len(self), bool)
         inside[rows] = True
         at = inside[self.rows()]
@@ -110,7 +110,7 @@ class Features:
         return np.asarray(summed / max(len(rows), 1), np.float64)
 
     def occurrence(self, rows: Ints) -> NDArray[np.float64]:
-        """The shares of some traces that have each key."""
+        """Return the shares of some traces that have each key."""
         inside = np.zeros(len(self), bool)
         inside[rows] = True
         at = self.rows()
@@ -121,7 +121,7 @@ class Features:
         return np.asarray(found / max(len(rows), 1), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack."""
+        """Return the table in the form for msgpack."""
         return {
             "keys": self.keys,
             "places": self.places,
@@ -135,7 +135,7 @@ class Features:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Features:
-        """The table that `to_dict` described."""
+        """Return the table that `to_dict` described."""
         arrays: dict[str, Any] = {name: np.frombuffer(form[name], "<i8") for name in _ARRAYS}
         return cls(
             keys=tuple(SpanKey(*key) for key in form["keys"]),
@@ -171,7 +171,7 @@ class FeatureTable:
         self._columns["begin"].append(0)
 
     def group(self, name: str) -> int:
-        """The number of a group; assigns a new one to an unknown name."""
+        """Return the number of a group; assign a new one to an unknown name."""
         return self._groups.setdefault(name, len(self._groups))
 
     def add(
@@ -186,7 +186,7 @@ class FeatureTable:
         whole: bool = True,
         kept: bool = True,
     ) -> None:
-        """Add the row of one trace; pauses of the scenario are no part of it."""
+        """Add the row of one trace, without the pauses of the scenario."""
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))
         if shape not in self._shapes and len(self._shapes) < SHAPES:
@@ -207,7 +207,7 @@ class FeatureTable:
         self._graphs.add(tree.trace_id, self._graph(tree, root, path))
 
     def close(self) -> Features:
-        """The finished table."""
+        """Return the finished table."""
         arrays: dict[str, Any] = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
         return Features(
             keys=tuple(self._vocabulary.keys),
@@ -222,7 +222,7 @@ class FeatureTable:
         )
 
     def _graph(self, tree: Tree, root: int, path: Path) -> Sequence[int]:
-        """The packed wait graph of a trace; empty if its critical path is the only one."""
+        """Return the packed wait graph of a trace; empty if its critical path is the only one."""
         if not has_branches(tree, path.visited, self._clocks):
             return ()
         return WaitGraph(tree, root, self._clocks, lambda one: self._changeable(tree, one)).packed()
@@ -231,7 +231,7 @@ class FeatureTable:
         return FIXED if is_pause(tree, segment.span) else self._place_of(tree, segment)[0]
 
     def _place_of(self, tree: Tree, segment: PathSegment) -> tuple[int, int, int]:
-        """The place, the key and the position of the span that time belongs to."""
+        """Return the place, the key and the position of the span that time belongs to."""
         key = self._vocabulary.number(key_of(tree, segment))
         owner = segment.span if segment.awaited < 0 else segment.awaited
         host = tree.spans[owner].host

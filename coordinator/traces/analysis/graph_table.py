@@ -34,12 +34,12 @@ class GraphTable:
     numbers: Ints
 
     def graph(self, at: int) -> Ints:
-        """The packed graph of a trace; empty if its critical path is all there is."""
+        """Return the packed graph of a trace; empty if its critical path is all there is."""
         found: Ints = self.numbers[self.begin[at] : self.begin[at + 1]]
         return found
 
     def replayable(self, traces: Sequence[str], rows: Ints) -> Ints:
-        """Traces of the random part among some, without too large ones."""
+        """Return traces of the random part among some, without too large ones."""
         if self.below < _HASHES:
             rows = rows[[_hash(traces[at]) < self.below for at in rows.tolist()]]
         first = np.append(self.numbers, 0)[self.begin[rows]]
@@ -48,7 +48,7 @@ class GraphTable:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack."""
+        """Return the table in the form for msgpack."""
         return {
             "below": self.below,
             "begin": self.begin.astype("<i8").tobytes(),
@@ -57,7 +57,7 @@ class GraphTable:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> GraphTable:
-        """The table that `to_dict` described."""
+        """Return the table that `to_dict` described."""
         return cls(
             below=int(form["below"]),
             begin=np.frombuffer(form["begin"], "<i8"),
@@ -92,7 +92,7 @@ class GraphRows:
             self._graphs, self._size = kept, sum(map(len, kept.values()))
 
     def close(self) -> GraphTable:
-        """The finished table."""
+        """Return the finished table."""
         numbers = array("q")
         begin = array("q", [0])
         for at in range(len(self._hashes)):

@@ -21,7 +21,7 @@ def trace_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> Iterable[str]:
-    """All notes on some traces, with those on queries; `by_otlp` as for `missing_parts`."""
+    """Yield all notes on some traces, with those on queries; `by_otlp` as for `missing_parts`."""
     yield from queried
     yield from missing_parts(coverage, by_otlp=by_otlp, queried=bool(queried))
     for name, after in sorted(coverage.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
@@ -42,7 +42,7 @@ def trace_notes(
 def missing_parts(
     coverage: TraceCoverage, *, by_otlp: bool = False, queried: bool = False
 ) -> Iterator[str]:
-    """Notes on parts that are missing from the traces or were left out.
+    """Yield notes on parts that are missing from the traces or were left out.
 
     `by_otlp`: the run received spans of services; `queried`: they were queried.
     """
@@ -96,7 +96,7 @@ def missing_parts(
 
 
 def _clock(offset: HostSkew, odd: str, other: str) -> str:
-    """A note on two clocks; `odd` is the host whose clock is named as the wrong one."""
+    """Return a note on two clocks; `odd` is the host whose clock is named as the wrong one."""
     host, reference = plain(odd), plain(other)
     if offset.unsteady:
         return (
@@ -122,7 +122,7 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
 
 
 def _moved(offset: HostSkew, sign: int, host: str, reference: str) -> str:
-    """A note on a clock that was set, or drifted, during the run."""
+    """Return a note on a clock that was set, or drifted, during the run."""
     ahead = [sign * add for one in offset.stretches for add in (one.add_ns, one.last_add_ns)]
     low, high = (
         f"{spaced(abs(ns) / 1e9)} {'behind' if ns < 0 else 'ahead'}"

@@ -25,7 +25,7 @@ _NAME = re.compile(r"p(\d{1,2})(?:\+|-p(\d{1,2}))\Z")
 
 
 def slow_bands(count: int) -> list[str]:
-    """Names of the bands to explain for a number of traces, the most important one first.
+    """Return names of the bands to explain for a number of traces, the most important one first.
 
     The first has the slowest 1 %, or up to 5 % if those are not enough.
     """
@@ -36,7 +36,7 @@ def slow_bands(count: int) -> list[str]:
 
 
 def limits(name: str) -> tuple[int, int]:
-    """Percentiles that bound a band: `p97+`, `p95-p97` or `middle`. Raises ValueError."""
+    """Return percentiles that bound a band: `p97+`, `p95-p97` or `middle`. Raises ValueError."""
     if name == "middle":
         return MIDDLE
     found = _NAME.match(name)
@@ -47,23 +47,23 @@ def limits(name: str) -> tuple[int, int]:
 
 
 def cut(ordered: Ints, low: int, high: int) -> Ints:
-    """The traces between two percentiles, of traces ordered fastest first."""
+    """Return the traces between two percentiles, of traces ordered fastest first."""
     count = len(ordered)
     return ordered[_place(count, low) : _place(count, high)]
 
 
 def usable(features: Features, rows: Ints) -> Ints:
-    """The traces that can be compared: the complete ones, or all if most are incomplete."""
+    """Return the traces that can be compared: the complete ones, or all if most are incomplete."""
     whole = rows[features.whole[rows]]
     # if most traces are incomplete, parts are missing systematically
     return whole if 2 * len(whole) >= len(rows) else rows
 
 
 def far_out(features: Features, ordered: Ints) -> int:
-    """The number of outliers among the slowest traces, of traces ordered fastest first.
+    """Return the number of outliers among the slowest traces, of traces ordered fastest first.
 
-    A few very long traces, such as the first requests to an idle service, would dominate the
-    means and hide the cause of all other slow ones.
+    A few very long traces, such as the first requests to an idle service, would dominate the means
+    and hide the cause of all other slow ones.
     """
     slow = features.total[cut(ordered, *limits(slow_bands(len(ordered))[0]))]
     if len(slow) < ENOUGH:

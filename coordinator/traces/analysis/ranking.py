@@ -24,7 +24,7 @@ _WAITING = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """One trace point. Times are seconds, without the pauses of the scenario within."""
+    """A trace point in the ranking. Times are seconds, without pauses of the scenario within."""
 
     name: str
     #: Number of occurrences, and of traces with it.
@@ -72,7 +72,7 @@ class Ranking:
         self.pauses = self.paused_ns = 0
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
-        """Add all spans of a trace with known durations, except those that were left out."""
+        """Add all spans of a trace with known durations, except spans that were left out."""
         paused = paused_within(tree)
         for at, span in enumerate(tree.spans):
             if span.marks & _OPEN or at in tree.left_out:
@@ -100,7 +100,7 @@ class Ranking:
                 point.critical_ns += segment.end - segment.start
 
     def rows(self) -> list[Ranked]:
-        """Every trace point, largest total first; equal ones in order of their occurrence."""
+        """Return every trace point, largest total first; equal ones in order of occurrence."""
         found = []
         for (service, name), point in self._points.items():
             point.settle()
@@ -135,7 +135,7 @@ class Ranking:
 
 
 def own_ns(tree: Tree, at: int) -> int:
-    """A span's duration without the time in which a span within it ran."""
+    """Return a span's duration without the time in which a span within it ran."""
     low, high = tree.start[at], tree.end[at]
     own = high - low
     children = tree.children[at]
@@ -150,7 +150,7 @@ def own_ns(tree: Tree, at: int) -> int:
 
 
 def mistral_table(rows: Iterable[Ranked]) -> str:
-    """The table of Mistral's guide to profiling: seconds, by name, largest total first."""
+    """Return the table of Mistral's guide to profiling: seconds, by name, largest total first."""
     named: dict[str, list[Ranked]] = {}
     for row in rows:
         named.setdefault(row.name, []).append(row)
@@ -170,5 +170,5 @@ def mistral_table(rows: Iterable[Ranked]) -> str:
 
 
 def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
-    """Rows from their mappings."""
+    """Return rows from their mappings."""
     return [Ranked(**row) for row in rows]

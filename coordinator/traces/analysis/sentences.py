@@ -1,4 +1,4 @@
-"""Sentences that summarize what was found about slow traces."""
+"""Messages that summarize why traces are slow."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 #: Least part of the excess for its kind, more calls or slower calls, to be named alone.
 _MOSTLY = 0.7
 
-#: Least share of the traces with a call for numbers of calls to be compared; below, it is told in
-#: how many traces the call is.
+#: Least share of the slow traces with a call for its number of calls to be compared; below it, the
+#: share of traces with the call is reported.
 _ALL = 0.995
-#: Least mean number of calls in a trace that has any for the number to be told.
+#: Least mean number of calls, in traces that have any, for the number to be reported.
 _SEVERAL = 1.5
 
 
 def why_slow(band: Band, unit: str) -> str:
-    """Why the traces of a band are slow, with confidence intervals; `unit` is what they are."""
+    """Return why the traces of a band are slow, with confidence intervals.
+
+    `unit` is the singular name of a trace.
+    """
     slower = (
         f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
         " more than those around the median"
@@ -47,7 +50,7 @@ def _part(cause: Cause) -> str:
 
 
 def too_few(traces: int, slow: int, unit: str) -> str:
-    """The sentence for too few slow traces; `unit` is what they are."""
+    """Return the message for too few slow traces; `unit` is the singular name of a trace."""
     least = ENOUGH * 100 // (100 - LEAST)
     more = count(max(least - traces, ENOUGH - slow, 1), f"more {unit}")
     if unit == ITERATION:
@@ -61,7 +64,7 @@ def too_few(traces: int, slow: int, unit: str) -> str:
 
 
 def no_verdict(odd: str, other: str) -> str:
-    """The sentence if the clock of the host `odd` could not be corrected."""
+    """Return the message if the clock of the host `odd` could not be corrected."""
     return (
         f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
         " call, so it is not known what happened when on these hosts; synchronize their clocks"
@@ -70,7 +73,7 @@ def no_verdict(odd: str, other: str) -> str:
 
 
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
-    """A note if incomplete traces were compared, else ""."""
+    """Return a note if incomplete traces were compared, else ""."""
     if not incomplete:
         return ""
     return (
@@ -87,7 +90,7 @@ UNANSWERED = (
 
 
 def words(key: SpanKey) -> str:
-    """A key as part of a sentence."""
+    """Return a key in the words of a message."""
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")
         where = "in the queue to" if key.what == WAIT_QUEUE else "for"
@@ -105,13 +108,13 @@ def _share(cause: Cause) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in whole percents."""
+    """Return a fraction as an integer percentage."""
     # rounds small negative values to 0
     return f"{round(100 * share)}" if math.isfinite(share) else "?"
 
 
 def _how(cause: Cause) -> str:
-    """The kind of the excess: more calls, slower ones, or both."""
+    """Return the kind of the excess: more calls, slower ones, or both."""
     each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
     each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
     more = _more_calls(cause)
@@ -122,7 +125,7 @@ def _how(cause: Cause) -> str:
 
 
 def _more_calls(cause: Cause) -> str:
-    """Numbers of calls; shares of the traces that have any, unless all have."""
+    """Return numbers of calls, or shares of the traces that have any, unless all have."""
     if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
         number = f"{cause.calls_slow:.3g}"
         calls = "call" if number == "1" else "calls"

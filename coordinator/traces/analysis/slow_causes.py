@@ -23,11 +23,11 @@ _MOST = 5000
 _ON_ONE_HOST = 0.8
 
 #: Criteria for a clear cause, in addition to its p-value. More than this share of the slow traces
-#: have more of it than 99 % of those in the middle ...
+#: have more of it than 99 % of the traces in the middle ...
 _SEEN = 0.5
-#: ... and there is more of it, by this factor, than if its usual spread continued as an
-#: exponential tail: otherwise the slow traces are merely the tail of an ordinary distribution,
-#: without a cause of their own.
+#: ... and there is more of it, by this factor, than if its usual spread continued as an exponential
+#: tail: otherwise the slow traces are merely the tail of an ordinary distribution, without a
+#: separate cause.
 _BEYOND = 2.25
 #: Several causes may be as clear together as one has to be alone, if each is beyond its usual
 #: spread, has this share of the excess, and is in this share of the slow traces.
@@ -56,7 +56,7 @@ class Cause:
     #: The two parts of the excess: more calls, each as long as in the middle; longer calls.
     more_calls_s: float
     slower_calls_s: float
-    #: Share of the slow traces that have more of it than 99 % of those in the middle.
+    #: Share of the slow traces that have more of it than 99 % of the traces in the middle.
     seen_in: float
     #: p-value of the difference, corrected for the number of keys.
     p: float
@@ -89,7 +89,7 @@ class Middle:
 
 
 class CauseSearch:
-    """Compares the keys of slow traces with those of the middle."""
+    """Compares the keys of slow traces with the keys of traces in the middle."""
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
@@ -111,7 +111,7 @@ class CauseSearch:
         self._usual = features.dense(every, features.time)[:, self._tested] / 1e9
 
     def causes(self) -> list[Cause]:
-        """Every tested key with a time above 0, largest excess first."""
+        """Return every tested key with a time above 0, largest excess first."""
         several = self._several()
         found = [
             self._cause(column, int(key), column in several)
@@ -121,7 +121,7 @@ class CauseSearch:
         return sorted(found, key=lambda cause: -cause.excess_s)
 
     def _difference(self, alone: Ints) -> Difference:
-        """The differences of some keys, then of all others together."""
+        """Return the differences of some keys, then of all others together."""
         tables = [
             np.column_stack((table[:, alone], np.delete(table, alone, axis=1).sum(axis=1)))
             for table in self._times
@@ -135,7 +135,7 @@ class CauseSearch:
         )
 
     def _several(self) -> frozenset[int]:
-        """Columns of the keys that are clear causes, alone or together."""
+        """Return columns of the keys that are clear causes, alone or together."""
         columns = [
             column
             for column in np.argsort(-self._excess[self._tested]).tolist()
@@ -198,10 +198,10 @@ class CauseSearch:
         return tuple((host, time / whole) for host, time in ordered[:5])
 
     def _is_beyond(self, columns: list[int]) -> bool:
-        """Whether there is far more of some keys than if their usual spread continued.
+        """Return whether there is far more of some keys than their usual spread explains.
 
-        As an exponential tail, that is, with the spread between median and upper quartile, which
-        rare faults do not affect.
+        The spread is continued as an exponential tail, from median and upper quartile: rare faults
+        do not affect it.
         """
         low, high = (percent / 100 for percent in self._between)
         tail = 0.0
@@ -213,7 +213,7 @@ class CauseSearch:
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
     def _is_part(self, column: int) -> bool:
-        """Whether a key may be one of several causes."""
+        """Return whether a key may be a cause together with other keys."""
         key = self._tested[column]
         return bool(
             float(self.found.p[column]) < 0.05
@@ -222,7 +222,7 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Whether some keys are most of the difference, together."""
+        """Return whether some keys are most of the difference, together."""
         keys = self._tested[columns]
         base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
         if len(columns) == 1:
@@ -239,18 +239,18 @@ class CauseSearch:
         )
 
     def _seen(self, columns: list[int]) -> float:
-        """The share of the slow traces with more of some keys than 99 % of those in the middle."""
+        """Return the share of the slow traces above 99 % of the middle in these keys."""
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))
 
 
 def thinned(rows: Ints, most: int) -> Ints:
-    """At most so many of some traces, evenly spread."""
+    """Return at most `most` of some traces, evenly spread."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 def _episodes(middle: Middle, slow: Ints) -> Ints:
-    """A cluster number for each slow trace, the same for close neighbours.
+    """Return a cluster number for each slow trace, the same for close neighbours.
 
     Neighbours may be slow for a single reason: a stall of a second is one event, however many
     requests it delays. Traces are close if their distance is below a tenth of the average one, so

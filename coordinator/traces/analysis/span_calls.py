@@ -1,4 +1,4 @@
-"""Calls of spans by iteration: those that criteria select, and means of all kinds."""
+"""Calls of spans by iteration: spans that criteria select, and means of all kinds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from osbench.coordinator.traces.model.tree import Tree
 _WAITING = 4096
 #: Most kinds of spans whose selection is remembered.
 _KINDS = 10_000
-#: Kinds of spans per workload that are kept: those with the most calls.
+#: Most kinds of spans per workload that are kept: the kinds with the most calls.
 _KEPT = 200
 #: Normal deviates from which a mean of calls has changed, and least change.
 _DEVIATES, _LEAST = 3.3, 0.05
@@ -129,14 +129,14 @@ class SpanCalls:
             sums[1] += calls * calls
 
     def figures(self) -> dict[int, tuple[SpanFigures, ...]]:
-        """The figures of the selections by group."""
+        """Return the figures of the selections by group."""
         return {
             group: tuple(gauge.figures(self._incomplete[group]) for gauge in gauges)
             for group, gauges in self._gauges.items()
         }
 
     def to_dict(self, groups: Sequence[str]) -> dict[str, Any]:
-        """Traces, and the calls of the most frequent kinds, by the name of the group."""
+        """Return traces, and the calls of the most frequent kinds, by the name of the group."""
         found: dict[str, Any] = {}
         for number, name in enumerate(groups):
             mine = [(sums, kind) for (group, kind), sums in self._sums.items() if group == number]
@@ -147,7 +147,7 @@ class SpanCalls:
 
 
 def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
-    """The means of a group that `SpanCalls.to_dict` described; empty if it has none."""
+    """Return the means of a group that `SpanCalls.to_dict` described; empty if it has none."""
     found = form.get(group) or {"traces": 0, "kinds": []}
     return {
         SpanKey(str(who), str(what), str(about)): CallMean(
@@ -160,7 +160,7 @@ def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
 def changed_means(
     before: Mapping[SpanKey, CallMean], after: Mapping[SpanKey, CallMean]
 ) -> list[tuple[SpanKey, float, float]]:
-    """Kinds of spans whose calls per iteration changed beyond chance, largest change first."""
+    """Return kinds of spans whose calls per iteration changed beyond chance, largest first."""
     found = []
     sides = [max((one.traces for one in side.values()), default=0) for side in (before, after)]
     if not all(sides):

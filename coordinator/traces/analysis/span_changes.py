@@ -22,16 +22,16 @@ class SpanChange:
 
     #: Service, name and detail, or a part from the left; `*` stands for any text.
     pattern: str
-    #: Part of their own time that is left, 0 to 1.
+    #: Remaining part of their self time, 0 to 1.
     left: float
 
     def matches(self, key: SpanKey) -> bool:
-        """Whether a key is changed."""
+        """Return whether the change applies to a key."""
         pattern = _plain(self.pattern)
         return any(fits(pattern, _plain(text)) for text in _forms(key))
 
     def unknown(self, known: Sequence[SpanKey]) -> str:
-        """The message if no span matches; it names the nearest ones."""
+        """Return the message if no span matches; it names the nearest ones."""
         texts = list(dict.fromkeys(map(str, known)))
         near = difflib.get_close_matches(self.pattern, texts, _LISTED, 0.5)
         words = [word.lower() for word in re.findall(r"\w{3,}", self.pattern)]
@@ -45,7 +45,7 @@ class SpanChange:
 
 
 def read_change(text: str) -> SpanChange:
-    """The change that a text describes. Raises UsageError."""
+    """Return the change that a text describes. Raises UsageError."""
     pattern, colon, amount = text.rpartition(":")
     pattern, amount = pattern.strip(), amount.strip()
     if not colon or not pattern:
@@ -63,7 +63,7 @@ def read_change(text: str) -> SpanChange:
 
 
 def _forms(key: SpanKey) -> list[str]:
-    """A key as users may write it: with or without detail, and with the project as service."""
+    """Return spellings of a key: with or without detail, and with the project as service."""
     project = key.who.partition("/")[0]
     wholes = [f"{key.who} {key.what}", f"{project}/{key.what}"]
     return [

@@ -1,11 +1,12 @@
-"""Predicts what faster spans would do to the percentiles of durations.
+"""Predicts the effect of faster spans on the percentiles of durations.
 
-Each trace is replayed with the spans shorter: on its critical path, and through its wait graph
-where branches are parallel. The traces are a random part of the iterations, so that percentiles of
-the replayed ones estimate those of all. Intervals are the percentile bootstrap of pairs, each trace
-as it was and as it would be (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
+Each trace is replayed with the spans shorter: on its critical path, and through its wait graph if
+branches are parallel. The traces are a random part of the iterations, so that percentiles of the
+replayed traces estimate the percentiles of all. Intervals are the percentile bootstrap of pairs,
+each trace as it was and as it would be (Efron and Tibshirani, An Introduction to the Bootstrap,
+1993).
 
-Queues are left out: a service that does the same requests in less time has shorter queues, too.
+Queues are left out: a service that handles the same requests in less time has shorter queues, too.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Floats = NDArray[np.float64]
 PERCENTS = (50.0, 95.0, 99.0)
 #: Fewer traces predict no percentile.
 FEWEST = 30
-#: Kinds of spans whose halving is tried, those with the most time.
+#: Most kinds of spans whose halving is tried: the kinds with the most time.
 _TRIED = 60
 _DRAWS = 300
 #: Most traces that intervals are drawn from; more would make them hardly narrower.
@@ -81,9 +82,9 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedLoad:
-    """The load and the limits of a group of traces, where they are known."""
+    """The load and the limits of a group of traces, if they are known."""
 
-    #: Arrivals do not wait for answers; None if not known.
+    #: Arrivals do not wait for responses; None if not known.
     is_open: bool | None = None
     limits: tuple[DurationLimit, ...] = ()
     #: Nanoseconds from the scheduled start to the start by row of the table; 0 if not known.
@@ -150,7 +151,7 @@ def predict(
 
 
 def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potential, ...]:
-    """The kinds of spans whose halving takes most off the slowest 5 % on average.
+    """Return the kinds of spans whose halving takes most off the slowest 5 % on average.
 
     That is less noisy than a percentile, and sees causes beyond p95, too.
     """
@@ -190,20 +191,20 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
 
 
 def _is_work(features: Features, key: int) -> bool:
-    """Whether a key is work of a service under test; waiting and osbench's own time are not."""
+    """Return whether a key is work of a service under test, not waiting or osbench's own time."""
     one = features.keys[key]
     return one.what not in (WAIT_SERVICE, WAIT_QUEUE, LATE_START, OTHER) and not is_ours(one.who)
 
 
 def _rows(features: Features, number: int) -> Ints:
-    """The traces of a group that can be replayed: successful and complete ones."""
+    """Return the traces of a group that can be replayed: successful and complete ones."""
     rows = usable(features, np.flatnonzero(features.group == number))
     rows = rows[features.outcome[rows] == Outcome.OK]
     return features.graphs.replayable(features.traces, rows) if features.graphs else rows
 
 
 def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
-    """The part of the time of each place that is left, and a last row of 1."""
+    """Return the remaining part of the time of each place, and a last row of 1."""
     keys = features.key_of_place()
     left = np.ones((len(features.places) + 1, 1))
     work = {
@@ -221,7 +222,7 @@ def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
 
 
 def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
-    """Nanoseconds that each trace would be shorter, one row per trace, one column per change."""
+    """Return nanoseconds by which traces would be shorter: a row per trace, a column per change."""
     line = np.full(len(features), -1)
     line[rows] = np.arange(len(rows))
     at = line[features.rows()]
@@ -347,7 +348,7 @@ class _Resampled:
         self._rank[order] = np.arange(len(order))
 
     def values(self, picked: Ints, percents: Sequence[float | None]) -> list[float]:
-        """The values of the durations at some positions."""
+        """Return percentiles, or the mean for None, of the durations at picked positions."""
         ranks = self._rank[picked]
         places = sorted({_place(len(ranks), one) for one in percents if one is not None})
         parted = np.partition(ranks, places) if places else ranks
@@ -360,7 +361,7 @@ class _Resampled:
 
 
 def value_name(percent: float | None) -> str:
-    """The name of a value: p95, max or mean."""
+    """Return the name of a value: p95, max or mean."""
     if percent is None:
         return "mean"
     return "max" if percent == 100 else f"p{percent:g}"
@@ -379,7 +380,7 @@ def _quantile(durations: Floats, percent: float) -> Floats:
 
 
 def _tail(durations: Floats) -> Floats:
-    """The mean of the slowest 5 %."""
+    """Return the mean of the slowest 5 %."""
     place = _place(len(durations), 95)
     found: Floats = np.partition(durations, place, axis=0)[place:].mean(axis=0)
     return found

@@ -91,7 +91,7 @@ class Archive:
     """The folder of a run's traces."""
 
     def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
-        """`files` compares what is read with the digests of the run; a new one does by default."""
+        """`files` compares files with the digests of the run; a new one does by default."""
         self._folder = run / "traces"
         self._files = files or KeptFiles(run)
         self._kept: BinaryIO | None = None
@@ -101,12 +101,12 @@ class Archive:
 
     @property
     def exists(self) -> bool:
-        """Whether traces were collected. Raises DamagedRun if they were and are not there."""
+        """Return whether traces were collected. Raises DamagedRun if they were and are missing."""
         self._files.check("traces/collection.json")
         return (self._folder / "collection.json").exists()
 
     def spool(self) -> Spool:
-        """A spool in this folder; creates the folder."""
+        """Create the folder and a spool in it."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         return Spool(self._folder / "spool")
 
@@ -134,7 +134,7 @@ class Archive:
             self._kept = None
 
     def collection(self) -> dict[str, Any]:
-        """Counts, clocks and ranking. Raises OsbenchError where they cannot be read."""
+        """Return counts, clocks and ranking. Raises OsbenchError if they cannot be read."""
         path = self._folder / "collection.json"
         self._files.check("traces/collection.json")
         try:
@@ -151,7 +151,7 @@ class Archive:
         return found
 
     def features(self) -> Features:
-        """The table of all traces. Raises OsbenchError where it cannot be read."""
+        """Return the table of all traces. Raises OsbenchError if it cannot be read."""
         path = self._folder / "features"
         self._files.check("traces/features")
         try:
@@ -160,7 +160,7 @@ class Archive:
             raise OsbenchError(f"cannot read {path}: {error}") from None
 
     def traces(self) -> Iterator[Trace]:
-        """The kept traces, one by one."""
+        """Yield the kept traces, one by one."""
         path = self._folder / "kept"
         self._files.check("traces/kept")
         if path.exists():
@@ -169,7 +169,7 @@ class Archive:
                     yield from _traces(record)
 
     def some(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """The kept ones of these traces; the others are not unpacked."""
+        """Yield the kept traces among `wanted`; others are not unpacked."""
         path = self._folder / "kept"
         self._files.check("traces/kept")
         ids = frozenset(wanted)
@@ -197,7 +197,7 @@ def _records(file: BinaryIO) -> Iterator[Any]:
 
 
 def _traces(record: Any) -> Iterator[Trace]:
-    """The traces of a record, up to the first that is none."""
+    """Yield the traces of a record, up to the first entry that is not a trace."""
     try:
         for form in record:
             yield _unpacked(form)
@@ -219,7 +219,7 @@ def _decompressed(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _first_id(packed: bytes) -> str:
-    """The id of the first trace of a record, without its spans."""
+    """Return the id of the first trace of a record, without its spans."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(packed[:_ID_BYTES])
     try:

@@ -1,7 +1,7 @@
 """Measurements of the client as features: for services that write no spans.
 
 The response time of an iteration is divided into its late start, the phases of its HTTP requests by
-action, the rest of each action, and what is in no action. `explain` then treats iterations as
+action, the rest of each action, and time outside of actions. `explain` then treats iterations as
 traces.
 """
 
@@ -26,7 +26,7 @@ from osbench.coordinator.traces.model.span_keys import LATE_START, SpanKey, Voca
 
 Ints = NDArray[np.int64]
 
-#: Iterations of a workload, at most, that are looked at; of more, whole blocks are left out.
+#: Most iterations of a workload that are used; beyond that, whole blocks are left out.
 MOST = 100_000
 
 #: Names of the phases of a request, in the order of `PHASES`.
@@ -39,7 +39,7 @@ _NO_ACTION = "requests in no action"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClientTimes:
-    """Iterations as features, and when each was due, nanoseconds after t0."""
+    """Features of iterations, and their due times, nanoseconds after t0."""
 
     features: Features
     due: Ints
@@ -52,10 +52,10 @@ def client_times(
     only: Collection[int],
     wanted: Callable[[], bool] = lambda: True,
 ) -> ClientTimes:
-    """The iterations of the workloads `only`, by number; `names` are those of all.
+    """Return the iterations of the workloads `only`, by number; `names` has all workloads.
 
-    Iterations that started in the warm-up (`warmup_ns` by workload) are left out. If `wanted`
-    returns False, those read until then are all. Raises DamagedRun.
+    Iterations that started in the warm-up (`warmup_ns` by workload) are left out. Reading ends
+    early if `wanted` returns False. Raises DamagedRun.
     """
     vocabulary = Vocabulary()
     found = {number: _SampledBlocks() for number in only}
@@ -77,7 +77,7 @@ def client_times(
 
 
 class _SampledBlocks:
-    """The blocks of a workload that are looked at: every one, then every second, fourth ..."""
+    """The sampled blocks of a workload: all of them, then every second, fourth ..."""
 
     def __init__(self) -> None:
         self.parts: list[_DividedRows] = []
@@ -86,12 +86,12 @@ class _SampledBlocks:
         self._rows = 0
 
     def takes_next(self) -> bool:
-        """Count a block; whether it is one of those."""
+        """Count a block; return whether it is in the sample."""
         self._block += 1
         return self._block % self._stride == 0
 
     def add(self, part: _DividedRows) -> None:
-        """Add what was found in one; every second is left out if there are too many rows."""
+        """Add the rows of a sampled block; halve the sample if there are too many rows."""
         self.parts.append(part)
         self._rows += len(part.iteration)
         if self._rows > MOST and len(self.parts) > 1:
@@ -113,13 +113,13 @@ class _DividedRows:
 
 
 def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """The parts of the times of rows, of those that took any time: row, key, nanoseconds."""
+    """Return the parts of the times of rows that are not 0: row, key, nanoseconds."""
     actions = rows.actions
     number, paths = name_paths(actions, rows.names)
     late = np.maximum(rows.started - rows.due, 0)
     parts, line = _requests(rows, number, paths, vocabulary)
     own, rest = _own_times(rows, line)
-    # what took place at the same time, and pauses within an action, must not count twice
+    # times of parallel requests, and pauses within an action, must not count twice
     left = rows.response - late - rest
     request_share, left = _fitting(left, _summed(rows, rows.exchanged, _spent(rows)))
     parts = [(of, key, (time * request_share[of]).astype(np.int64)) for of, key, time in parts]
@@ -138,9 +138,9 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
 
 
 def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
-    """Nanoseconds of each action without actions and requests in it, and of rows without both.
+    """Return the self times of actions, and the time of rows outside of actions and requests.
 
-    `line` has the action of each request, -1 for none.
+    Nanoseconds; `line` has the action of each request, -1 for none.
     """
     actions, spent = rows.actions, _spent(rows)
     lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
@@ -157,18 +157,18 @@ def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
 
 
 def _fitting(left: Ints, wanted: Ints) -> tuple[NDArray[np.float64], Ints]:
-    """The share of some times that fits into what is left of rows, and what is left then."""
+    """Return the fraction of some times that fits into the rest of rows, and the rest then."""
     taken = np.clip(left, 0, wanted)
     return taken / np.maximum(wanted, 1), left - taken
 
 
 def _summed(rows: Columns, of: Ints, values: Ints) -> Ints:
-    """Sums of values by row."""
+    """Return sums of values by row."""
     return np.bincount(of, values, minlength=len(rows)).astype(np.int64)
 
 
 def _spent(rows: Columns) -> Ints:
-    """Nanoseconds of each request that were measured."""
+    """Return nanoseconds of each request that were measured."""
     spent = np.zeros(len(rows.exchanges), np.int64)
     for phase in PHASES:
         spent += rows.exchanges[phase].astype(np.int64)
@@ -178,7 +178,7 @@ def _spent(rows: Columns) -> Ints:
 def _requests(
     rows: Columns, number: Ints, paths: Sequence[str], vocabulary: Vocabulary
 ) -> tuple[list[tuple[Ints, Ints, Ints]], Ints]:
-    """The phases of requests as parts, and the line of the action of each request; -1 for none."""
+    """Return the phases of requests as parts, and the action line of each request; -1 for none."""
     exchanges: NDArray[Any] = rows.exchanges
     place = exchanges["action"].astype(np.int64)
     inside = place >= 0
@@ -202,7 +202,7 @@ def _requests(
 def _joined(
     names: Sequence[str], found: Mapping[int, Sequence[_DividedRows]], vocabulary: Vocabulary
 ) -> ClientTimes:
-    """The table of all parts."""
+    """Return the table of all parts."""
     blocks = [(number, one) for number, parts in sorted(found.items()) for one in parts]
     sizes = [len(one.iteration) for _, one in blocks]
     first = np.cumsum([0, *sizes])

@@ -46,13 +46,13 @@ _GAPS_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSettings:
-    """How traces are collected."""
+    """Limits and sources of the collection of traces."""
 
     retention: Retention
     #: Longest wait for late events, and expiry of kept traces in the store, seconds.
     late_s: float
     expiry_s: int
-    #: Most traces that are read, sampled at random, in addition to those to be kept.
+    #: Most traces that are read, sampled at random, in addition to traces to be kept.
     most: int = 100_000
     #: Keep arguments, parameters and queries.
     everything: bool = False
@@ -68,7 +68,7 @@ class CollectionSettings:
 
     @property
     def by_otlp(self) -> bool:
-        """Services send spans by OTLP, here or elsewhere."""
+        """Return whether services send spans by OTLP, here or elsewhere."""
         return self.received or self.query is not None
 
 
@@ -78,7 +78,7 @@ class Collected:
 
     #: By workload.
     costs: tuple[Cost | None, ...] = ()
-    #: Two parts of the load compared, where that was asked for.
+    #: Two parts of the load compared, if that was requested.
     comparisons: Mapping[int, Comparison] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()
     #: Figures of the selected spans, by workload.
@@ -102,7 +102,7 @@ class _Read:
     #: The last reading of the files: parts of traces, number of unreadable entries, errors.
     parts: dict[str, Trace] = field(default_factory=dict)
     skipped: int = 0
-    #: Parts of traces that were received by OTLP, and those of workers in result blocks.
+    #: Parts of traces that were received by OTLP, and spans of workers in result blocks.
     received: ReceivedTraces | None = None
     #: Events that services dropped, by service.
     dropped: dict[str, int] = field(default_factory=dict)
@@ -123,9 +123,9 @@ class Collection:
         wanted: Callable[[], bool] = lambda: True,
         seal: Callable[[], None] = lambda: None,
     ) -> None:
-        """`names` are those of the workloads; `wanted` returns False to end the wait early.
+        """`names` has all workloads; `wanted` returns False to end the wait early.
 
-        `seal` has all spans on disk that came by OTLP.
+        `seal` returns when all spans received by OTLP are on disk.
 
         `compared` has, by workload, two parts of its load whose traces are to be compared.
         """
@@ -242,13 +242,13 @@ class Collection:
         *,
         alone: bool,
     ) -> NDArray[np.bool_]:
-        """Query traces; returns the random sample of those that can be compared.
+        """Query traces; return the random sample of the traces that can be compared.
 
-        `alone`: spans of services come from there only.
+        `alone`: there is no other source for spans of services.
         """
         queries = QueriedTraces(self._directory, query, self._wanted)
         place = dict(zip(rows.ids(), drawn.tolist(), strict=True))
-        # what is to be kept first; ids are random, so that any part of the sample is one
+        # traces to be kept first; ids are random, so that any part of the sample is a sample
         queries.fetch(sorted(ids, key=lambda one: place[one]))
         self._skipped += queries.skipped
         in_sample = int(drawn.sum())
@@ -273,7 +273,7 @@ class Collection:
 
     @staticmethod
     def _elsewhere(ids: Sequence[str], read: _Read) -> Iterator[str]:
-        """Traces that are not in the store."""
+        """Yield traces that are not in the store."""
         if read.received is None:
             yield from read.parts.keys() - read.events.keys()
         else:
@@ -281,7 +281,7 @@ class Collection:
 
     @staticmethod
     def _parts(trace_id: str, read: _Read) -> tuple[Trace | None, ...]:
-        """The parts of a trace that are not in the store."""
+        """Return the parts of a trace that are not in the store."""
         received = read.received.get(trace_id) if read.received is not None else None
         return read.parts.get(trace_id), received
 
@@ -308,7 +308,7 @@ class Collection:
     def _from_store(
         self, conn_str: str | None, ids: Sequence[str], spool: Spool, read: _Read
     ) -> tuple[RedisTraces | None, set[str]]:
-        """Read from the store, if there is one; returns it with the traces left unread in it."""
+        """Read from the store, if there is one; return it with the traces left unread in it."""
         store = None
         try:
             if conn_str:
@@ -448,7 +448,7 @@ class Collection:
 
 
 def _last(spool: Spool, again: Mapping[str, int]) -> Iterator[Trace]:
-    """The last reading of each trace in a spool."""
+    """Yield the last reading of each trace in a spool."""
     left = dict(again)
     for trace in spool:
         readings = left.get(trace.trace_id, 1)

@@ -17,7 +17,7 @@ LoadParts = tuple[LoadPart, LoadPart]
 
 
 def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadParts]:
-    """The two parts to compare of each workload that has searched for its capacity, by number."""
+    """Return the two compared parts of each workload that searched for its capacity, by number."""
     return {
         number: parts
         for number, one in enumerate(outcomes)
@@ -26,7 +26,7 @@ def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadPart
 
 
 def due_in(iteration: Ints, due: Ints, part: LoadPart) -> Ints:
-    """Numbers of the iterations that were due within a part; `due` is nanoseconds after t0."""
+    """Return the iterations that were due within a part; `due` is nanoseconds after t0."""
     within = np.zeros(len(iteration), bool)
     for from_s, to_s in part:
         within |= (due >= round(from_s * 1e9)) & (due < round(to_s * 1e9))

@@ -1,4 +1,4 @@
-"""Finds one trace: among the kept ones of a run, in a file, or in the trace store."""
+"""Finds one trace: among the kept traces of a run, in a file, or in the trace store."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ def find_trace(
     *,
     damaged: bool = False,
 ) -> tuple[Trace, TraceSet, int | None]:
-    """The trace of an iteration number or trace id (or its beginning), and its iteration if known.
+    """Return the trace of an iteration number or trace id (or its beginning).
 
-    `which` may begin with a run and a colon, in place of `run`; without either it is the last run.
-    `damaged`: a run whose files are cut or changed is read as far as it can be.
-    `workload` is a name, or a position from 0. Raises UsageError if there is no such trace.
+    The second value is its trace set, the third its iteration number if known. `which` may begin
+    with a run and a colon, instead of `run`; without either it is the last run. `damaged`: a run
+    whose files are cut or changed is read as far as it can be. `workload` is a name, or a position
+    from 0. Raises UsageError if there is no such trace.
     """
     if file is not None:
         trace_set = of_file(file)
@@ -80,7 +81,7 @@ def find_trace(
 
 
 def _named_after_workload(trace_set: TraceSet, at: int) -> TraceSet:
-    """Traces under the name of the workload of one of them, if the run has several."""
+    """Return traces under the name of the workload of a trace, if the run has several."""
     features = trace_set.features
     if len(features.groups) <= 1 or features.group[at] < 0:
         return trace_set
@@ -114,7 +115,7 @@ def _position(workload: str | None, names: Sequence[str], where: str) -> int | N
 
 
 def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: str | None) -> str:
-    """The trace id of an iteration, or the one that begins with these digits."""
+    """Return the trace id of an iteration, or the id that begins with these digits."""
     features, number = trace_set.features, int(which)
     position = _position(workload, features.groups, trace_set.name)
     rows = np.flatnonzero(features.iteration == number)

@@ -17,7 +17,7 @@ _Z = 1.96
 
 
 def tracing_overhead(latencies: Latencies) -> Cost | None:
-    """The overhead of tracing; None if all or none of the iterations were traced."""
+    """Return the overhead of tracing; None if all or none of the iterations were traced."""
     traced, untraced = latencies.traced, latencies.untraced
     if not traced.count or not untraced.count:
         return None
@@ -30,7 +30,7 @@ def tracing_overhead(latencies: Latencies) -> Cost | None:
 
 
 def _shift(traced: Histogram, untraced: Histogram, percent: float) -> Shift:
-    """The difference of a percentile, with its interval.
+    """Return the difference of a percentile, with its interval.
 
     After Price and Bonett, Journal of Statistical Computation and Simulation 72, 2002. Standard
     errors are derived from intervals of order statistics.

@@ -15,7 +15,7 @@ from osbench.coordinator.traces.collection.traced_iterations import traced_itera
 
 
 def predicted_loads(directory: RunDirectory, features: Features) -> tuple[PredictedLoad, ...]:
-    """The load of each group of a run; empty if the run has no summary.
+    """Return the load of each group of a run; empty if the run has no summary.
 
     Features of iterations have response times: limits on service times of open loads are left out.
     """
@@ -43,7 +43,7 @@ def predicted_loads(directory: RunDirectory, features: Features) -> tuple[Predic
 
 
 def duration_limits(sla: Mapping[str, Any]) -> Iterator[DurationLimit]:
-    """Limits on durations of whole iterations over the whole load."""
+    """Yield limits on durations of whole iterations over the whole load."""
     given = sla.get("percentile") or ()
     for one in [given] if isinstance(given, Mapping) else given:
         if "action" not in one and "over_s" not in one:

@@ -1,6 +1,6 @@
-"""Queries the traces of a run from where services send their spans, within bounds of time.
+"""Queries the traces of a run from the backend of its services, within bounds of time.
 
-Spans arrive late: what is not found is queried again with growing pauses.
+Spans arrive late: missing traces are queried again with growing pauses.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _Asked:
 
     @property
     def hopeless(self) -> bool:
-        """No further query would be answered."""
+        """Return whether no further query would get a response."""
         return self.full or self.refused or self.away >= _AWAY
 
 
@@ -122,12 +122,12 @@ class QueriedTraces:
         return self._asked.skipped
 
     def found(self) -> frozenset[str]:
-        """Traces that were found as a whole, as far as the backend knows."""
+        """Return traces that were found as a whole, as far as the backend knows."""
         states = self._asked.states.items()
         return frozenset(one for one, state in states if state is AnswerState.FOUND)
 
     def notes(self) -> Iterator[str]:
-        """Counts of traces that were found, and that were not, and why."""
+        """Yield counts of traces that were found, and that were not, and why."""
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())
         found = counts[AnswerState.FOUND] + counts[AnswerState.PARTIAL]
@@ -168,12 +168,12 @@ class QueriedTraces:
                 return
 
     def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendAnswer]:
-        """The answers as they come, until there is no time left, or no hope."""
+        """Yield the responses as they come, until there is no time left, or no hope."""
         settings, asked = self._settings, self._asked
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
         for one in ids:
             waiting.put(one)
-        # bounded, as answers may be large
+        # bounded, as responses may be large
         answers: queue.Queue[BackendAnswer] = queue.Queue(settings.parallel)
         ended = threading.Event()
 
@@ -189,7 +189,7 @@ class QueriedTraces:
                         answers.put(answer, timeout=_POLL_S)
                         break
 
-        # daemons, so that no answer that drips keeps the process
+        # daemons, so that a response that drips does not keep the process
         for number in range(min(settings.parallel, len(ids))):
             threading.Thread(target=ask, name=f"trace-query-{number}", daemon=True).start()
         came = 0
@@ -208,7 +208,7 @@ class QueriedTraces:
             ended.set()
 
     def _take(self, answer: BackendAnswer, spool: SpanSpool) -> bool:
-        """Keep what is new in an answer; returns whether anything is."""
+        """Store the new spans of a response; return whether there were any."""
         asked, trace_id = self._asked, answer.trace_id
         before = asked.states.get(trace_id)
         asked.away = asked.away + 1 if answer.state is AnswerState.UNREACHABLE else 0
@@ -238,13 +238,13 @@ def _answer_of(backend: TraceBackend, trace_id: str) -> BackendAnswer:
     try:
         return backend.ask(trace_id)
     except Exception as error:
-        # nothing that is wrong with a trace may end the queries of others
+        # an error in a trace must not end the queries of others
         LOG.exception("a trace could not be queried")
         return BackendAnswer(trace_id=trace_id, state=AnswerState.FAILED, why=type(error).__name__)
 
 
 def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:
-    """Whether the caller of some work within a service is missing.
+    """Return whether the caller of some work within a service is missing.
 
     The caller of a server's span may be a worker, whose spans are not there.
     """

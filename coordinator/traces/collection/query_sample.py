@@ -1,4 +1,4 @@
-"""Selects the iterations whose traces are queried, and of what was found an even sample."""
+"""Selects the iterations whose traces are queried, and an even sample of the traces found."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _CHANCE = 1e-5
 def queried(
     rows: TracedIterations, reasons: NDArray[np.uint8], most: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """A random sample of the iterations, and why others are queried too: about `most` in all.
+    """Return a random sample of iterations, and reasons to query others too: `most` in all.
 
-    `reasons` are those of `Retention`. A random one is kept if it is in the sample.
+    `reasons` are the reasons of `Retention`; a random one is kept if it is in the sample.
     """
     own = np.flatnonzero((reasons > 0) & (reasons != RANDOM))
     if len(rows) > most:
@@ -57,11 +57,11 @@ class EvenSample:
 def even_sample(
     rows: TracedIterations, drawn: NDArray[np.bool_], found: NDArray[np.bool_]
 ) -> EvenSample:
-    """Select among the found ones of a random sample so that no duration is overrepresented.
+    """Select among the found traces of a random sample so that no duration is overrepresented.
 
     Backends that sample by duration (tail sampling) have slow traces more often than others. If the
-    shares found in strata of service time differ by more than chance, each stratum is thinned to
-    the smallest share, by bits of the ids.
+    fractions found in strata of service time differ by more than chance, each stratum is thinned to
+    the smallest fraction, by bits of the ids.
     """
     chosen = drawn & found
     lowest, highest = 1.0, 0.0
@@ -88,9 +88,9 @@ def even_sample(
 
 
 def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
-    """Whether what was found of samples differs by more than chance.
+    """Return whether the fractions found in strata differ by more than chance.
 
-    Exact for each of them, both tails of the hypergeometric distribution: often few are missing.
+    Exact for each stratum, both tails of the hypergeometric distribution: often few are missing.
     """
     in_all, there = sum(sizes), sum(found)
     return any(
@@ -104,7 +104,7 @@ def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
 
 
 def _at_least(number: int, size: int, marked: int, in_all: int) -> float:
-    """Probability that of `size`, drawn of all, at least `number` are among the marked."""
+    """Return the probability that `size` drawn of all include `number` or more of the marked."""
     if number <= size + marked - in_all:
         return 1.0
     whole = _log_choices(in_all, size)
@@ -119,7 +119,7 @@ def _log_choices(count: int, chosen: int) -> float:
 
 
 def _uniform(rows: TracedIterations, at: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Numbers from 0 to 1, random and the same in every call, not those of `drawn`."""
+    """Return random numbers from 0 to 1, the same in every call, independent of `drawn`."""
     halves = np.ascontiguousarray(rows.traces[at, 12:16]).view(">u4").ravel()
     found: NDArray[np.float64] = halves / 2**32
     return found

@@ -1,6 +1,6 @@
 """Traces of a run without a store: spans of services, and of workers from result blocks.
 
-Those of services came by OTLP, or were queried.
+Spans of services were received by OTLP, or were queried.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from osbench.coordinator.traces.sources.files import merge
 from osbench.coordinator.traces.sources.span_spool import SpanSpool, SpooledTraces
 from osbench.coordinator.traces.sources.worker_spans import worker_spans
 
-#: The file of the spans of workers beside the received ones, while traces are read.
+#: The file of the spans of workers, next to the received ones, while traces are read.
 _WORKERS = "from_workers"
 #: It holds no more than the result blocks do.
 _NO_LIMIT = 1 << 62
@@ -26,7 +26,7 @@ class ReceivedTraces:
     """The traces of a run that has ended; quick if they are asked for in the order of their ids."""
 
     def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
-        """Raises OSError, DamagedRun."""
+        """Read the spool and the spans of workers. Raises OSError, DamagedRun."""
         folder = directory.path / "traces"
         # of a collection that was broken off
         (folder / _WORKERS).unlink(missing_ok=True)
@@ -42,12 +42,12 @@ class ReceivedTraces:
         self._sources = [SpooledTraces(folder / name) for name in (_WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
-        """The parts of a trace that were received; None if there are none."""
+        """Return the parts of a trace that were received; None if there are none."""
         parts = [part for source in self._sources if (part := source.get(trace_id)) is not None]
         return merge(parts) if len(parts) > 1 else next(iter(parts), None)
 
     def notes(self) -> Iterator[str]:
-        """Number of entries that could not be read."""
+        """Yield notes on the number of entries that could not be read."""
         cut = sum(source.cut for source in self._sources)
         if cut:
             yield f"traces: {count(cut, 'span')} left out of traces with very many"
@@ -56,6 +56,6 @@ class ReceivedTraces:
 
 
 def remove(directory: RunDirectory) -> None:
-    """Remove what was received, if anything, once nobody needs it any more."""
+    """Remove received and queried spans, if any, once they are not needed any more."""
     for name in (_WORKERS, SPOOL, f"{SPOOL}.json", QUERIED):
         (directory.path / "traces" / name).unlink(missing_ok=True)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.collection.traced_iterations import Ints, TracedIterations
 
-#: Why a trace is kept; 0 if it is not. Examples are one of each class of error, and those next to
-#: the percentiles that reports have.
+#: Reasons to keep a trace; 0 if it is not kept. Examples are an iteration of each class of error,
+#: and iterations next to the percentiles that reports have.
 SLOW, FAILED, RANDOM, EXAMPLE = 1, 2, 3, 4
 
 #: Percentiles of successful iterations that have examples, and how many: some may lack spans.
@@ -34,7 +34,7 @@ class Retention:
     limit: int
 
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
-        """Why each of the traced iterations is kept."""
+        """Return the reason to keep each of the traced iterations; 0 for none."""
         kept = np.where(rows.drawn(self.share), RANDOM, 0).astype(np.uint8)
         kept[rows.warming] = 0
         for workload in np.unique(rows.workload).tolist():
@@ -55,13 +55,13 @@ class Retention:
         return kept
 
     def has_room(self, reason: int, size: int) -> bool:
-        """Whether a trace may still be kept for this reason, given `size` bytes on disk."""
+        """Return whether a trace may be kept for this reason, given `size` bytes on disk."""
         tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
         return size < self.limit * tenths // 10
 
 
 def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
-    """The successful iterations next to each percentile of service and of response time."""
+    """Return the successful iterations next to each percentile of service and of response time."""
     found = [ok[:0]]
     for times in (rows.service[ok], rows.response[ok]):
         ordered = ok[np.argsort(times, kind="stable")]
@@ -73,9 +73,9 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Of each class of error the first iteration, which summaries name, and the median one.
+    """Return the first iteration of each class of error, which summaries name, and the median.
 
-    First ones come first, those of the most frequent classes before others.
+    First iterations come first, the most frequent classes before others.
     """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
     first, median = [], []

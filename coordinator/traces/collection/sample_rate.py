@@ -19,7 +19,7 @@ class SampleRatePlan:
     tail_traces: int
     #: Bytes that the traces may take in the trace store.
     budget: int
-    #: Estimated spans per trace, including those of services.
+    #: Estimated spans per trace, including spans of services.
     spans_per_trace: int
 
     def rate(self, iterations: int | None, in_all: int = 0) -> tuple[float, str]:

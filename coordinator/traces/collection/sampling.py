@@ -15,13 +15,13 @@ from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Which iterations of a workload are profiled."""
+    """Sampling of a workload: the iterations that are traced."""
 
     #: Share of them.
     rate: float
     #: "on", or why it is not attempted.
     state: str
-    #: How the rate was worked out; "" where it was given.
+    #: How the rate was worked out; "" if it was given.
     reason: str = ""
 
 
@@ -34,7 +34,7 @@ def sampling(
     *,
     otlp: bool = False,
 ) -> Sampling:
-    """How a workload is profiled; `planned` is the number of its iterations, where known.
+    """Return the sampling of a workload; `planned` is the number of its iterations, if known.
 
     `in_all` is `planned_in_all` of its task; `otlp`: the run receives spans, and needs neither a
     key nor a store.
@@ -53,7 +53,7 @@ def sampling(
 
 
 def readable_store(deployment: Deployment) -> str | None:
-    """The connection string of a trace store that can be read and has traces of runs; else None."""
+    """Return the connection string of a readable trace store with traces of runs, else None."""
     store = deployment.profiler_conn_str or ""
     known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
     return store if known else None
@@ -64,7 +64,7 @@ def planned_in_all(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
 ) -> int:
-    """Iterations of all workloads that are profiled, of those where their number is known."""
+    """Return the known number of iterations of all workloads that are traced."""
     return sum(
         planned or 0 for workload, planned in workloads if _wanted(workload, deployment, conf)
     )

@@ -1,4 +1,4 @@
-"""The traces that commands work on: those of a run, or those in a file."""
+"""The traces that commands work on: traces of a run, or traces in a file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TraceSet:
     queried: tuple[str, ...] = ()
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
-        """A trace's tree, and the critical path of each of its roots."""
+        """Return a trace's tree, and the critical path of each of its roots."""
         tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
         paths = []
@@ -69,12 +69,12 @@ class TraceSet:
 
 
 def has_traces(directory: RunDirectory) -> bool:
-    """Whether a run has collected traces."""
+    """Return whether a run has collected traces."""
     return Archive(directory.path, directory.files).exists
 
 
 def of_run(directory: RunDirectory) -> TraceSet:
-    """The collected traces of a run. Raises UsageError if it has collected none."""
+    """Return the collected traces of a run. Raises UsageError if it has none."""
     archive = Archive(directory.path, directory.files)
     if not archive.exists:
         summary = directory.read("summary.json") or {"workloads": []}
@@ -108,7 +108,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
 
 
 def of_iterations(directory: RunDirectory) -> TraceSet:
-    """The times that the client measured in a run without traces. Raises UsageError if none."""
+    """Return the times that the client measured in a run without traces. Raises UsageError."""
     summary = directory.read("summary.json") or {"workloads": []}
     workloads = summary["workloads"]
     found = client_times(
@@ -135,7 +135,7 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
 
 
 def of_file(path: Path, *, everything: bool = False) -> TraceSet:
-    """The traces in a file. Raises UsageError if it has none."""
+    """Return the traces in a file. Raises UsageError if it has none."""
     source = open_file(path, everything=everything)
     found = list(source.all())
     if not found:

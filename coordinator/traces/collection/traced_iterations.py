@@ -50,7 +50,7 @@ class TracedIterations:
         return len(self.iteration)
 
     def drawn(self, share: float) -> NDArray[np.bool_]:
-        """A random sample of a share of all; the same in every call."""
+        """Draw a random sample of a share of all; the same in every call."""
         # all bits of the ids are random
         weights = (1 << np.arange(24, -1, -8)).astype(np.uint64)
         number = self.traces[:, :4].astype(np.uint64) @ weights
@@ -58,7 +58,7 @@ class TracedIterations:
         return found
 
     def ids(self) -> list[str]:
-        """The trace ids as text."""
+        """Return the trace ids as text."""
         return [trace.tobytes().hex() for trace in self.traces]
 
 
@@ -76,9 +76,9 @@ def traced_iterations(
     warmup_ns: Mapping[int, int],
     only: Collection[str] | None = None,
 ) -> tuple[TracedIterations, list[Latencies]]:
-    """The traced iterations of a run, each once, and the latencies of each workload.
+    """Return the traced iterations of a run, each once, and the latencies of each workload.
 
-    `only` names the traces whose iterations are wanted, else those of all are returned.
+    `only` has the ids of the wanted traces; None for all.
     """
     chosen = None if only is None else _Beginnings(only)
     found = _FoundRows()
@@ -109,7 +109,7 @@ def traced_iterations(
 
 
 def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
-    """The trace ids of some rows, which are traced."""
+    """Return the trace ids of some rows, which are traced."""
     order = np.argsort(rows.traced, kind="stable")
     place = np.searchsorted(rows.traced[order], rows.iteration[at])
     found: NDArray[np.uint8] = rows.traces[order[place]]
@@ -149,7 +149,7 @@ class _FoundRows:
         )
 
     def joined(self, errors: tuple[str, ...]) -> TracedIterations:
-        """All rows; `errors` are the types of errors by number."""
+        """Return all rows; `errors` are the types of errors by number."""
         found, ids = self._columns, self._ids
         parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 9
         columns = [np.concatenate(part) for part in parts]
@@ -170,7 +170,7 @@ class _Beginnings:
         self._sorted = np.sort(np.array(halves, np.uint64))
 
     def among(self, traces: NDArray[np.uint8]) -> Ints:
-        """Positions of these traces among some."""
+        """Return positions of these traces among some."""
         halves = np.ascontiguousarray(traces[:, :8]).view(">u8").ravel().astype(np.uint64)
         place = np.minimum(np.searchsorted(self._sorted, halves), len(self._sorted) - 1)
         likely = np.flatnonzero(self._sorted[place] == halves).tolist()
@@ -190,7 +190,7 @@ class _ErrorTypes:
             meaning[number] = self._number(str(etype))
 
     def of(self, who: tuple[int, str], rows: Columns, at: Ints) -> Ints:
-        """The numbers of the errors of some rows."""
+        """Return the numbers of the errors of some rows."""
         failures = rows.failure[at]
         known = {
             number: self._meaning[who].get(number) or self._number(UNKNOWN)
@@ -206,9 +206,10 @@ class _ErrorTypes:
 
 
 def new_rows(columns: Columns, seen: Intervals) -> Columns:
-    """The rows of iterations not seen before, because the first row of an iteration counts.
+    """Return the rows of iterations that have not run before; the first such row counts.
 
-    One that was dropped here may have run at another worker: that row comes later, and counts.
+    A row of a dropped iteration does not end it: if it ran at another worker, that row comes
+    later, and counts.
     """
     numbers = Intervals.of(columns.iteration)
     repeated = seen.intersection(numbers).members()

@@ -31,9 +31,9 @@ def with_client_times(
     *,
     queried: bool = False,
 ) -> Collected:
-    """Add explanations and comparisons of workloads without traces to those collected.
+    """Add explanations and comparisons of workloads without traces to a collection.
 
-    `queried`: traces were queried, so that those of a workload may all be missing.
+    `queried`: traces were queried, so that all traces of a workload may be missing.
     """
     names = distinct([one.name for one in outcomes])
     before = collected.sentences or ("",) * len(names)
@@ -70,9 +70,9 @@ def with_client_times(
 def _sentences(
     times: ClientTimes, names: Sequence[str], outcomes: Sequence[WorkloadOutcome]
 ) -> Mapping[str, str]:
-    """Why the slow iterations of workloads are slow, by name, of those with enough of them.
+    """Return why iterations of workloads are slow, by name, if they have enough slow ones.
 
-    The slow ones of a search are those of its highest rates, which says nothing.
+    Searches are left out: their slow iterations are simply those at the highest rates.
     """
     searches = {name for name, one in zip(names, outcomes, strict=True) if one.search is not None}
     return {

@@ -54,7 +54,7 @@ class ClockSamples:
                 self._take(caller, span)
 
     def estimate(self) -> Clocks:
-        """The offsets of all pairs of hosts with calls between them."""
+        """Return the offsets of all pairs of hosts with calls between them."""
         return Clocks(
             _estimate(pair, list(edges.values())) for pair, edges in sorted(self._pairs.items())
         )
@@ -71,7 +71,7 @@ class ClockSamples:
             pair = (pair[1], pair[0])
         edges = self._pairs.setdefault(pair, {})
         if edge in edges or len(edges) < KINDS:
-            # all instants of a pair are by the clock of its first host
+            # all times of a pair are by the clock of its first host
             at = span.start_ns if turned else caller.start_ns
             samples = edges.get(edge)
             if samples is None:
@@ -107,7 +107,7 @@ class _Samples:
         self.count += 1
 
     def bounds(self) -> tuple[float, float]:
-        """Bounds of a constant correction for the second host of the pair."""
+        """Return bounds of a constant correction for the second host of the pair."""
         lows = np.array(self._low, np.float64)
         low = float(np.percentile(lows, 100 - _OUTLIERS, method="higher"))
         highs = np.array(self._high, np.float64)[np.array(self._waited, bool)]
@@ -120,7 +120,7 @@ class _Samples:
         return (-high, -low) if self.turned else (low, high)
 
     def each(self, kind: int) -> Bounds:
-        """The bounds of each sample; `kind` is a number for this kind of call."""
+        """Return the bounds of each sample; `kind` is a number for this kind of call."""
         lows = np.array(self._low, np.float64)
         waited = np.array(self._waited, bool)
         highs = np.where(waited, np.array(self._high, np.float64), _UNBOUND)
@@ -154,7 +154,7 @@ def _estimate(pair: _Pair, edges: Sequence[_Samples]) -> HostSkew:
 
 
 def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
-    """The interval that most samples agree with; of several the one nearest to 0."""
+    """Return the interval that most samples agree with; of several the one nearest to 0."""
     edges = [edge for low, high, _ in bounds for edge in (low, high) if not math.isinf(edge)]
     best = max(
         [*edges, 0.0],

@@ -1,4 +1,4 @@
-"""Clock offsets between hosts, and how they convert instants of one host to those of another."""
+"""Clock offsets between hosts, and the conversion of times of one host to another's clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ClockStretch:
     #: Its begin and its last call by the clock of the reference, nanoseconds since 1970.
     from_ns: int
     to_ns: int
-    #: Nanoseconds to add to the instants of the other host, at its begin.
+    #: Nanoseconds to add to the times of the other host, at its begin.
     add_ns: int
     #: Change of that per nanosecond.
     drift: float = 0.0
@@ -38,8 +38,8 @@ class HostSkew:
     #: The host whose clock is the reference, and the other one.
     reference: str
     host: str
-    #: Nanoseconds to add to the instants of `host`; 0 if the clocks may agree. If the offset
-    #: changed it is the first one.
+    #: Nanoseconds to add to the times of `host`; 0 if the clocks may agree. If the offset changed
+    #: it is the first one.
     add_ns: int
     #: Bounds of the correction, nanoseconds; None if no call bounds it, or if it changed.
     low_ns: int | None
@@ -48,14 +48,14 @@ class HostSkew:
     samples: int
     #: In order of time; empty if the offset was constant.
     stretches: tuple[ClockStretch, ...] = ()
-    #: Most that a corrected instant may be wrong by, nanoseconds; at least `width_ns`.
+    #: Largest error of a corrected time, nanoseconds; at least `width_ns`.
     error_ns: int = 0
     #: No correction fits: the offset changed from call to call.
     unsteady: bool = False
 
     @property
     def agrees(self) -> bool:
-        """The clocks may agree."""
+        """Return whether the clocks may agree."""
         bounded = self.low_ns is not None and self.high_ns is not None
         return bounded and not (self.add_ns or self.unsteady)
 
@@ -90,21 +90,21 @@ class Clocks:
         return tuple(one for one in self.skews if one.unsteady)
 
     def odd(self, one: HostSkew) -> tuple[str, str]:
-        """The host of a pair whose clock is more likely wrong, and the other one.
+        """Return the host of a pair whose clock is more likely wrong, and the other host.
 
-        The clock of the latter agrees with those of more hosts.
+        The clock of the other host agrees with the clocks of more hosts.
         """
         if self._agree[one.host] > self._agree[one.reference]:
             return one.reference, one.host
         return one.host, one.reference
 
     def add_ns(self, caller: Span, span: Span) -> int:
-        """Nanoseconds to add to the instants of a span, for those by the clock of its caller."""
+        """Return nanoseconds to add to the times of a span for times by its caller's clock."""
         found = self._add.get((caller.host, span.host), 0)
         return found if type(found) is int else found.at(caller, span)  # type: ignore[union-attr] # not an int
 
     def error_ns(self, reference: str, host: str) -> int:
-        """Most that an instant of `host` may be wrong by after its correction, nanoseconds."""
+        """Return the largest error of a corrected time of `host`, nanoseconds."""
         return self._error.get((reference, host), 0)
 
 
@@ -127,7 +127,7 @@ class _Course:
 
 
 def clocks_from(rows: Iterable[Mapping[str, Any]]) -> Clocks:
-    """Clocks from the mappings of their offsets."""
+    """Return the clocks of the mappings of their offsets."""
     # archives of earlier versions have no stretches
     return Clocks(
         HostSkew(**{**row, "stretches": tuple(map(_stretch_from, row.get("stretches", ())))})

@@ -2,9 +2,9 @@
 
 The samples are put in order of time and into bins. The calls of a bin leave an interval for the
 correction. A straight line through the intervals of neighbouring bins is a clock that drifts
-evenly; where no line leads through the next interval, the clock was set, and a stretch begins. A
-line fits where each two of its bins allow its slope (Moon, Skelly and Towsley, INFOCOM 1999, fit
-a line to one-way delays by linear programming, for the same purpose).
+evenly; if no line leads through the next interval, the clock was set, and a stretch begins. A line
+fits if each two of its bins allow its slope (Moon, Skelly and Towsley, INFOCOM 1999, fit a line to
+one-way delays by linear programming, for the same purpose).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BINS, _IN_BIN, _FEW = 128, 16, 4
 _CONTRADICTING = 0.02
 #: Least share of the calls of a kind that their callers must have waited for, for a bound.
 _WAITED = 0.8
-#: Difference that is no contradiction, nanoseconds: spans are not begun at the very instant.
+#: Difference that is not a contradiction, nanoseconds: spans begin a little late.
 _NOISE = 100_000.0
 #: Fastest drift, nanoseconds per nanosecond; NTP slews a clock by 0.0005.
 _FASTEST = 0.002
@@ -48,12 +48,12 @@ class Bounds:
     turned: NDArray[np.bool_]
     #: Numbers of the kinds of calls.
     kind: NDArray[np.int64]
-    #: The call is a request, for whose answer its caller waited.
+    #: The call is a request, for whose response its caller waited.
     answered: NDArray[np.bool_]
 
     @classmethod
     def of(cls, parts: Sequence[Self]) -> Self:
-        """All calls in order of time."""
+        """Return all calls in order of time."""
         whole = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in ("at", "low", "high", "turned", "kind", "answered")
@@ -68,13 +68,13 @@ class Fit:
 
     #: Empty if the offset was constant.
     stretches: tuple[ClockStretch, ...] = ()
-    #: Most that a corrected instant may be wrong by, nanoseconds.
+    #: Largest error of a corrected time, nanoseconds.
     error_ns: int = 0
     unsteady: bool = False
 
 
 def offset_within(low: float, high: float) -> float:
-    """The correction for an interval: 0 if it may be 0, else the middle, or the finite bound."""
+    """Return the correction for an interval: 0 if possible, else the middle or finite bound."""
     return 0.0 if low <= 0 <= high else _middle(low, high)
 
 
@@ -87,7 +87,7 @@ def _middle(low: float, high: float) -> float:
 
 
 def fit(bounds: Bounds, constant: float) -> Fit:
-    """Stretches of time with an offset each, unless the `constant` one fits nearly all bounds."""
+    """Fit stretches of time with an offset each, unless the `constant` one fits nearly all."""
     count = len(bounds.at)
     size = max(_IN_BIN, -(-count // _BINS))
     if count < _FEW * size:
@@ -152,10 +152,10 @@ def _extreme(values: Floats, size: int) -> Floats:
 
 
 def _waited_for(bounds: Bounds, size: int) -> Bounds:
-    """Without the bounds of ends of calls that their callers did not wait for.
+    """Return bounds without the ends of calls that their callers did not wait for.
 
-    Those are messages whose work ends too late with any offset that fits the starts in their bin,
-    and all messages of a kind of which many do.
+    Such calls are messages whose work ends too late with any offset that fits the starts in their
+    bin, and all messages of a kind if many of them do.
     """
     number = np.arange(len(bounds.at)) // size
     turned = bounds.turned
@@ -177,7 +177,7 @@ def _waited_for(bounds: Bounds, size: int) -> Bounds:
 
 
 def _contradicting(bounds: Bounds, bins: _Bins, line: _Line, part: slice) -> NDArray[np.bool_]:
-    """By call of a part, whether a line is outside of its bounds."""
+    """Return for each call of a part whether a line is outside of its bounds."""
     used = line.offset + line.drift * bins.each[part]
     low, high = bounds.low[part], bounds.high[part]
     found: NDArray[np.bool_] = (low > used + _NOISE) | (high < used - _NOISE)
@@ -185,7 +185,7 @@ def _contradicting(bounds: Bounds, bins: _Bins, line: _Line, part: slice) -> NDA
 
 
 def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
-    """The share of all calls that contradict the line of their bin."""
+    """Return the share of all calls that contradict the line of their bin."""
     wrong = 0
     for line in lines:
         part = slice(line.first * bins.size, line.end * bins.size)
@@ -194,7 +194,7 @@ def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
 
 
 def _lines(bins: _Bins) -> list[_Line]:
-    """Lines, each through as many bins as one can lead through."""
+    """Return lines, each through as many bins as one can lead through."""
     at, low, high = bins.at, bins.low, bins.high
     begins = [0]
     least, most = -_FASTEST, _FASTEST
@@ -210,7 +210,7 @@ def _lines(bins: _Bins) -> list[_Line]:
 
 
 def _line(bins: _Bins, first: int, end: int) -> _Line:
-    """The line through some bins: one that does not drift, if there is one."""
+    """Return the line through some bins, without drift if that is possible."""
     inner = slice(first, end)
     if end - first > 2:
         # the clock may have been set within a bin at either end
@@ -229,7 +229,7 @@ def _line(bins: _Bins, first: int, end: int) -> _Line:
 
 
 def _stretches(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> Iterator[ClockStretch]:
-    """Lines as stretches: one begins where it fits the calls around better than the one before."""
+    """Yield lines as stretches, each from the point at which it fits better than the last line."""
     begins = [0]
     for before, line in pairwise(lines):
         near = slice((line.first - 1) * bins.size, (line.first + 1) * bins.size)

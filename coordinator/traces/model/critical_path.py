@@ -1,10 +1,10 @@
 """The critical path of a trace, as a partition of the root's time, and the pauses on it.
 
-Walking back from a span's end, the span waited for the child that ended last before that instant;
+Walking back from a span's end, the span waited for the child that ended last before that time;
 before that child's start it waited for the child that ended last before then, and so on. The time
-between these children is the span's own. So every nanosecond of the root is assigned to exactly
-one span, and the parts sum to the whole. The walk is that of CRISP (Zhang et al., USENIX ATC
-2022, section 3), but own times are segments, where CRISP subtracts and loses time if children
+between these children is the span's self time. So every nanosecond of the root is assigned to
+exactly one span, and the parts sum to the whole. The walk is that of CRISP (Zhang et al., USENIX
+ATC 2022, section 3), but self times are segments: CRISP subtracts, and loses time if children
 overlap.
 """
 
@@ -17,7 +17,7 @@ from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.tree import Tree
 
 #: Tolerance, as a share of a span, for the end of a child after the span's own end: clocks are not
-#: read at the same instant.
+#: read at the same time.
 _TOLERANCE = 0.01
 
 
@@ -26,7 +26,7 @@ class PathSegment(NamedTuple):
 
     #: Position of the span that the time is assigned to.
     span: int
-    #: Position of the span for whose start it waited; -1 if it did work of its own.
+    #: Position of the span for whose start it waited; -1 if it did its own work.
     awaited: int
     #: Nanoseconds since 1970 by the root's clock.
     start: int
@@ -38,7 +38,7 @@ class Path(NamedTuple):
 
     #: Unordered; their lengths sum to the root's duration.
     segments: list[PathSegment]
-    #: Spans on the path, including those without own time on it.
+    #: Spans on the path, including spans without self time on it.
     visited: list[int]
     #: Spans that continued after the span around them had ended and so were not waited for.
     outlived: list[int]
@@ -89,7 +89,7 @@ def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> in
 
 
 def is_call(tree: Tree, at: int, inner: int) -> bool:
-    """Whether time before a child was spent waiting for another service to start.
+    """Return whether time before a child was spent waiting for another service to start.
 
     It was if the span is a client's, or if the child is its only one; between several requests a
     span may do any other work.
@@ -101,12 +101,12 @@ def is_call(tree: Tree, at: int, inner: int) -> bool:
 
 
 def is_pause(tree: Tree, at: int) -> bool:
-    """Whether a span is a pause of the scenario, which is no part of the service time."""
+    """Return whether a span is a pause of the scenario, which does not count as service time."""
     return tree.spans[at].name == PAUSE
 
 
 def paused_within(tree: Tree) -> dict[int, int]:
-    """Nanoseconds of pauses within each span that has some, and of each pause itself."""
+    """Return nanoseconds of pauses within each span that has some, and of each pause itself."""
     found: dict[int, int] = {}
     for at in range(len(tree.spans)):
         if not is_pause(tree, at) or at in tree.left_out:
@@ -120,5 +120,5 @@ def paused_within(tree: Tree) -> dict[int, int]:
 
 
 def paused_on(tree: Tree, path: Path) -> int:
-    """Nanoseconds of pauses on a critical path."""
+    """Return nanoseconds of pauses on a critical path."""
     return sum(one.end - one.start for one in path.segments if is_pause(tree, one.span))

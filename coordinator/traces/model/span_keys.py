@@ -19,7 +19,7 @@ LATE_START = "late start"
 
 
 class SpanKey(NamedTuple):
-    """A kind of work, or of waiting, where `who` is caller and callee."""
+    """A kind of work, or of waiting: then `who` is caller and callee."""
 
     who: str
     what: str
@@ -39,7 +39,7 @@ class SpanPattern:
     name: str
 
     def matches(self, key: SpanKey) -> bool:
-        """Whether it selects a key."""
+        """Return whether the pattern selects a key."""
         services = (key.who, key.who.partition("/")[0])
         names = (key.what, f"{key.what} {key.about}")
         return any(fits(self.service, one) for one in services) and any(
@@ -48,7 +48,7 @@ class SpanPattern:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Whether a text is that of a pattern, in which `*` stands for any text; in linear time."""
+    """Return whether a text matches a pattern, in which `*` stands for any text; in linear time."""
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == text
@@ -65,7 +65,7 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
-    """The key of a segment of a critical path."""
+    """Return the key of a segment of a critical path."""
     span = tree.spans[segment.span]
     if segment.awaited < 0:
         return SpanKey(span.service, span.name, span.detail)
@@ -88,12 +88,12 @@ class Vocabulary:
         self._details: dict[tuple[str, str], int] = {}
 
     def number(self, key: SpanKey) -> int:
-        """The number of a key."""
+        """Return the number of a key."""
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = self._new(key)
             if len(self._numbers) > 4 * KEYS:
-                # keys are unbounded: only those with a number of their own stay cached
+                # keys are unbounded: only keys with an own number stay cached
                 self._numbers = {known: at for at, known in enumerate(self.keys)}
         return found
 

@@ -12,7 +12,7 @@ LOST_STOP, LOST_START = 1, 2
 #: Its clock was set back meanwhile, so that its end would be before its start.
 STEPPED = 4
 
-#: Upper limit of instants, seconds since 1970 (the year 2242): sums in nanoseconds fit 64 bits.
+#: Upper limit of times, seconds since 1970 (the year 2242): sums in nanoseconds fit 64 bits.
 LATEST_S = 2**33
 
 _HEX = frozenset("0123456789abcdef")
@@ -23,7 +23,7 @@ _NOTHING: Mapping[str, Any] = {}
 class Span(NamedTuple):
     """A timed piece of work. A tuple, because a run may have millions."""
 
-    #: 16 hexadecimal digits, unique within the trace, where the id was a UUID or W3C's.
+    #: 16 hexadecimal digits, unique within the trace, if the id was a UUID or W3C's.
     span_id: str
     #: Id of the span around it; "" for a root.
     parent_id: str
@@ -48,12 +48,12 @@ class Span(NamedTuple):
 
     @property
     def end_ns(self) -> int:
-        """When it ended, by the same clock."""
+        """End of the span, by the same clock."""
         return self.start_ns + self.duration_ns
 
 
 class SpanOrigin(NamedTuple):
-    """What OSProfiler wrote of a span where the model has less: its whole ids, its project."""
+    """Ids and names of a span as OSProfiler wrote them: complete ids, its project."""
 
     project: str
     service: str
@@ -70,7 +70,7 @@ class Trace:
     spans: tuple[Span, ...]
     #: Number of duplicate events.
     duplicates: int = 0
-    #: By span id; empty where it was not OSProfiler that wrote the spans.
+    #: By span id; empty if another tool than OSProfiler wrote the spans.
     origins: Mapping[str, SpanOrigin] = field(default_factory=dict, compare=False)
 
     @property
@@ -80,7 +80,7 @@ class Trace:
 
     @property
     def is_whole(self) -> bool:
-        """Every span has start and stop, and no parent is missing."""
+        """Return whether every span has start and stop, and no parent is missing."""
         known = {span.span_id for span in self.spans}
         return bool(self.spans) and not any(
             span.marks & (LOST_STOP | LOST_START)
@@ -90,7 +90,7 @@ class Trace:
 
 
 def better(one: Span, other: Span) -> Span:
-    """The better one of two records of a span, independent of their order.
+    """Return the better of two records of a span, independent of their order.
 
     A record with start and stop is better, then a longer one.
     """
@@ -107,23 +107,23 @@ def _worth(span: Span) -> tuple[bool, bool, int, str]:
 
 
 def trace_key(text: str) -> str:
-    """A trace id without dashes, in lower case: the same for OSProfiler and OpenTelemetry."""
+    """Return a trace id without dashes, in lower case: OSProfiler and OpenTelemetry agree on it."""
     return text.replace("-", "").lower()
 
 
 def is_trace_key(text: str) -> bool:
-    """Whether this is an id of 128 bits, which is safe as part of a store's key."""
+    """Return whether this is an id of 128 bits, which is safe as part of a store's key."""
     return bool(_TRACE.match(text))
 
 
 def span_key(text: str) -> str:
-    """A span id in W3C's form: the lower 64 of 128 bits, as OpenTelemetry's spans have it."""
+    """Return a span id in W3C's form: the lower 64 of 128 bits, as OpenTelemetry has it."""
     plain = text.replace("-", "").lower()
     return plain[16:] if len(plain) == 32 and _HEX.issuperset(plain) else plain
 
 
 def uuid_form(trace_id: str) -> str:
-    """A trace id as OSProfiler writes it."""
+    """Return a trace id as OSProfiler writes it."""
     if not is_trace_key(trace_id):
         return trace_id
     parts = (trace_id[:8], trace_id[8:12], trace_id[12:16], trace_id[16:20], trace_id[20:])

@@ -52,7 +52,7 @@ class LateWork:
                 self._late.setdefault(kinds, Counter())[count] += 1
 
     def usual(self) -> Usual:
-        """The median numbers of late spans by pair of kinds, without those that are 0."""
+        """Return the median numbers of late spans by pair of kinds, without zeros."""
         medians = {(outer, inner): self._median(outer, inner) for outer, inner in self._late}
         return {kinds: number for kinds, number in medians.items() if number}
 

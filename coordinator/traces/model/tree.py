@@ -10,12 +10,12 @@ from osbench.coordinator.traces.model.spans import LOST_STOP, Span, Trace
 #: Name of the root span of an iteration.
 ITERATION = "osbench.iteration"
 
-#: Why a span is left out: its parent is missing; it is work of another request.
+#: Reasons to leave out a span: its parent is missing; it is work of another request.
 ORPHAN, STALE = "orphan", "stale"
 
 
 class Tree:
-    """Spans by position in their trace, with instants by the clock of their root's host."""
+    """Spans by position in their trace, with times by the clock of their root's host."""
 
     __slots__ = (
         *("children", "end", "headless", "left_out", "parent", "roots", "spans", "start"),
@@ -34,7 +34,7 @@ class Tree:
         #: Position of the span around each; -1 for roots.
         self.parent = [-1] * count
         self.roots: list[int] = []
-        #: Why spans are left out, by position.
+        #: Reasons to leave out spans, by position.
         self.left_out: dict[int, str] = {}
         self._link()
         #: Whether the parents of its roots are missing.
@@ -52,7 +52,7 @@ class Tree:
         return next((at for at in self.roots if self.spans[at].name == ITERATION), None)
 
     def below(self, top: int) -> Iterator[int]:
-        """A span and all spans within it, outer ones first."""
+        """Yield a span and all spans within it, outer ones first."""
         waiting = [top]
         while waiting:
             at = waiting.pop()
@@ -80,7 +80,7 @@ class Tree:
                 self.children[parent].append(at)
 
     def _correct(self, clocks: Clocks) -> Iterator[int]:
-        """Convert all instants to the roots' clocks; yields the spans reachable from a root."""
+        """Convert all times to the roots' clocks; yield the spans reachable from a root."""
         spans, children = self.spans, self.children
         waiting = [(root, 0) for root in self.roots]
         while waiting:
@@ -108,5 +108,5 @@ class Tree:
 
 
 def label(span: Span) -> str:
-    """A span as text: service, name, detail."""
+    """Return a span as text: service, name, detail."""
     return " ".join(part for part in (span.service, span.name, span.detail) if part)

@@ -1,10 +1,10 @@
-"""The wait graph of a trace: what started or ended after what, to replay it with shorter spans.
+"""The wait graph of a trace: which event waited for which, to replay it with shorter spans.
 
-A span starts after all siblings that had ended by then, and ends after all its children. So its own
-time lies on the edges between these events, and the end of the root is the longest path. If spans
-get shorter, the longest path may lead through another branch. This is the replay of COZ (Curtsinger
-and Berger, SOSP 2015) and of the Mystery Machine (Chow et al., OSDI 2014, section 4), for the tree
-of one trace.
+A span starts after all siblings that had ended by then, and ends after all its children. So its
+self time lies on the edges between these events, and the end of the root is the longest path. If
+spans get shorter, the longest path may lead through another branch. This is the replay of COZ
+(Curtsinger and Berger, SOSP 2015) and of the Mystery Machine (Chow et al., OSDI 2014, section 4),
+for the tree of one trace.
 
 Without parallel branches there is one path, which the critical path has already.
 """
@@ -51,7 +51,7 @@ class _Frame:
     children: list[tuple[int, int, int]]
     #: Children that are running: end and its event.
     running: list[tuple[int, int]] = field(default_factory=list)
-    #: Events of ended children that no ended child waited for, with the instants of their ends.
+    #: Events of ended children that no ended child waited for, with the times of their ends.
     ended: dict[int, int] = field(default_factory=dict)
     #: The events that each child's start waited for, by the event of its end.
     waited: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Frame:
 
 
 class WaitGraph:
-    """Events in an order in which each comes after those that it waits for; the root's end last."""
+    """Events in order: each after all events that it waits for; the root's end last."""
 
     def __init__(
         self, tree: Tree, root: int, clocks: Clocks, place: Callable[[PathSegment], int]
@@ -74,7 +74,7 @@ class WaitGraph:
         self._build(root)
 
     def packed(self) -> array[int]:
-        """The events as numbers: how many it waits for, which, how many parts, which."""
+        """Return the events as integers: awaited events and parts, each with their count."""
         found = array("q")
         for event in _merged(self._events):
             found.append(len(event.after))
@@ -104,7 +104,7 @@ class WaitGraph:
         return _Frame(at=at, low=low, high=high, entry=entry, children=children)
 
     def _enter(self, frame: _Frame, begin: int, end: int, inner: int) -> _Frame:
-        """The frame of a child, whose start waits for the siblings that have ended."""
+        """Return the frame of a child, whose start waits for the siblings that have ended."""
         slack = slack_of(self._tree, frame.at, inner, frame.high - frame.low, self._clocks)
         while frame.running and ends_before(frame.running[0][0], begin, end, slack):
             self._settle(frame)
@@ -116,7 +116,7 @@ class WaitGraph:
         return self._frame(inner, begin, end, entry)
 
     def _end(self, frame: _Frame) -> int:
-        """The event of a span's end, which waits for all its children."""
+        """Add the event of a span's end, which waits for all its children."""
         while frame.running:
             self._settle(frame)
         after = self._joined(frame)
@@ -124,7 +124,7 @@ class WaitGraph:
         return self._event(after, PathSegment(frame.at, -1, last, frame.high))
 
     def _joined(self, frame: _Frame) -> int:
-        """The event after all children that have ended; one for all that wait for the same ones."""
+        """Return the event after all ended children; shared by all that wait for the same."""
         ended = tuple(frame.ended)
         if len(ended) < 2:
             return ended[0] if ended else frame.entry
@@ -134,7 +134,7 @@ class WaitGraph:
         return frame.join
 
     def _settle(self, frame: _Frame) -> None:
-        """Move the running child that ended first to those that have ended."""
+        """Move the running child that ended first to the ended children."""
         end, event = heapq.heappop(frame.running)
         for earlier in frame.waited.pop(event):
             frame.ended.pop(earlier, None)
@@ -142,14 +142,14 @@ class WaitGraph:
 
     def _event(self, after: int, segment: PathSegment) -> int:
         length = segment.end - segment.start
-        # below 0 where clocks are not read at the same instant
+        # below 0 if clocks are not read at the same time
         place = self._place(segment) if length > 0 else FIXED
         self._events.append(_Event([after], [(place, length)] if length else []))
         return len(self._events) - 1
 
 
 def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
-    """Whether any of some spans waited for children that ran at the same time."""
+    """Return whether any of some spans waited for children that ran at the same time."""
     for at in visited:
         if len(tree.children[at]) < 2:
             continue
@@ -166,7 +166,7 @@ def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
 def waited_for(
     tree: Tree, at: int, low: int, high: int, clocks: Clocks
 ) -> list[tuple[int, int, int]]:
-    """Begin, end and position of the children that a span waited for, between two instants."""
+    """Return begin, end and position of the children that a span waited for, within `low..high`."""
     found = []
     for inner in tree.children[at]:
         slack = slack_of(tree, at, inner, high - low, clocks)
@@ -177,12 +177,12 @@ def waited_for(
 
 
 def ends_before(earlier: int, begin: int, end: int, slack: int) -> bool:
-    """Whether a span may have waited for one that ended `earlier`, as clocks are inaccurate."""
+    """Return whether a span may have waited for another that ended `earlier` (clock errors)."""
     return earlier <= begin + min(slack, (end - begin) // 2)
 
 
 def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
-    """Nanoseconds from start to end of a packed graph, for each column of `left`.
+    """Return nanoseconds from start to end of a packed graph, for each column of `left`.
 
     `left` is by place the part of its time that is left, with an additional last row of 1.
     """
@@ -206,7 +206,7 @@ def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
 
 
 def _merged(events: list[_Event]) -> list[_Event]:
-    """The events without those between which nothing else waits."""
+    """Merge events with nothing else waiting between them."""
     waiting = [0] * len(events)
     for event in events:
         for earlier in event.after:

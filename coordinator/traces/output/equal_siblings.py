@@ -11,7 +11,7 @@ SHOWN = 50
 
 
 def parents(depths: Sequence[int]) -> list[int]:
-    """The place of the row around each row in tree order; -1 of those without one."""
+    """Return the place of the row around each row in tree order; -1 for rows without one."""
     found, last_at = [], dict[int, int]()
     for at, depth in enumerate(depths):
         found.append(last_at.get(depth - 1, -1))
@@ -20,10 +20,10 @@ def parents(depths: Sequence[int]) -> list[int]:
 
 
 def folds(around: Sequence[int], keys: Sequence[Hashable]) -> list[int]:
-    """The number of the fold in which each row is, from 0; -1 of those in none.
+    """Return the number of the fold of each row, from 0; -1 for rows in no fold.
 
-    A fold has at least `LEAST` siblings in a row whose keys are equal, with all that is within
-    them. Folds are not divided into further ones.
+    A fold has at least `LEAST` siblings in a row whose keys are equal, with all rows within them.
+    Folds are not divided further.
     """
     numbers = [-1] * len(keys)
     inner: dict[int, list[int]] = {}
@@ -57,9 +57,9 @@ def _runs(siblings: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
 def chosen(
     order: Sequence[int], around: Sequence[int], numbers: Sequence[int], limit: int
 ) -> set[int]:
-    """At most `limit` rows: the first ones of an order, with the rows around them.
+    """Return at most `limit` rows: the first rows of an order, with the rows around them.
 
-    If there are more rows than that, a fold has at most `SHOWN` of them.
+    If there are more rows, a fold has at most `SHOWN` of them.
     """
     if len(order) <= limit:
         return set(order)

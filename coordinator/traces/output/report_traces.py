@@ -1,4 +1,4 @@
-"""What a report says of the traces of each workload: why it was slow, examples, or why none."""
+"""Traces of each workload in a report: why it was slow, examples, or why there are none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROWS, _LEAST_ROWS = 6000, 100
 
 @dataclass(frozen=True, kw_only=True)
 class TracePick:
-    """An example: an iteration and its trace. Times are seconds, instants those after t0."""
+    """An example: an iteration and its trace. Times are seconds; `due_s`, `started_s`: after t0."""
 
     #: For people: "slowest ok", "near p95", the class of the error, "slow".
     label: str
@@ -54,23 +54,23 @@ class TracePick:
 
     @property
     def cause(self) -> str:
-        """What most of its critical path was spent on."""
+        """The work that took most of the critical path."""
         return self.waterfall.cause
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTraces:
-    """What is known of the traces of one workload."""
+    """Explanation, examples and ranking of the traces of one workload."""
 
     #: Scenario, and position of the workload in the run, from 0.
     name: str
     workload: int
-    #: Why there is nothing to show; "" if there is.
+    #: Reason if there is nothing to show; else "".
     reason: str = ""
     #: Iterations of this workload that were traced.
     traced: int = 0
-    #: The explanation: one sentence; bands with causes, their intervals and their examples. The
-    #: sentence is there, too, where there are too few traces for the rest.
+    #: The explanation: a message; bands with causes, their intervals and their examples. The
+    #: message is there, too, if there are too few traces for the rest.
     sentence: str = ""
     answer: Answer | None = None
     #: Gain of halving the span that matters most; "" if not known.
@@ -92,7 +92,7 @@ class WorkloadTraces:
 
 
 def report_traces(directory: RunDirectory, summary: Mapping[str, Any]) -> list[WorkloadTraces]:
-    """The traces of each workload of a run, for a report.
+    """Return the traces of each workload of a run, for a report.
 
     `summary` is that of the run so far. Only the run directory is read: the trace store may be
     gone. The result is the same in every call.
@@ -157,7 +157,7 @@ def _of(
                 workload=number,
                 reason="" if len(mine) or answer else why_none(directory, {}, one),
                 traced=one["tracing"]["traced"],
-                # of a workload whose traces are all missing, by what the client measured
+                # if all traces of a workload are missing, its explanation is by times of the client
                 sentence=answer.sentence if answer else one["tracing"].get("explanation", ""),
                 answer=answer,
                 best=best_sentence(best_places(features, group, 1)) if answer else "",
@@ -179,7 +179,7 @@ def _of(
 def _picked(
     rows: TracedIterations, workloads: Sequence[Mapping[str, Any]]
 ) -> list[list[PickedTrace]]:
-    """The examples of each workload."""
+    """Return the examples of each workload."""
     return chosen(
         rows,
         _judged_by_response(workloads),
@@ -191,7 +191,7 @@ def _picked(
 def _waterfalls(
     directory: RunDirectory, trace_set: TraceSet, wanted: Collection[str]
 ) -> dict[str, Waterfall]:
-    """The waterfalls of some traces by id: the more there are, the fewer rows each has."""
+    """Return the waterfalls of some traces by id: the more there are, the fewer rows each has."""
     limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
     return {
         trace.trace_id: waterfall(trace_set, trace, limit)
@@ -228,7 +228,7 @@ def _hex(rows: TracedIterations, at: int) -> str:
 
 
 def _judged_by_response(workloads: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
-    """Open loads are judged by response time."""
+    """Return by number whether a workload is judged by response time, as open loads are."""
     return {number: is_open_load(one["offered"]) for number, one in enumerate(workloads)}
 
 
@@ -239,7 +239,7 @@ def _percentiles(workload: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
-    """The iterations that the summary names, by class of error."""
+    """Return the iterations that the summary names, by class of error."""
     return {
         error["type"]: error["example_iteration"]
         for error in workload.get("errors", ())
@@ -257,7 +257,7 @@ _STATES = {
 def why_none(
     directory: RunDirectory, summary: Mapping[str, Any], workload: Mapping[str, Any]
 ) -> str:
-    """Why a workload, a part of the summary of the run so far, has no traces."""
+    """Return why a workload, a part of the summary of the run so far, has no traces."""
     state = str(workload["tracing"]["state"])
     if state == "no key" and not _deployment(directory):
         return (

@@ -20,7 +20,7 @@ _MARKS = (
 
 @dataclass(frozen=True, kw_only=True)
 class SpanRow:
-    """One span. Times are seconds; `start_s` counts from the start of the trace."""
+    """A row for a span. Times are seconds; `start_s` counts from the start of the trace."""
 
     depth: int
     span_id: str
@@ -31,7 +31,7 @@ class SpanRow:
     detail: str
     start_s: float
     duration_s: float
-    #: Without the spans within it; and the part of its own time on the critical path.
+    #: Without the spans within it; and the part of its self time on the critical path.
     self_s: float
     critical_s: float
     #: How long its caller waited for its start, on the critical path.
@@ -61,7 +61,7 @@ def duration_s(tree: Tree) -> float:
 
 
 def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
-    """The spans of a trace in tree order."""
+    """Yield the spans of a trace in tree order."""
     if not tree.roots:
         return
     times = _PathTimes(paths)
@@ -75,7 +75,7 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
 
 
 class _PathTimes:
-    """What critical paths say of each span."""
+    """Times on critical paths, by span."""
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:
         self.own: dict[int, int] = {}
@@ -92,7 +92,7 @@ class _PathTimes:
 def row_of(
     tree: Tree, at: int, zero: int, depth: int = 0, times: _PathTimes | None = None
 ) -> SpanRow:
-    """A span; `zero` is the start of the trace, nanoseconds since 1970."""
+    """Return a span; `zero` is the start of the trace, nanoseconds since 1970."""
     span = tree.spans[at]
     times = times or _PathTimes()
     return SpanRow(
@@ -116,7 +116,7 @@ def row_of(
 
 
 def left_out(tree: Tree) -> list[dict[str, Any]]:
-    """The spans that are left out, with the reason."""
+    """Return the spans that are left out, with the reason."""
     return [
         {"span": label(tree.spans[at]), "host": tree.spans[at].host, "why": why}
         for at, why in sorted(tree.left_out.items())

@@ -15,7 +15,7 @@ from osbench.coordinator.traces.model.tree import Tree, label
 
 
 def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
-    """One line per stack of spans: labels separated by `;`, and microseconds on critical paths.
+    """Yield a line per stack of spans: labels separated by `;`, and microseconds on the path.
 
     Time spent waiting for the start of a span is a frame on top of it. All lines sum to the
     durations of the traces.
@@ -41,10 +41,10 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
-    """Trace events with a process per service, and in it for each trace a thread per host.
+    """Return trace events: a process per service, with a thread per host for each trace.
 
     Spans of a host that overlap without nesting are on further threads, as the format demands.
-    Instants count from the first span: since 1970 they would have too many digits for JSON.
+    Times count from the first span: since 1970 they would have too many digits for JSON.
     """
     events: list[dict[str, Any]] = []
     processes: dict[str, int] = {}
@@ -88,14 +88,14 @@ def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
 
 
 class _Lanes:
-    """Assigns the spans of one trace to threads so that those in a thread nest or are disjoint."""
+    """Assigns the spans of one trace to threads: spans of a thread nest or are disjoint."""
 
     def __init__(self, last: int) -> None:
         self.last = last
         self._open: dict[tuple[int, str], list[tuple[int, list[int]]]] = {}
 
     def take(self, owner: tuple[int, str], start: int, end: int) -> tuple[int, int]:
-        """A thread for the next span; with the number of the thread in its host if it is new."""
+        """Return a thread for the next span, with its number in its host if it is new, else 0."""
         lanes = self._open.setdefault(owner, [])
         for lane, ends in lanes:
             while ends and ends[-1] <= start:

@@ -37,12 +37,12 @@ def chosen(
     latencies: Sequence[Mapping[str, float]],
     examples: Sequence[Mapping[str, int]],
 ) -> list[list[PickedTrace]]:
-    """The chosen iterations of each workload, at most `LIMIT` in all.
+    """Return the chosen iterations of each workload, at most `LIMIT` in all.
 
-    `rows` are those whose traces are kept. `responses` says of which workloads the response time
-    counts, `latencies` has the percentiles, seconds, of all iterations that succeeded. `examples`
-    are the iterations that the summary names of classes of errors; where their traces are not
-    kept, the median of those that are is chosen.
+    `rows` are iterations whose traces are kept. `responses` has by workload whether the response
+    time counts, `latencies` the percentiles, seconds, of all successful iterations. `examples` are
+    the iterations that the summary names for classes of errors; if the trace of one is not kept,
+    the median of the class's kept traces is chosen.
     """
     found = []
     for workload, percentiles in enumerate(latencies):
@@ -91,7 +91,7 @@ def _candidates(
 
 
 def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> Iterator[PickedTrace]:
-    """The slowest iteration of each part of the load."""
+    """Yield the slowest iteration of each part of the load."""
     if not len(ok):
         return
     last = int(rows.started[ok].max()) + 1

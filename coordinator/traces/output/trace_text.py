@@ -28,7 +28,7 @@ from osbench.coordinator.traces.output.what_if_text import show_best
 #: Similar sibling spans that are shown; the rest is one line.
 _ALIKE = 5
 _CAUSES = 5
-#: Limit on characters of a line; our own lines are shorter.
+#: Limit on characters of a line; osbench's own lines are shorter.
 _LINE = 10_000
 #: Least share of the traces for a path to be shown: a few differ, for example for a new token.
 _USUAL = 0.01
@@ -100,12 +100,12 @@ def show_ranking(
 def show_explanation(
     console: Console, found: Explanation, best: Mapping[str, Sequence[Potential]] | None = None
 ) -> None:
-    """Print the sentence, then the details; `best` are the best places to work by group."""
+    """Print the explanation, then the details; `best` are the best places to work by group."""
     _line(console, found.sentence, "bold")
     for number, answer in enumerate(found.answers):
         _line(console, "")
         if len(found.answers) > 1:
-            # the first sentence is printed above
+            # the first message is printed above
             _line(
                 console,
                 f"{answer.name}: {answer.sentence}" if number else answer.name,
@@ -258,7 +258,7 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 
 
 def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
-    """Rows, with many similar siblings merged into one; the number is that of merged rows, or 0."""
+    """Yield rows, similar siblings merged into one, with the number of merged rows, or 0."""
     at = 0
     while at < len(rows):
         row = rows[at]

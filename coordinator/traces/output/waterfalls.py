@@ -1,4 +1,4 @@
-"""One trace as the rows of a waterfall, with all that OSProfiler has written of each span."""
+"""A trace as the rows of a waterfall, with all data that OSProfiler has written of each span."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class WaterfallSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallRow:
-    """One span. Times are seconds; `start_s` counts from the start of the trace."""
+    """A row for a span. Times are seconds; `start_s` counts from the start of the trace."""
 
     depth: int
     name: str
     #: A statement without its values, a path without its ids, a function; or "".
     detail: str
-    #: "" where they are not known.
+    #: "" if they are not known.
     project: str
     service: str
     host: str
@@ -75,14 +75,14 @@ class WaterfallRow:
     #: Ids as they were written.
     span_id: str
     parent_id: str
-    #: When it started and stopped by the clock of its host, UTC, as OSProfiler writes it; "" where
-    #: it was not written.
+    #: When it started and stopped by the clock of its host, UTC, as OSProfiler writes it; "" if it
+    #: was not written.
     started_at: str
     stopped_at: str
     #: Everything else that is kept of it: `request.path`, `db.params`, `message` and others.
     fields: tuple[tuple[str, str], ...]
     segments: tuple[WaterfallSegment, ...]
-    #: Why it is no part of the tree, or "".
+    #: Reason if it does not belong to the tree, or "".
     left_out: str = ""
     #: Its fold's place in `Waterfall.folds`; -1 if it is in none.
     fold: int = -1
@@ -90,7 +90,7 @@ class WaterfallRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallFold:
-    """Equal siblings in a row, told as one. Times are seconds."""
+    """Equal siblings in a row, shown as one. Times are seconds."""
 
     depth: int
     name: str
@@ -113,13 +113,13 @@ class Waterfall:
     #: Of the iteration, with the pauses of its scenario.
     duration_s: float
     paused_s: float
-    #: Where the last span ends: services may go on after the iteration.
+    #: End of the last span: services may go on after the iteration.
     end_s: float
-    #: What most of the critical path was spent on.
+    #: The work that took most of the critical path.
     cause: str
     #: In tree order.
     rows: tuple[WaterfallRow, ...]
-    #: Spans that are no part of the tree.
+    #: Spans that do not belong to the tree.
     left_out: tuple[WaterfallRow, ...]
     #: Spans above the limit, which are in neither of the two.
     hidden: int = 0
@@ -128,10 +128,10 @@ class Waterfall:
 
 
 def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall:
-    """The waterfall of a trace of a set.
+    """Return the waterfall of a trace of a set.
 
-    Of more than `limit` spans those are shown that the critical path spent most time in, and then
-    the longest ones, with the spans around them.
+    If there are more than `limit` spans, the spans with the most time on the critical path are
+    shown, then the longest ones, with the spans around them.
     """
     tree, paths = trace_set.tree_and_paths(trace)
     zero = min((tree.start[root] for root in tree.roots), default=trace.spans[0].start_ns)
@@ -163,7 +163,7 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
 def _folded(
     rows: Sequence[WaterfallRow], limit: int
 ) -> tuple[tuple[WaterfallRow, ...], tuple[WaterfallFold, ...]]:
-    """The rows that are shown, and the folds of all of them."""
+    """Return the rows that are shown, and the folds of all rows."""
     around = parents([row.depth for row in rows])
     numbers = folds(around, [(row.name, row.project, row.service) for row in rows])
     order = sorted(
@@ -183,7 +183,7 @@ def _folded(
 
 
 def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
-    """A fold of rows in tree order; the siblings are those that are least deep."""
+    """Return a fold of rows in tree order; its siblings are the rows with the least depth."""
     siblings = [row for row in rows if row.depth == rows[0].depth]
     end_s = max(row.start_s + row.duration_s for row in siblings)
     whole = WaterfallSegment(kind=SPAN, from_s=siblings[0].start_s, to_s=end_s)
@@ -203,7 +203,7 @@ def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
 
 
 def _joined(parts: Sequence[WaterfallSegment], gap_s: float) -> list[WaterfallSegment]:
-    """Segments of which those of a kind with hardly a gap between them are one."""
+    """Join segments of the same kind with hardly a gap between them."""
     found: list[WaterfallSegment] = []
     for part in parts:
         last = found[-1] if found else None
@@ -244,7 +244,7 @@ def _row(
 
 
 def _origin(service: str, span_id: str, parent_id: str) -> SpanOrigin:
-    """What is known where OSProfiler did not write the span."""
+    """Return the origin of a span that OSProfiler did not write, from its known names."""
     project, _, rest = service.partition("/")
     return SpanOrigin(project if rest else "", rest or service, span_id, parent_id)
 
@@ -267,7 +267,7 @@ def _segments(
 
 
 def _cause(tree: Tree, paths: Sequence[Path]) -> str:
-    """What most of the critical path was spent on, with its share; pauses left out."""
+    """Return the work that took most of the critical path, with its share; pauses left out."""
     spent: dict[SpanKey, int] = {}
     calls: dict[SpanKey, set[int]] = {}
     for path in paths:
@@ -280,7 +280,7 @@ def _cause(tree: Tree, paths: Sequence[Path]) -> str:
                 )
     if not spent or not sum(spent.values()):
         return ""
-    # of equal ones the first by name, so that the same trace always gives the same sentence
+    # of equal ones the first by name, so that the same trace always gives the same message
     key = min(spent, key=lambda one: (-spent[one], one))
     number = len(calls[key])
     many = f" in {count(number, 'call')}" if number > 1 else ""

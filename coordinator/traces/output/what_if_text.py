@@ -16,7 +16,7 @@ _SPANS = 5
 
 
 def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
-    """Print what would be, by group of traces."""
+    """Print the predictions, by group of traces."""
     for number, one in enumerate(found):
         if number:
             _line(console, "")
@@ -24,7 +24,7 @@ def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
 
 
 def best_sentence(best: Sequence[Potential]) -> str:
-    """The gain of the best place to work; "" if there is none."""
+    """Return the gain of the best place to work; "" if there is none."""
     if not best:
         return ""
     first = best[0]
@@ -36,7 +36,7 @@ def best_sentence(best: Sequence[Potential]) -> str:
 
 
 def show_best(console: Console, best: Sequence[Potential]) -> None:
-    """Print what halving each kind of span would give."""
+    """Print the gain of halving each kind of span."""
     if not best:
         return
     _line(console, best_sentence(best))
@@ -79,7 +79,7 @@ def _prediction(console: Console, one: Prediction) -> None:
 
 
 def repair_sentence(repair: Repair) -> str:
-    """The part of the excess over a limit that would be gone."""
+    """Return the part of the excess over a limit that would be gone."""
     limit, shift = repair.limit, repair.shift
     said = f"SLA {limit.criterion}, {shift.name} of {limit.of} time at most {duration(limit.max_s)}"
     if repair.share is None or repair.share_interval is None:

@@ -1,4 +1,4 @@
-"""Takes export requests of OTLP apart: keeps the spans of the run, counts all others."""
+"""Parses export requests of OTLP: stores the spans of the run, counts all others."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ _TRACE_ID, _SPAN_ID = 32, 16
 
 @dataclass(kw_only=True)
 class ReceivedCounts:
-    """Counts of received spans by what became of them."""
+    """Counts of received spans by result."""
 
     #: Kept.
     accepted: int = 0
-    #: Of other traces than those of the run: requests that osbench has not made or not traced.
+    #: Of other traces than the run's: requests that osbench has not made or not traced.
     strangers: int = 0
-    #: Without a valid id or instant; and requests that could not be read.
+    #: Without a valid id or time; and requests that could not be read.
     malformed: int = 0
     malformed_requests: int = 0
     #: Of the run, refused because the spool was full or could not be written.
     refused: int = 0
     #: Of the run, received when its traces were being read already.
     late: int = 0
-    #: Requests answered with 429, which SDKs send again; without a valid token; of other signals.
+    #: Requests refused with 429, which SDKs send again; without a valid token; of other signals.
     deferred_requests: int = 0
     unauthorized_requests: int = 0
     other_signals: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        """A form for JSON."""
+        """Return the counts in the form for JSON."""
         return asdict(self)
 
 
@@ -106,7 +106,7 @@ class SpanIntake:
         return Rejection()
 
     def flush(self) -> None:
-        """Write to disk what was kept, and the counts for a run that is resumed."""
+        """Write stored spans to disk, and the counts for a run that is resumed."""
         try:
             self._spool.flush()
             self._counts_file.write_text(json.dumps(self.counts.to_dict()), "utf-8")
@@ -115,13 +115,13 @@ class SpanIntake:
         self._note_lost()
 
     def seal(self) -> None:
-        """Keep no further spans: those that come now are late."""
+        """Store no further spans: from now on they count as late."""
         self.flush()
         self._sealed = True
 
     @property
     def failure(self) -> str:
-        """Why the spool could not be written; "" if it could."""
+        """The reason if the spool could not be written; "" if it could."""
         return self._failed
 
     @property
@@ -139,7 +139,7 @@ class SpanIntake:
             self._failed = error.strerror or str(error)
 
     def _note_lost(self) -> None:
-        """Count as refused what was accepted and could not be written later."""
+        """Count accepted spans that could not be written later as refused."""
         lost, self._lost = self._spool.lost - self._lost, self._spool.lost
         self.counts.accepted -= lost
         self.counts.refused += lost
@@ -174,7 +174,7 @@ class SpanIntake:
 
 
 def _counts_in(path: Path) -> ReceivedCounts:
-    """The counts of an earlier receiver of the run."""
+    """Return the counts of an earlier receiver of the run."""
     try:
         return ReceivedCounts(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError):
@@ -182,7 +182,7 @@ def _counts_in(path: Path) -> ReceivedCounts:
 
 
 def _gunzipped(body: bytes) -> bytes:
-    """The content of a gzip body. Raises ValueError for another, or one that is too large."""
+    """Return the content of a gzip body. Raises ValueError if it is not gzip, or too large."""
     unpacker = zlib.decompressobj(_GZIP)
     try:
         found = unpacker.decompress(body, LARGEST)

@@ -24,7 +24,7 @@ WAITING = 64 << 20
 RETRY_AFTER_S = 1
 #: Longest wait for more of a body, seconds.
 BODY_S = 30.0
-#: SDKs send these to the same endpoint unless they are told otherwise.
+#: SDKs send these to the same endpoint unless they are configured otherwise.
 OTHER_SIGNALS = ("/v1/metrics", "/v1/logs")
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 
@@ -42,7 +42,7 @@ class _RefusedRequest(Exception):
 
 
 class OtlpApplication:
-    """Answers export requests; `intake` works in a thread, so that others can be read meanwhile."""
+    """Handles export requests; `intake` works in a thread, so that others can be read meanwhile."""
 
     def __init__(self, intake: SpanIntake, token: str) -> None:
         """`token` is the bearer token of all requests; "" for none."""
@@ -52,7 +52,7 @@ class OtlpApplication:
         self._thread = ThreadPoolExecutor(1, "intake")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request and send its response."""
         if scope["type"] != "http":
             return
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
@@ -73,7 +73,7 @@ class OtlpApplication:
     async def _answer(
         self, scope: Message, headers: Mapping[str, bytes], receive: Receive, *, as_json: bool
     ) -> bytes:
-        """The body of a successful answer. Raises _RefusedRequest."""
+        """Return the body of a successful response. Raises _RefusedRequest."""
         counts = self._intake.counts
         if self._expected and not hmac.compare_digest(
             headers.get("authorization", b""), self._expected
@@ -109,7 +109,10 @@ class OtlpApplication:
         return _success(rejection, as_json=as_json)
 
     async def _body(self, receive: Receive, *, keep: bool = True) -> bytearray:
-        """The body of a request; with `keep` its size counts as waiting. Raises _RefusedRequest."""
+        """Read the body of a request; with `keep` its size counts as waiting.
+
+        Raises _RefusedRequest.
+        """
         body, size, more = bytearray(), 0, True
         try:
             while more:
@@ -143,7 +146,7 @@ def _content_type(headers: Mapping[str, bytes]) -> str:
 
 
 def _success(rejection: Rejection, *, as_json: bool) -> bytes:
-    """An ExportTraceServiceResponse, with `partial_success` if spans were rejected."""
+    """Return an ExportTraceServiceResponse, with `partial_success` if spans were rejected."""
     if as_json:
         if not rejection.spans:
             return b"{}"
@@ -158,7 +161,7 @@ def _success(rejection: Rejection, *, as_json: bool) -> bytes:
 
 
 def _status(message: str, *, as_json: bool) -> bytes:
-    """A google.rpc.Status: field 2 is the message, which has less than 128 bytes."""
+    """Return a google.rpc.Status: field 2 is the message, which has less than 128 bytes."""
     if as_json:
         return json.dumps({"message": message}).encode()
     text = message.encode()[:120]

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 
 #: The file of its spans within the folder `traces` of the run directory.
 SPOOL = "received"
-#: Longest wait for an answer of the process, seconds.
+#: Longest wait for a response of the process, seconds.
 ANSWER_S = 30.0
 _MODULE = "osbench.coordinator.traces.receiving.receiver_process"
 
@@ -36,11 +36,11 @@ class Received:
     """Figures of a receiver about the spans it got."""
 
     counts: dict[str, int]
-    #: Why spans could not be written, or why the receiver ended before the run did; "" if not.
+    #: Reason if spans could not be written, or if the receiver ended before the run; else "".
     failure: str = ""
 
     def notes(self) -> list[str]:
-        """Sentences for the report."""
+        """Return messages for the report."""
         found, rest = self.counts, []
         for name, words in _DROPPED:
             if found.get(name):
@@ -119,11 +119,11 @@ class OtlpReceiver:
             raise UsageError(f"cannot receive OTLP at {self.url}: {why}")
 
     def seal(self) -> None:
-        """Have all spans on disk that came so far; those that come later are too late."""
+        """Write all spans received so far to disk; later spans count as too late."""
         self._last = self._ask("seal") or self._last
 
     def stop(self) -> Received:
-        """End the process, if it was started; returns what it has received."""
+        """End the process, if it was started; return the figures on its spans."""
         process, self._process = self._process, None
         self._socket.close()
         if process is None:
@@ -149,7 +149,7 @@ class OtlpReceiver:
 
 
 def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
-    """The response of the process; {} if it has ended or does not respond."""
+    """Return the response of the process; {} if it has ended or does not respond."""
     assert process.stdin is not None and process.stdout is not None
     answer = b""
     deadline = time.monotonic() + ANSWER_S
@@ -178,7 +178,7 @@ def _has_protobuf() -> bool:
 
 
 def _check(address: Address, task: ReceiverTask) -> None:
-    """Refuse what cannot work, or lets anybody on the network write. Raises UsageError."""
+    """Refuse impossible settings, and open ones without a token. Raises UsageError."""
     if not _has_protobuf():
         raise UsageError("to receive OTLP install opentelemetry-proto: pip install 'osbench[otlp]'")
     if not address.loopback and not task.token:

@@ -1,8 +1,8 @@
 """The process that receives spans: started by the coordinator, so that load never waits for it.
 
 It reads a line of JSON from its standard input, `ReceiverTask`, then commands, a line each, and
-answers each with a line of JSON: `seal` keeps no further spans, `counts` only asks. It ends when
-its standard input does, and so with the coordinator.
+replies to each with a line of JSON: `seal` stores no further spans, `counts` only asks. It ends
+when its standard input does, and so with the coordinator.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from osbench.coordinator.traces.receiving.intake_of_spans import SpanIntake
 from osbench.coordinator.traces.receiving.otlp_application import OtlpApplication
 from osbench.coordinator.traces.receiving.receiver_task import ReceiverTask
 
-#: Between two writes of what has come, seconds.
+#: Seconds between two writes of received spans.
 FLUSH_S = 2.0
-#: Connections at once; beyond, it answers 503, after which SDKs send again.
+#: Connections at once; beyond, it responds with 503, after which SDKs send again.
 CONNECTIONS = 300
-#: Longest wait for requests that are being answered at its end, seconds.
+#: Longest wait at its end for requests in progress, seconds.
 CLIENTS_S = 1
 
 
@@ -95,7 +95,7 @@ def _say(answer: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Receive as the first line of the standard input says."""
+    """Receive by the settings in the first line of the standard input."""
     task = ReceiverTask(**json.loads(sys.stdin.readline()))
     try:
         asyncio.run(receive(task, socket.socket(fileno=int(sys.argv[1]))))

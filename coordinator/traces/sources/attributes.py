@@ -37,7 +37,7 @@ class SpanAttributes(NamedTuple):
 
 
 def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
-    """From the merged `info` of OSProfiler's start and stop events."""
+    """Return the kept parts of the merged `info` of OSProfiler's start and stop events."""
     error = str(info["etype"])[:_TEXT] if info.get("etype") else ""
     if everything:
         kept = {name: value for name, value in info.items() if name != "host"}
@@ -64,7 +64,7 @@ def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttribute
 
 
 def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
-    """From the attributes of an OpenTelemetry span, by its semantic conventions."""
+    """Return the kept attributes of an OpenTelemetry span, by its semantic conventions."""
 
     def first(*names: str) -> str:
         return next((str(attributes[name]) for name in names if attributes.get(name)), "")

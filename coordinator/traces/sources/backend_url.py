@@ -11,7 +11,7 @@ TEMPO, JAEGER = "tempo", "jaeger"
 
 
 def parse_backend_url(url: str) -> tuple[str, str]:
-    """The kind of a backend, and its HTTP URL. Raises UsageError."""
+    """Return the kind of a backend, and its HTTP URL. Raises UsageError."""
     kind, _, base = url.partition("+")
     try:
         parts = urlsplit(base)

@@ -14,8 +14,8 @@ from functools import lru_cache
 LIMIT = 200
 
 #: Comments and quoted text, matched together, because each may contain what looks like the other.
-#: SQL dialects differ, and osbench does not know a statement's dialect: where dialects would read
-#: the text differently, all that follows is `rest` and removed. So is text that was cut off within
+#: SQL dialects differ, and osbench does not know a statement's dialect: if dialects would read the
+#: text differently, all that follows is `rest` and removed. So is text that was cut off within
 #: quotes or a comment.
 _TOKEN = re.compile(
     r"""
@@ -35,7 +35,7 @@ _TOKEN = re.compile(
     re.S | re.X,
 )
 #: Text in double quotes is a name in standard SQL and a string in MySQL. It is treated as a name
-#: only where a string is impossible or unlikely.
+#: only if a string is impossible or unlikely.
 _WORD = re.compile(r'"\w+"\Z')
 _BEFORE_NAME = re.compile(
     r"(?:\.|\b(?:SELECT|DISTINCT|FROM|JOIN|INTO|UPDATE|TABLE|AS|WHERE|SET|(?:ORDER|GROUP)\s+BY)\s+)\Z",
@@ -69,7 +69,7 @@ _LONG = 32
 
 @lru_cache(maxsize=8192)
 def statement(sql: str) -> str:
-    """A statement with `?` for each value and `(...)` for each list of values.
+    """Return a statement with `?` for each value and `(...)` for each list of values.
 
     Long lists of selected columns become `...`.
     """
@@ -84,7 +84,7 @@ def statement(sql: str) -> str:
 
 @lru_cache(maxsize=8192)
 def path(text: str) -> str:
-    """A path without query, with `{id}` for each part that contains a digit or is very long."""
+    """Return a path without query, with `{id}` for parts that contain a digit or are very long."""
     plain = text.partition("?")[0].partition("#")[0]
     if "://" in plain:
         plain = "/" + plain.split("://", 1)[1].partition("/")[2]
@@ -93,7 +93,7 @@ def path(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def title(text: str) -> str:
-    """A span name without values; it may contain a statement, a path or an id."""
+    """Return a span name without values; it may contain a statement, a path or an id."""
     if _SQL.match(text):
         return statement(text)
     if _LITERAL.search(text):
@@ -102,7 +102,7 @@ def title(text: str) -> str:
 
 
 def cut(text: str) -> str:
-    """A text of at most `LIMIT` characters; different texts stay different."""
+    """Return a text of at most `LIMIT` characters; different texts stay different."""
     if len(text) <= LIMIT:
         return text
     mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()

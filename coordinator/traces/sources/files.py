@@ -33,20 +33,21 @@ class TraceSource(Protocol):
     skipped: int
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """The available parts of these traces, in any order. Raises OsbenchError."""
+        """Yield the available parts of these traces, in any order. Raises OsbenchError."""
 
 
 class FileSource(TraceSource, Protocol):
     """A source that can also be read completely."""
 
     def all(self) -> Iterator[Trace]:
-        """Every trace. Raises OsbenchError."""
+        """Yield every trace. Raises OsbenchError."""
 
 
 def open_file(path: Path, *, everything: bool = False) -> FileSource:
-    """The traces in a file: a log, OSProfiler's JSON, or OTLP's, as one document or one per line.
+    """Return the traces in a file: a log, OSProfiler's JSON, or OTLP's.
 
-    `everything` keeps arguments, parameters and queries. Raises UsageError for another format.
+    OTLP may be one document or one per line. `everything` keeps arguments, parameters and queries.
+    Raises UsageError for another format.
     """
     try:
         found = lines(path)
@@ -88,7 +89,7 @@ def _is_report(document: Mapping[str, Any]) -> bool:
 
 
 def _documents(text: str) -> tuple[list[Any], int]:
-    """The documents in a file, and the number of unreadable lines, such as a partial last one."""
+    """Return the documents in a file, and the number of unreadable lines, as a partial last one."""
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """Trace points in a log, one per line, in Mistral's format.
 
-    <instant> <seconds, or blank> <trace> <parent> <span> <name>-start|-stop [<- !!!] [{JSON}]
+    <time> <seconds, or blank> <trace> <parent> <span> <name>-start|-stop [<- !!!] [{JSON}]
 
 Trace, parent and span are UUIDs; the second column of a stop is the duration of the span. Lines
 are recognized by their three ids and the end of the name, not by the width of columns: 1,000 s
@@ -35,7 +35,7 @@ _LINE = re.compile(
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines of a file; a longer one than `LINE_CHARS` comes in parts. Raises OSError."""
+    """Yield the lines of a file; a longer one than `LINE_CHARS` comes in parts. Raises OSError."""
     with (
         open_regular(path) as binary,
         io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace") as file,
@@ -45,7 +45,7 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def is_trace_point(line: str) -> bool:
-    """Whether a line has this format."""
+    """Return whether a line has this format."""
     return bool(_LINE.match(line))
 
 
@@ -60,11 +60,11 @@ class MistralLog:
         self.skipped = 0
 
     def all(self) -> Iterator[Trace]:
-        """Every trace of the log. Raises UsageError where it cannot be read."""
+        """Yield every trace of the log. Raises UsageError if it cannot be read."""
         return self._pair(lambda _: True)
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """The traces of these ids. Raises UsageError where the log cannot be read."""
+        """Yield the traces of these ids. Raises UsageError if the log cannot be read."""
         ids = frozenset(wanted)
         return self._pair(lambda trace: trace_key(trace) in ids)
 
@@ -87,7 +87,7 @@ class MistralLog:
 
 
 def _event(found: re.Match[str]) -> SpanEvent | None:
-    """The event of a line; None if its instant or its seconds are invalid."""
+    """Return the event of a line; None if its time or its seconds are invalid."""
     name, is_stop = split_name(found["name"])
     seconds = float(found["seconds"] or 0.0)
     try:

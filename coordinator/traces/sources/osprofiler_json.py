@@ -32,11 +32,11 @@ class OsprofilerReports:
         self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
-        """Every trace."""
+        """Yield every trace."""
         yield from pair(self._events(), everything=self._everything).values()
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """The traces of these ids."""
+        """Yield the traces of these ids."""
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 

@@ -56,7 +56,7 @@ class OtlpSpans:
         self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
-        """Every trace."""
+        """Yield every trace."""
         found: dict[str, dict[str, Span]] = {}
         seen: dict[str, int] = {}
         for trace_id, span in self.spans():
@@ -72,12 +72,12 @@ class OtlpSpans:
             )
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """The traces of these ids."""
+        """Yield the traces of these ids."""
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 
     def spans(self) -> Iterator[tuple[str, Span]]:
-        """Every span with the id of its trace."""
+        """Yield every span with the id of its trace."""
         for request in self._requests:
             for group in _list(request.get("resourceSpans")):
                 resource = group.get("resource")
@@ -123,7 +123,7 @@ class OtlpSpans:
 
 
 def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The export requests in a document: one, or what an answer of Tempo or Jaeger has of a trace.
+    """Return the export requests in a document: itself, or a response of Tempo or Jaeger.
 
     An empty trace has none. Raises ValueError for another document.
     """
@@ -141,7 +141,7 @@ def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Traces as one export request. Spans without stop end at their start, with an attribute."""
+    """Convert traces to an export request. Spans without stop end at their start, with a mark."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for trace in traces:
         for span in trace.spans:
@@ -178,19 +178,19 @@ def _written(trace_id: str, span: Span) -> dict[str, Any]:
 
 
 def _id(text: str, digits: int) -> str:
-    """An id in W3C's form; other ids, which OSProfiler allows, are hashed."""
+    """Return an id in W3C's form; other ids, which OSProfiler allows, are hashed."""
     if len(text) == digits and _HEX.issuperset(text) and text.strip("0"):
         return text
     return blake2b(text.encode("utf-8", "replace"), digest_size=digits // 2).hexdigest()
 
 
 def _digits(written: str) -> str:
-    """An id in hexadecimal; ids of other forms as they are. Raises ValueError for bad base64."""
+    """Return an id in hexadecimal; other forms unchanged. Raises ValueError for bad base64."""
     return base64.b64decode(written, validate=True).hex() if written.endswith("=") else written
 
 
 def _instant(written: Any) -> int:
-    """Nanoseconds since 1970, 0 for none. Raises ValueError for an instant out of range."""
+    """Return nanoseconds since 1970, 0 for none. Raises ValueError for a time out of range."""
     found = int(written or 0)
     if not 0 <= found < LATEST_S * 10**9:
         raise ValueError("instant out of range")

@@ -26,7 +26,7 @@ _NO_PARENT = bytes(8)
 
 @dataclass(kw_only=True)
 class RequestSpans:
-    """Counts of one request; `strangers` are spans of other traces than those of the run."""
+    """Counts of one request; `strangers` are spans of traces that are not the run's."""
 
     strangers: int = 0
     malformed: int = 0
@@ -35,9 +35,9 @@ class RequestSpans:
 def run_spans(
     body: bytes, mark: TraceMark, counts: RequestSpans, *, everything: bool
 ) -> Iterator[tuple[bytes, Span]]:
-    """The spans of a run in a request, each with its trace id; counts the others.
+    """Yield the spans of a run in a request, each with its trace id; count the others.
 
-    `everything` keeps all attributes. Raises ValueError for a body that is no such request.
+    `everything` keeps all attributes. Raises ValueError for a body that is not a request.
     """
     try:
         request = ExportTraceServiceRequest.FromString(body)
@@ -66,7 +66,7 @@ def run_spans(
 
 
 def service_of(about: Mapping[str, Any]) -> str:
-    """The name of the service of a resource, with its namespace."""
+    """Return the name of the service of a resource, with its namespace."""
     namespace, name = about.get("service.namespace"), str(about.get("service.name") or "")
     return cut(f"{namespace}/{name}" if namespace else name)
 
@@ -103,7 +103,7 @@ def _attributes(pairs: Any) -> dict[str, Any]:
     for pair in pairs:
         value = pair.value
         kind = value.WhichOneof("value")
-        # lists and mappings are no part of what is analysed, as in `otlp`
+        # lists and mappings are not analysed, as in `otlp`
         if kind in ("string_value", "int_value", "bool_value", "double_value"):
             found[pair.key] = getattr(value, kind)
     return found

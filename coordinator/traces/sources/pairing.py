@@ -46,12 +46,12 @@ class SpanEvent(NamedTuple):
     info: Mapping[str, Any]
     #: Only for a stop: duration of the span if it was written, nanoseconds.
     duration_ns: int | None = None
-    #: Project and service as written; "" where they are not known apart.
+    #: Project and service as written; "" if they are not known separately.
     written: tuple[str, str] = ("", "")
 
 
 def event_of(written: Mapping[str, Any]) -> SpanEvent:
-    """An event of OSProfiler, as its drivers store it. Raises ValueError for anything else."""
+    """Parse an event as OSProfiler's drivers store it. Raises ValueError for anything else."""
     try:
         name: str = written["name"]
         info = written.get("info") or {}
@@ -74,7 +74,7 @@ def event_of(written: Mapping[str, Any]) -> SpanEvent:
 
 
 def split_name(name: str) -> tuple[str, bool]:
-    """The name of a span, and whether this is its stop. Raises ValueError for another name."""
+    """Return the name of a span, and whether this is its stop. Raises ValueError for others."""
     if name.endswith(START):
         return name[: -len(START)], False
     if name.endswith(STOP):
@@ -84,16 +84,16 @@ def split_name(name: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=1024)
 def service_name(project: str, service: str) -> str:
-    """`project/service`, or the one of them that is set."""
+    """Return `project/service`, or only the part that is set."""
     if project and service:
         return service if service.startswith(project) else f"{project}/{service}"
     return service or project
 
 
 def instant_us(text: str) -> int:
-    """Microseconds since 1970 of `2020-02-27T08:04:25.789433`, UTC unless it names another offset.
+    """Return microseconds since 1970 of a time such as `2020-02-27T08:04:25.789433`.
 
-    Raises ValueError.
+    UTC unless the time names another offset. Raises ValueError.
     """
     rest = text[19:]
     # OSProfiler's format
@@ -109,7 +109,7 @@ def instant_us(text: str) -> int:
     return (_second(text[:19]) - ahead_s) * 1_000_000 + int(fraction)
 
 
-#: What follows the second: a fraction, and `Z` or an offset.
+#: The rest after the second: a fraction, and `Z` or an offset.
 _REST = re.compile(
     r"(?:[.,](?P<fraction>[0-9]+))?"
     r"(?:Z|(?P<hours>(?P<sign>[+-])[0-9]{2}):?(?P<minutes>[0-9]{2}))?\Z"
@@ -129,10 +129,10 @@ def _second(text: str) -> int:
 
 
 def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, Trace]:
-    """The traces of some events, by trace id.
+    """Return the traces of some events, by trace id.
 
-    `everything` keeps arguments, parameters and queries. The order of the events and duplicates
-    do not affect the spans: of several starts the first counts, of several stops the last.
+    `everything` keeps arguments, parameters and queries. The order of the events and duplicates do
+    not affect the spans: of several starts the first counts, of several stops the last.
     """
     by_trace: dict[str, list[SpanEvent]] = {}
     for event in events:
@@ -175,7 +175,7 @@ def _origins(events: Mapping[str, SpanEvent]) -> dict[str, SpanOrigin]:
 
 
 def _order(event: SpanEvent) -> tuple[Any, ...]:
-    # a total order, so that of two events at the same instant always the same one is chosen
+    # a total order, so that of two events at the same time always the same one is chosen
     return event[5], event[3], event[2], event[6], event[7], _repr(event[8]), event[9] or 0
 
 
@@ -228,12 +228,12 @@ def _span(start: SpanEvent | None, stop: SpanEvent | None, everything: bool) -> 
     )
 
 
-#: What the name of a value has in addition if the stop has another one under that name.
+#: Suffix of the name of a value if the stop has another value under that name.
 _BEFORE = " (start)"
 
 
 def _joined(first: Mapping[str, Any], last: Mapping[str, Any], everything: bool) -> dict[str, Any]:
-    """The members of both events; of two values of one name the stop's, or both."""
+    """Return the members of both events; of two values of one name the stop's, or both."""
     info = {**first, **last}
     if everything:
         for name in first.keys() & last.keys():

@@ -20,8 +20,8 @@ from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.traces.model.spans import Trace, is_trace_key, uuid_form
 from osbench.coordinator.traces.sources.pairing import SpanEvent, event_of, pair
 
-#: Prefixes of lists of events, of what marks failed traces (`filter_error_trace`), and of the
-#: numbers of events that services had to drop (deploy/osprofiler).
+#: Prefixes of lists of events, of marks of failed traces (`filter_error_trace`), and of the numbers
+#: of events that services had to drop (deploy/osprofiler).
 _EVENTS, _ERRORS, _DROPPED = "osprofiler_opt", "osprofiler_error", "osprofiler_dropped"
 
 #: Traces per pipeline, and events per pipeline, whose replies are in memory at once.
@@ -50,9 +50,9 @@ class RedisTraces:
     def read(
         self, wanted: Collection[str], lengths: Mapping[str, int] | None = None
     ) -> Iterator[Trace]:
-        """The stored parts of these traces. Raises StoreError if the store fails.
+        """Yield the stored parts of these traces. Raises StoreError if the store fails.
 
-        `lengths` are those that `lengths` has told; without them it is asked for them.
+        `lengths` are the results of `lengths`; without them it is called.
         """
         for ids in self._groups(wanted, lengths):
             # the newest event is the head of its list
@@ -66,11 +66,11 @@ class RedisTraces:
                 yield pair(own, everything=self._everything)[trace_id]
 
     def lengths(self, wanted: Collection[str]) -> list[int]:
-        """Numbers of stored events, in the order of the ids. Raises StoreError."""
+        """Return numbers of stored events, in the order of the ids. Raises StoreError."""
         return [int(n) for ids in _chunks(wanted) for n in self._send("LLEN", ids)]
 
     def dropped(self, wanted: Collection[str]) -> dict[str, int]:
-        """Numbers of events that services dropped, by service. Raises StoreError."""
+        """Return numbers of events that services dropped, by service. Raises StoreError."""
         found: dict[str, int] = {}
         for ids in _chunks(wanted):
             for counts in self._send("HGETALL", ids, space=_DROPPED):
@@ -80,7 +80,7 @@ class RedisTraces:
         return found
 
     def delete(self, wanted: Collection[str]) -> int:
-        """Remove traces; returns their number. Raises StoreError."""
+        """Remove traces; return their number. Raises StoreError."""
         found = 0
         for ids in _chunks(wanted):
             with self._reached():
@@ -110,7 +110,7 @@ class RedisTraces:
     def _groups(
         self, wanted: Collection[str], lengths: Mapping[str, int] | None
     ) -> Iterator[list[str]]:
-        """Groups of ids whose events are read at once, limited by the number of events."""
+        """Yield groups of ids whose events are read at once, limited by the number of events."""
         for ids in _chunks(wanted):
             group: list[str] = []
             events = 0

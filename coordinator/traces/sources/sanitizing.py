@@ -17,12 +17,12 @@ _LEVELS = 32
 
 
 def sanitize_text(text: str) -> str:
-    """A text with `?` for characters that UTF-8 cannot encode."""
+    """Return a text with `?` for characters that UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def sanitize_span(span: Span) -> Span:
-    """A span whose texts can be encoded and whose attributes MessagePack supports."""
+    """Return a span whose texts can be encoded and whose attributes MessagePack supports."""
     attributes = span.attributes
     if attributes:
         span = span._replace(attributes=_clean_members(attributes, _LEVELS))

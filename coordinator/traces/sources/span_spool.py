@@ -1,8 +1,8 @@
 """A file of spans as they come, of any traces; read back trace by trace.
 
-Spans are spread over parts by the first byte of their trace id, so that those of one trace lie in
+Spans are spread over parts by the first byte of their trace id, so that the spans of a trace lie in
 one part, and a reader has one part in memory at a time. A record is a head, which has the number of
-its part and its length, and compressed spans. What a crash has cut off is passed over.
+its part and its length, and compressed spans. A last record that a crash has cut off is ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SpanSpool:
     """Appends spans to a file of bounded size."""
 
     def __init__(self, path: Path, limit_bytes: int) -> None:
-        """Raises OSError."""
+        """Open or create the file. Raises OSError."""
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._limit = limit_bytes
         # a coordinator that was killed may have left half of a record
@@ -53,7 +53,7 @@ class SpanSpool:
 
     @property
     def is_full(self) -> bool:
-        """No more spans fit."""
+        """Return whether no more spans fit."""
         return self._size >= self._limit
 
     def add(self, trace_id: bytes, span: Span) -> None:
@@ -69,7 +69,7 @@ class SpanSpool:
             self._write(number)
 
     def flush(self) -> None:
-        """Write what is waiting. Raises OSError as `add` does."""
+        """Write the waiting spans. Raises OSError as `add` does."""
         failed: OSError | None = None
         for number, part in enumerate(self._waiting):
             if part:
@@ -95,7 +95,7 @@ class SpanSpool:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError:
             self.lost += spans
-            # what follows half of a record would not be found
+            # records after half a record would not be found
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
             raise
@@ -122,7 +122,7 @@ class SpooledTraces:
                 self._records[number].append((at, length))
 
     def get(self, trace_id: str) -> Trace | None:
-        """A trace by its id, 32 hexadecimal digits; quick if they are asked for in their order."""
+        """Return a trace by its id, 32 hexadecimal digits; quick if called in order of ids."""
         number = int(trace_id[:2], 16)
         if number != self._part:
             self._load(number)

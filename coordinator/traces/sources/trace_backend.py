@@ -1,6 +1,6 @@
 """Reads traces by id over HTTP from where services send them: Tempo or Jaeger.
 
-Both answer in OTLP's JSON, each in an envelope:
+Both respond with OTLP's JSON, each in an envelope:
 
 - Tempo, /api/v2/traces/ID (`TraceByIDResponse` of grafana/tempo, pkg/tempopb/tempo.proto): the
   member `trace`, and `status` PARTIAL if spans are missing. Older releases have /api/traces/ID
@@ -33,11 +33,11 @@ from osbench.coordinator.traces.model.spans import Span
 from osbench.coordinator.traces.sources.backend_url import JAEGER, parse_backend_url
 from osbench.coordinator.traces.sources.otlp import OtlpSpans, export_requests
 
-#: Longest waits for a connection and for the next bytes, and for a whole answer, seconds.
+#: Longest waits for a connection and for the next bytes, and for a complete response, seconds.
 _CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 60.0
-#: Most bytes of an answer, decoded; Tempo's own limit of a trace is 5 MB.
+#: Most bytes of a response, decoded; Tempo's own limit of a trace is 5 MB.
 ANSWER_BYTES = 32 << 20
-#: Longest text of an answer that messages repeat.
+#: Longest text of a response that messages repeat.
 _TOLD = 200
 _BUSY = frozenset((429, 502, 503, 504))
 _REFUSED = frozenset((401, 403, 407))
@@ -55,7 +55,7 @@ class AnswerState(StrEnum):
     TOO_LARGE = "too large"
     #: The credentials are wrong, or lacking.
     REFUSED = "refused"
-    #: Later it may answer.
+    #: Later it may respond.
     BUSY = "busy"
     TIMED_OUT = "timed out"
     UNREACHABLE = "unreachable"
@@ -147,7 +147,7 @@ class TraceBackend:
         return BackendAnswer(trace_id=trace_id, state=state, why=why)
 
     def _answer(self, trace_id: str, body: bytes) -> BackendAnswer:
-        """The trace in an answer."""
+        """Return the trace in a response."""
         partial, why, found = False, "", []
         try:
             for document in _documents(body):
@@ -176,7 +176,7 @@ class TraceBackend:
         )
 
     def _read(self, url: str) -> tuple[int, bytes]:
-        """Status and body. Raises requests.RequestException, OSError, ValueError."""
+        """Return status and body. Raises requests.RequestException, OSError, ValueError."""
         session = getattr(self._sessions, "session", None)
         if session is None:
             session = self._sessions.session = bounded_session()
@@ -186,7 +186,7 @@ class TraceBackend:
             url,
             timeout=(_CONNECT_S, _READ_S),
             stream=True,
-            # a page to log in is not an answer, and headers are not for other hosts
+            # a page to log in is not a trace, and headers are not for other hosts
             allow_redirects=False,
         ) as response:
             if announced_bytes(response) > ANSWER_BYTES:
@@ -202,11 +202,11 @@ class TraceBackend:
 
 
 class _TooLargeError(Exception):
-    """An answer has more than `ANSWER_BYTES`."""
+    """Raised if a response has more than `ANSWER_BYTES`."""
 
 
 def _refusal(status: int, body: bytes) -> tuple[AnswerState, str]:
-    """The state for an answer that is not a trace, and what it says."""
+    """Return the state for a response without a trace, and its message."""
     text = plain(mask_text(body[: _TOLD * 4].decode("utf-8", "replace")).strip(), _TOLD)
     if status == 404:
         return AnswerState.MISSING, _NO_PATH if _NO_PATH in text else ""
@@ -215,14 +215,14 @@ def _refusal(status: int, body: bytes) -> tuple[AnswerState, str]:
         state = AnswerState.REFUSED
     elif status in _BUSY:
         state = AnswerState.BUSY
-    # Tempo's answer to a trace above its limit; of older releases with 500
+    # Tempo's response to a trace above its limit; of older releases with 500
     elif status == 422 or "exceeds max size" in text:
         state = AnswerState.TOO_LARGE
     return state, f"HTTP {status} {text}".strip()
 
 
 def _parsed(headers: str) -> dict[str, str]:
-    """Headers as the OTLP exporters of OpenTelemetry have them. Raises UsageError."""
+    """Return headers as the OTLP exporters of OpenTelemetry have them. Raises UsageError."""
     found = {}
     for pair in filter(None, headers.split(",")):
         name, equals, value = (part.strip() for part in pair.partition("="))
@@ -234,7 +234,7 @@ def _parsed(headers: str) -> dict[str, str]:
 
 
 def _documents(body: bytes) -> Iterator[Mapping[str, Any]]:
-    """The documents of an answer, one after another. Raises ValueError, RecursionError."""
+    """Yield the documents of a response. Raises ValueError, RecursionError."""
     text = body.decode("utf-8-sig").strip()
     decoder = json.JSONDecoder()
     at = 0

@@ -18,7 +18,7 @@ _WRONG = (TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def worker_spans(packed: Any, *, everything: bool) -> Iterator[tuple[bytes, Span]]:
-    """The spans of a block, each with its trace id; ends at the first that is malformed."""
+    """Yield the spans of a block, each with its trace id; ends at the first that is malformed."""
     try:
         host, traces = unpack(packed)
         for trace_id, front, zero, spans in traces:
@@ -52,7 +52,7 @@ def _span_id(front: bytes, number: int) -> str:
 
 
 def _info(text: str) -> Mapping[str, Any]:
-    """The members of a span's info, each of which has a comma before it."""
+    """Return the members of a span's info, each of which has a comma before it."""
     if not text:
         return {}
     found: dict[str, Any] = json.loads(f"{{{text[1:]}}}")
