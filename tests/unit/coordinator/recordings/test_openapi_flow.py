@@ -187,18 +187,18 @@ def test_swagger_and_services_that_only_change_data():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no key openapi or swagger"),
+        ("", "neither the key openapi nor swagger"),
         ("a: [\n}", "is neither JSON nor YAML (line 2)"),
         ("[" * 3000, "is neither JSON nor YAML"),
         ("!!python/object/apply:os.system [ls]", "is neither JSON nor YAML"),
         ("openapi: 4.0.0\npaths: {}", "is OpenAPI 4.0.0: 3 and 2.0 can be read"),
         ("openapi: 3.1.0", "has no mapping paths"),
         ("openapi: 3.1.0\npaths: {}", "no operation that a flow can make"),
-        ("openapi: 3.1.0\npaths: {/a: 5}", "paths./a is no mapping"),
-        ("openapi: 3.1.0\npaths: {/a: {get: []}}", "paths./a.get is no mapping"),
+        ("openapi: 3.1.0\npaths: {/a: 5}", "paths./a: expected a mapping"),
+        ("openapi: 3.1.0\npaths: {/a: {get: []}}", "paths./a.get: expected a mapping"),
         (
             "openapi: 3.1.0\npaths: {/a: {$ref: other.yaml}}",
-            "paths./a is no mapping of operations of this file",
+            "paths./a: expected a mapping of operations",
         ),
     ],
 )
