@@ -63,7 +63,7 @@ def instant(seconds: float) -> str:
 
 
 def count(number: int, one: str = "", many: str = "") -> str:
-    """A whole number with separators and, if given, what is counted."""
+    """An integer with separators and, if given, what is counted."""
     noun = one if number == 1 else many or f"{one}s"
     return f"{number:,} {noun}" if one else f"{number:,}"
 

@@ -29,7 +29,7 @@ DURATION: Mapping[str, Any] = {"type": "number", "format": "duration"}
 
 
 def seconds(text: str) -> float:
-    """The seconds that a text stands for; a whole number where it has no fraction.
+    """The seconds that a text stands for; an integer where it has no fraction.
 
     Without a unit the text is a number of seconds; units are ms, s, m, h and d. Raises ValueError.
     """

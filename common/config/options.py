@@ -55,13 +55,13 @@ class _Share(_Number):
 
 
 class _Whole(types.Integer):
-    """A whole number."""
+    """An integer."""
 
     def __call__(self, value: Any) -> int:
         try:
             number = int(value)
         except ValueError:
-            raise ValueError("must be a whole number") from None
+            raise ValueError("must be an integer") from None
         super().__call__(number)
         return number
 

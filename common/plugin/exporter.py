@@ -98,7 +98,7 @@ def _seconds(nanoseconds: int | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
-#: A whole number; nanoseconds that are shown as seconds; one of few texts; any text; yes or no; an
+#: An integer; nanoseconds that are shown as seconds; one of few texts; any text; yes or no; an
 #: instant in nanoseconds after t0.
 Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
 

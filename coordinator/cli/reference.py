@@ -160,7 +160,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         "object": "an object",
         "array": "a list",
         "string": "text",
-        "integer": "a whole number",
+        "integer": "an integer",
         "number": "a number",
         "boolean": "`true` or `false`",
         "null": "`null`",

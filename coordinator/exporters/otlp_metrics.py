@@ -39,7 +39,7 @@ def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes of texts and whole numbers."""
+    """Attributes of texts and integers."""
     return [
         {
             "key": name,

@@ -205,7 +205,7 @@ def _event(row: Any) -> Event:
         kind, number, begun, ended, failure = row
         sound = all(type(value) is int and -_END < value < _END for value in row)
         if not sound or number < 1 or failure < 0:
-            raise ValueError("no whole numbers")
+            raise ValueError("no integers")
         return LifeEvent(kind), number, max(0, ended - begun), failure
     except (TypeError, ValueError):
         raise Untrusted("lives of virtual users of another shape") from None

@@ -82,7 +82,7 @@ class StagedUsers(runner.Runner):
         return list(accumulate(lengths, initial=0.0))
 
     def users(self, elapsed_s: float) -> int:
-        """Virtual users at an instant: the nearest whole number."""
+        """Virtual users at an instant: the nearest integer."""
         # the last stage that has begun, past those without a duration
         at = bisect_right(self._instants, max(0.0, elapsed_s)) - 1
         if at >= len(self._levels) - 1:

@@ -59,7 +59,7 @@ class Outliers(sla.Sla):
         if not len(times):
             return
         # distances from a value in the middle: sums of the times themselves would lose digits. A
-        # whole number, so that the mean of equal times is that time, and none of them an outlier
+        # integer, so that the mean of equal times is that time, and none of them an outlier
         middle = self._mean if self._count else float(np.rint(times.mean()))
         moved = times - middle
         # entry k: what was known before iteration k of these; the last: before the next ones

@@ -97,7 +97,7 @@ class Machine:
     def text(self, text: str) -> str:
         """What a document says, with ports that are free here.
 
-        Text that was translated before stays as it is: whole numbers are looked up, and a free
+        Text that was translated before stays as it is: integers are looked up, and a free
         port has five digits (28080 has 8080 in it).
         """
         return re.sub(r"\b\d{4}\b", lambda found: self._ports.get(found[0], found[0]), text)

@@ -96,7 +96,7 @@ CONFIGS = {
         {"max": st.integers(0, 6)},
         optional={
             "min_iterations": st.integers(3, 12),
-            # no whole number: a duration exactly at the limit is a matter of rounding
+            # no integer: a duration exactly at the limit is a matter of rounding
             "sigmas": st.sampled_from([0.7071, 1.37, 2.9]),
         },
     ),

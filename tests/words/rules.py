@@ -37,7 +37,7 @@ _IF = 'None|True|False|empty|0|""|[Rr]aises \\w+'
 _CONDITION = "there|it|they|nothing|nobody|no|none|not"
 _AMOUNTS = (
     # as in "rows a second"
-    "arrivals|blocks|bytes|commands|iterations|messages|requests|rows|samples|spans|starts|times"
+    "arrivals|blocks|bytes|commands|iterations|messages|requests|rows|samples|spans|times"
 )
 
 RULES = (

@@ -52,7 +52,7 @@ def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
                 yield f"{place} must be a method such as GET, got {_kind(value)}"
         elif name == "status_code":
             if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-                yield f"{place} must be a whole number such as 200, got {_kind(value)}"
+                yield f"{place} must be an integer such as 200, got {_kind(value)}"
         elif name not in _KEYWORDS:
             known = ("url", "method", "status_code", *_KEYWORDS)
             listed = near(name, known) or f"; it takes {', '.join(known)}"

@@ -162,7 +162,7 @@ class OpenStackScenario(Scenario):
         number = isinstance(retries, int) and not isinstance(retries, bool)
         if number and retries >= 0:
             return []
-        return [f"retries must be a whole number from 0 on, got {retries!r}"]
+        return [f"retries must be an integer from 0 on, got {retries!r}"]
 
     #: Sends requests as the iteration's user, and as the administrator.
     cloud: Client

@@ -62,7 +62,7 @@ def bounce_problem(actions: Any) -> str:
         if name not in BOUNCES:
             return f"unknown action {name!r}; osbench knows {', '.join(sorted(BOUNCES))}"
         if not isinstance(times, int) or isinstance(times, bool) or times < 1:
-            return f"{name} must be a whole number from 1 on, got {times!r}"
+            return f"{name} must be an integer from 1 on, got {times!r}"
     return ""
 
 

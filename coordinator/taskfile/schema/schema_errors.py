@@ -23,7 +23,7 @@ _TYPES = {
     "object": "an object",
     "array": "a list",
     "string": "a string",
-    "integer": "a whole number",
+    "integer": "an integer",
     "number": "a number",
     "boolean": "true or false",
     "null": "null",

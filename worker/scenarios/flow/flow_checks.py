@@ -64,7 +64,7 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
     yield from header_faults(_mapping(step.get("headers")))
     repeat, when = step.get("repeat"), step.get("when")
     if isinstance(repeat, str) and not (_COUNT.fullmatch(repeat) or placeholders.is_one(repeat)):
-        yield f"repeat is a whole number or one placeholder, not {repeat!r}"
+        yield f"repeat is an integer or one placeholder, not {repeat!r}"
     if isinstance(when, str) and placeholders.are_in(when) and not placeholders.is_one(when):
         yield f"when is one placeholder; with other text it is always true: {when!r}"
     bodies = (step.get("json") is not None, step.get("form"), step.get("multipart"))

@@ -192,7 +192,7 @@ class FlowStep:
             times = -1
         if times < 0:
             at = self.name or self.method
-            raise ValueError(f"{at}: repeat is {given!r}, not a whole number from 0")
+            raise ValueError(f"{at}: repeat is {given!r}, not an integer from 0")
         return times
 
 

@@ -148,7 +148,7 @@ def test_the_arguments_of_the_process_are_not_read(write, monkeypatch):
         ("[worker]\nlag_limit_s = 4", "[worker] lag_limit_s = '4': unknown option; it belongs in"),
         ("[worker]\nx = 4", "[worker] x = '4': unknown option"),
         ("[wroker]\nprocesses = 4", "[wroker]: unknown section"),
-        ("[worker]\nprocesses = four", "[worker] processes = 'four': must be a whole number"),
+        ("[worker]\nprocesses = four", "[worker] processes = 'four': must be an integer"),
         ("[worker]\nprocesses = -1", "[worker] processes = '-1': "),
         (
             "[worker]\nship_interval_s = soon",

@@ -158,7 +158,7 @@ def test_a_file_in_yaml_loads(tmp_path):
         ("c.json", '{"openstack": {"admin": {"password": "pw-hidden" "x"}}}', "line 1, column 50"),
         ("c.yaml", "a: *pw-hidden\n", "line 1, column 4: is not YAML"),
         ("c.yaml", "openstack: [pw-hidden\n", "is not YAML"),
-        ("c.yaml", "'!extras': {at: 2020-01-01}\nosbench: {}\n", "JSON cannot express"),
+        ("c.yaml", "'!extras': {at: 2020-01-01}\nosbench: {}\n", "is not text, a number"),
     ],
 )
 def test_a_malformed_file_is_refused_without_repeating_it(tmp_path, name, text, message):

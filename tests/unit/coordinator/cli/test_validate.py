@@ -135,7 +135,7 @@ def test_values_set_from_the_command_line_are_checked_with_the_file(run):
 
     assert good.exit_code == 0
     assert bad.exit_code == lost.exit_code == 2
-    assert 'subtasks[0].runner.constant.times: must be a whole number, got "none"' in bad.output
+    assert 'subtasks[0].runner.constant.times: must be an integer, got "none"' in bad.output
     assert "--set c.0.runner.times: there is no subtask 'c'" in lost.output
 
 

@@ -479,8 +479,8 @@ def test_what_is_no_duration_is_refused_with_what_is_one(refusal):
     )
     assert problems == {
         "subtasks[0].runner.constant_for_duration.duration": f'{wanted}, got "5 minutes"',
-        "subtasks[0].runner.constant_for_duration.concurrency": 'must be a whole number, got "5s"',
-        "subtasks[0].hooks[0].trigger.event.at[0]": 'must be a whole number, got "5s"',
+        "subtasks[0].runner.constant_for_duration.concurrency": 'must be an integer, got "5s"',
+        "subtasks[0].hooks[0].trigger.event.at[0]": 'must be an integer, got "5s"',
     }
 
 

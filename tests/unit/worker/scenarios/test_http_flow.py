@@ -199,7 +199,7 @@ def test_a_value_that_is_no_number_of_times_fails_the_iteration(times):
         ]
     }
 
-    with pytest.raises(ValueError, match=r"GET: repeat is .*, not a whole number from 0"):
+    with pytest.raises(ValueError, match=r"GET: repeat is .*, not an integer from 0"):
         play(args, Requests({"n": times}))
 
 
@@ -270,8 +270,8 @@ STEP, SAVE, USE = {"path": "/"}, {"path": "/", "save": {"a": "$.a"}}, {"path": "
         ({"steps": [{"path": "/", "check": {"$.a[": 1}}]}, "cannot be read"),
         ({"steps": [{"path": "/", "verify": {"status": 200}}]}, "neither a JSONPath"),
         ({"mix": [{"name": "x", "steps": [{"path": "/", "save": {"a": "$["}}]}]}, "cannot be read"),
-        ({"steps": [{"path": "/", "repeat": "abc"}]}, "repeat is a whole number or one"),
-        ({"steps": [{"path": "/", "repeat": "-1"}]}, "repeat is a whole number or one"),
+        ({"steps": [{"path": "/", "repeat": "abc"}]}, "repeat is an integer or one"),
+        ({"steps": [{"path": "/", "repeat": "-1"}]}, "repeat is an integer or one"),
         ({"steps": [{"path": "/", "when": "{data.a} == 1"}]}, "it is always true"),
         ({"steps": [{"path": "/", "json": {}, "form": {"a": 1}}]}, "a request has one body"),
         ({"steps": [{"path": "/", "think": {"min": 5, "max": 1}}]}, "less than its min: 1 and 5"),

@@ -678,7 +678,7 @@ def test_users_of_a_project_delete_its_subnets_between_them(cloud):
             "security_group_create_args: osbench sets name itself, to find the object again",
         ),
         ("Quotas.nova_update", {"max_quota": -2}, "max_quota must be at least -1, got -2"),
-        ("Quotas.nova_get", {"retries": -1}, "retries must be a whole number from 0 on, got -1"),
+        ("Quotas.nova_get", {"retries": -1}, "retries must be an integer from 0 on, got -1"),
     ],
 )
 def test_arguments_that_cannot_work_are_refused_before_the_load(name, args, said):

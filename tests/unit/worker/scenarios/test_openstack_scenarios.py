@@ -189,7 +189,7 @@ def test_retries_are_a_number(retries):
 
     (message,) = plugin.check_args({"retries": retries})
 
-    assert message == f"retries must be a whole number from 0 on, got {retries!r}"
+    assert message == f"retries must be an integer from 0 on, got {retries!r}"
 
 
 def test_a_token_that_has_expired_is_renewed_by_the_request_that_needs_it(cloud):

@@ -167,8 +167,8 @@ def test_bounces_are_timed_as_one_and_apart(cloud, bounce):
     ("actions", "said"),
     [
         ([{"jump": 1}], "actions: unknown action 'jump'; osbench knows hard_reboot, "),
-        ([{"stop_start": 0}], "actions: stop_start must be a whole number from 1 on, got 0"),
-        ([{"stop_start": True}], "actions: stop_start must be a whole number from 1 on, got True"),
+        ([{"stop_start": 0}], "actions: stop_start must be an integer from 1 on, got 0"),
+        ([{"stop_start": True}], "actions: stop_start must be an integer from 1 on, got True"),
         ([{}], "actions: expected a mapping with one action, such as {hard_reboot: 1}, got {}"),
         ([{"stop_start": 1, "lock_unlock": 1}], "actions: expected a mapping with one action"),
     ],
