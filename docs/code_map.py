@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import textwrap
 import tomllib
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -17,17 +18,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 #: Pixels: a box, the room between boxes, a column's margin, its heading.
 _HEIGHT, _GAP, _MARGIN, _HEADING = 26, 6, 12, 28
-#: Width of a character of a name, pixels.
-_LETTER = 7.4
+#: Width of a character of a name and of a note, pixels.
+_LETTER, _SMALL = 7.4, 6.0
 #: Widths of the columns of coordinator and worker, and the room between them.
-_WIDE, _NARROW, _BETWEEN = 620, 250, 110
+_WIDE, _NARROW, _BETWEEN = 600, 420, 110
 
 _STYLE = """
 text { font: 12px ui-monospace, monospace; fill: #1f2937; }
 .heading { font: bold 14px system-ui, sans-serif; }
+.note { font: 11px system-ui, sans-serif; opacity: 0.75; }
 .column { fill: #f3f4f6; stroke: #9ca3af; }
 .box { fill: #ffffff; stroke: #6366f1; }
-.edge { stroke-dasharray: 4 3; }
 .server { fill: #fef3c7; stroke: #d97706; }
 .arrow { stroke: #d97706; fill: none; marker-end: url(#head); marker-start: url(#head); }
 @media (prefers-color-scheme: dark) {
@@ -112,6 +113,9 @@ def _column(
             for name in row:
                 drawn.append(_text_box(name, place, at, _width(name), "box", purpose(part, name)))
                 place += _width(name) + _GAP
+            if len(layer) == 1 and (text := purpose(part, layer[0])):
+                room = x + width - _MARGIN - place
+                drawn.append(_note(textwrap.shorten(text, int(room / _SMALL)), place, at))
             at += _HEIGHT + _GAP
         at += _GAP
     frame = (
@@ -133,6 +137,10 @@ def _rows(layer: Sequence[str], width: float) -> Iterator[list[str]]:
 
 def _width(name: str) -> float:
     return round(len(name) * _LETTER + 18, 1)
+
+
+def _note(text: str, x: float, y: float) -> str:
+    return f'<text class="note" x="{x:g}" y="{y + 17:g}">{escape(text)}</text>'
 
 
 def _text_box(name: str, x: float, y: float, width: float, kind: str, title: str) -> str:

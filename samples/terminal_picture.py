@@ -99,9 +99,10 @@ def drawing(frames: Sequence[Frame]) -> str:
         last = number == len(frames) - 1
         begin = 100 * frame.at_s / total
         end = 100.0 if last else 100 * frames[number + 1].at_s / total
+        before = "0% { visibility: hidden } " if number else ""
+        after = "" if last else f" {end:.2f}% {{ visibility: hidden }}"
         rules.append(
-            f"@keyframes f{number} {{ 0%, 100% {{ visibility: hidden }} "
-            f"{begin:.2f}%, {end:.2f}% {{ visibility: visible }} }}"
+            f"@keyframes f{number} {{ {before}{begin:.2f}% {{ visibility: visible }}{after} }}"
             f"#f{number} {{ animation: f{number} {total:.1f}s step-end infinite; "
             f"visibility: {'visible' if last else 'hidden'} }}"
         )

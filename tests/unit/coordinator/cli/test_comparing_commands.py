@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from bench.evidence import trend_runs
 from helpers.queue_runs import Queue, side
 from helpers.recording_server import recording_server
+from osbench.coordinator.cli.alternating_runs import sound_pairs
 from osbench.coordinator.cli.commands.compare import compare
-from osbench.coordinator.cli.commands.duel import sound_pairs
 from osbench.coordinator.cli.commands.trends import trends
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.storage.run_directory import RunDirectory
