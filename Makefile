@@ -286,7 +286,7 @@ otlp-sdks: $(VENV)/.ready
 zuul-trial: $(VENV)/.ready
 	$(PYTHON) -m venv build/zuul/venv
 	build/zuul/venv/bin/pip install -q -r tests/zuul_trial/requirements.txt
-	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline deploy/zuul/pre.yaml deploy/zuul/run.yaml deploy/zuul/post.yaml
+	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline --profile production -c deploy/zuul/ansible-lint.yaml deploy/zuul/pre.yaml deploy/zuul/run.yaml deploy/zuul/post.yaml
 	PYTHONPATH=tests $(BIN)/python -m zuul_trial --tools build/zuul/venv --trials $(or $(TRIALS),20)
 
 lab: $(VENV)/.ready

@@ -31,7 +31,7 @@ def test_a_run_is_recorded_from_its_progress_to_its_exit_code(tmp_path: Path) ->
     )
 
     text = picture.read_text("utf-8")
-    frames = ElementTree.fromstring(text).findall(f"{SVG}g")  # noqa: S314 - our own
+    frames = ElementTree.fromstring(text).findall(f"{SVG}g")
     shown = ["".join(frame.itertext()) for frame in frames]
     assert len(frames) > 2
     assert all("osbench-coord run --url" in frame for frame in shown)
