@@ -66,7 +66,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks statistics pictures containers hosts soak truth what-if audit sbom lowest
+.PHONY: otlp-sdks archive-s3 statistics pictures containers hosts soak truth what-if audit sbom lowest
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -92,6 +92,7 @@ help:
 	@echo "make repeats kills workers 20 times and whole runs 5 times"
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
+	@echo "make archive-s3  archives of runs in a server with the protocol of S3 (moto)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
@@ -274,6 +275,12 @@ otlp-sdks: $(VENV)/.ready
 	cp tests/otlp_sdks/package.json build/otlp-sdks/
 	npm install --prefix build/otlp-sdks --no-audit --no-fund
 	$(BIN)/python -m pytest -rP tests/functional/test_otlp_sdks.py
+
+# what only archives in S3 need, apart from $(VENV)
+archive-s3:
+	@mkdir -p build
+	@$(PYTHON) .ci/environment.py build/archive-s3 -e '.[dev,archive]' 'moto[server] >= 5'
+	build/archive-s3/bin/python -m pytest -rP tests/functional/test_archive_s3.py
 
 lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)
