@@ -53,7 +53,7 @@ def test_a_node_that_vanishes_keeps_its_runs_and_its_trend() -> None:
 
         ids = [run, second.result["run_id"]]
         assert [one["run"] for one in archived(here)] == ids[::-1]
-        assert [one["run"] for one in json.loads(trend.out)["trends"][0]["runs"]] == ids
+        assert [one["run_id"] for one in json.loads(trend.out)["trends"][0]["runs"]] == ids
         assert compared.code == 0, compared.err
         assert f"before {run}" in compared.out
         assert "2 runs pulled into" in pulled.err

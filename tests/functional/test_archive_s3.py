@@ -105,7 +105,7 @@ def test_a_node_that_vanishes_keeps_its_runs_and_trends(here: Site) -> None:
     again = ok(here.coord("runs", "push", URL))
 
     assert ids(here) == runs[::-1]
-    assert [one["run"] for one in json.loads(trend.out)["trends"][0]["runs"]] == runs
+    assert [one["run_id"] for one in json.loads(trend.out)["trends"][0]["runs"]] == runs
     assert "0 runs pushed" in again.err
     names = [re.sub(r"\.[0-9a-f]{16}\.", ".DIGEST.", name) for name in objects()]
     assert names == sorted(
