@@ -98,6 +98,10 @@ class ArchiveRecord:
 
     def row(self) -> dict[str, Any]:
         """The run as lists show it, with `size_bytes`."""
+        return dict(self._row)
+
+    @cached_property
+    def _row(self) -> dict[str, Any]:
         figures = figures_of(self.summary) if self.summary else None
         # nobody goes on with it from here
         state = FINISHED if self.finished else BROKEN_OFF

@@ -108,7 +108,7 @@ class FolderStore:
         target = self._root / name
         draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:
-            with self._told(name, "write"):
+            with self._told(name, "write", missing=True):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("rb") as source, draft.open("xb") as file:
                     shutil.copyfileobj(source, file, _CHUNK)
@@ -121,13 +121,13 @@ class FolderStore:
                 draft.unlink()
 
     @contextlib.contextmanager
-    def _told(self, name: str, verb: str) -> Iterator[None]:
-        """Translate errors of the file system, but for a file that is missing."""
+    def _told(self, name: str, verb: str, *, missing: bool = False) -> Iterator[None]:
+        """Translate errors of the file system; that of a missing file only if `missing`."""
         try:
             yield
-        except FileNotFoundError:
-            raise
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not missing:
+                raise
             raise ArchiveError(
                 f"the archive {self.place}: cannot {verb} {name}: {reason_of(error)}"
             ) from None
@@ -150,6 +150,8 @@ def store_of(url: str) -> ArchiveStore:
             f"the archive {mask_url(url)}: nothing can be written over HTTP; for a server with"
             " the protocol of S3 give s3://BUCKET/FOLDER, and its address in AWS_ENDPOINT_URL"
         )
+    if not parts.netloc and not parts.path.strip("/"):
+        raise UsageError(f"the archive {mask_url(url)}: name a place, as in s3://BUCKET/FOLDER")
     if parts.password is not None:
         raise UsageError(
             f"the archive {mask_url(url)}: a URL with a password is seen by others; leave it out,"

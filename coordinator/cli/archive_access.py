@@ -18,9 +18,15 @@ def archive_at(settings: CommandSettings, url: str) -> RunArchive:
 def archived_runs(settings: CommandSettings, url: str | None) -> list[ArchivedRun]:
     """The runs of the archive that was given, oldest first; none without one.
 
-    Raises UsageError, ArchiveError.
+    Prints a warning for an archive without runs. Raises UsageError, ArchiveError.
     """
-    return [] if url is None else archive_at(settings, url).runs()
+    if url is None:
+        return []
+    archive = archive_at(settings, url)
+    found = archive.runs()
+    if not found:
+        warn_of(f"there is no run in the archive {archive.place}")
+    return found
 
 
 def run_of_both(

@@ -60,7 +60,7 @@ COLUMNS = (
 
 @click.group(cls=Group)
 def runs() -> None:
-    """List, show, delete and prune the runs in the data directory; share them by an archive."""
+    """List, show, delete, prune and share the runs in the data directory."""
 
 
 @runs.command("list")

@@ -20,6 +20,7 @@ from osbench.coordinator.archives.archive_store import FolderStore, store_of
         ("http://host/runs", "nothing can be written over HTTP"),
         ("https://host/runs", "AWS_ENDPOINT_URL"),
         ("file://host/runs", "three slashes"),
+        ("s3://", "name a place, as in s3://BUCKET/FOLDER"),
         ("s3://key:hunter2@bucket/runs", "a URL with a password is seen by others"),
         ("sftp://me:hunter2@host/runs", "fsspec's configuration"),
     ],
@@ -98,6 +99,9 @@ def test_a_folder_that_is_a_file_is_one_message(tmp_path: Path) -> None:
         FolderStore(place).listed("index")
     with pytest.raises(ArchiveError, match="cannot write index/one: "):
         FolderStore(place).put(place, "index/one")
+    # where no folder can be made there is "no such file"
+    with pytest.raises(ArchiveError, match="cannot write index/one: "):
+        FolderStore(Path("/proc/none")).put(place, "index/one")
 
 
 def test_a_failed_write_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

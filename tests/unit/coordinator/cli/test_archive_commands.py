@@ -194,6 +194,11 @@ def test_an_empty_archive_is_listed(invoke: Invoke, team: str) -> None:
 
     assert done.exit_code == 0
     assert done.stderr == f"no runs in the archive {team}\n"
+    trend = invoke("trends", "--archive", team)
+    assert trend.exit_code == 2
+    assert trend.stderr == (
+        f"Warning: there is no run in the archive {team}\nError: no finished run matches\n"
+    )
 
 
 def test_the_list_of_an_archive_is_that_of_its_data_directory(
