@@ -82,7 +82,7 @@ class ArchiveRecord:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What was requested: run.json."""
+        """Request of the run: run.json."""
         found: dict[str, Any] = json.loads(self.manifest_text)
         return found
 

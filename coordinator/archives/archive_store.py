@@ -1,4 +1,4 @@
-"""Where an archive is kept: the port of five methods, and a folder behind it.
+"""Stores of archives: the port of five methods, and a folder behind it.
 
 Files of an archive are written once and never changed, so that no writer waits for another one.
 """

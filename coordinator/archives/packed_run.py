@@ -1,4 +1,4 @@
-"""One run as one file: a tar archive of its files, compressed; the same run gives the same bytes.
+"""A run as one file: a tar archive of its files, compressed; the same run gives the same bytes.
 
 Neither side holds more than a piece of it in memory, and who unpacks knows before what is in it.
 """

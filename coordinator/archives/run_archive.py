@@ -170,8 +170,13 @@ class RunArchive:
         also if the archive has another run of that id.
         """
         record = _described(directory)
-        if run_of(record.name.removeprefix(f"{INDEX}/")) != record.run_id:
-            raise RefusedRun(f"run {record.run_id!r} cannot be archived: its id is no file name")
+        try:
+            # a record that nobody could read must not get there
+            decoded(record.name.removeprefix(f"{INDEX}/"), record.encoded())
+        except ValueError as error:
+            raise RefusedRun(
+                f"run {record.run_id} cannot be archived: its record would be {plain(str(error))}"
+            ) from None
         mine = [name for name in self._names() if run_of(name) == record.run_id]
         for other in self._read(mine):
             if other.stem == record.stem:
@@ -305,6 +310,8 @@ def _described(directory: RunDirectory) -> ArchiveRecord:
         raise UsageError(f"run {name} did not begin: there is nothing to push") from None
     except OSError as error:
         raise StorageError(f"run {name} cannot be read: {reason_of(error)}") from None
+    except ValueError:
+        raise damaged(directory.path, ["run.json or summary.json is not UTF-8"]) from None
     return ArchiveRecord(
         run_id=name,
         files=files,
@@ -326,7 +333,7 @@ def _entries(folder: Path) -> dict[str, Entry]:
 
 
 def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
-    """Of records of one run the greatest counts: the finished one, or that of the longest run."""
+    """Rank of a record among those of its run: the finished one counts, or the longest."""
     return record.finished, record.files.get("journal", {}).get("bytes", 0), record.stem
 
 

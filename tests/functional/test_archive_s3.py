@@ -185,7 +185,7 @@ def test_what_s3_refuses_is_one_message(here: Site, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_server_that_goes_away_after_the_run(here: Site, tmp_path: Path) -> None:
-    """It was there when the run began."""
+    """End the server while the run goes on."""
     # the load ends the server
     plugin, marker = tmp_path / "gone.py", here.home / "moto.pid"
     plugin.write_text(

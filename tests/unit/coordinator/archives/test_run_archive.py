@@ -156,7 +156,7 @@ def test_another_run_of_that_id_is_refused_and_the_first_stays(
 def test_two_writers_that_see_nothing_of_each_other_lose_nothing(
     here: Path, there: Path, team: Path
 ) -> None:
-    """Both have listed the index before either has written."""
+    """Push after both have listed the index, before either has written."""
     first, second = kept_run(here, count=500), kept_run(there, seed=2, count=500)
     elsewhere = team.with_name("elsewhere")
     archive(team, here).push(first)
@@ -185,6 +185,29 @@ def test_a_run_that_goes_on_or_never_began_is_refused(here: Path, team: Path) ->
 
     with pytest.raises(UsageError, match="did not begin"):
         archive(team, here).push(RunDirectory(run.path))
+
+    assert content(team) == {}
+
+
+@pytest.mark.parametrize("name", ["a b", "x" * 220, ".hidden"])
+def test_a_run_whose_id_is_no_name_in_an_archive_is_refused(
+    here: Path, team: Path, name: str
+) -> None:
+    with pytest.raises(RefusedRun, match="cannot be archived: its record would be"):
+        archive(team, here).push(unfinished(here, name))
+
+    assert content(team) == {}
+
+
+@pytest.mark.parametrize("manifest", [b"\xff", b"[]", b""])
+def test_a_run_whose_request_cannot_be_read_is_refused(
+    here: Path, team: Path, manifest: bytes
+) -> None:
+    run = unfinished(here, OTHER)
+    (run.path / "run.json").write_bytes(manifest)
+
+    with pytest.raises((DamagedRun, RefusedRun)):
+        archive(team, here).push(run)
 
     assert content(team) == {}
 
@@ -435,7 +458,7 @@ print("done", flush=True)
 
 @pytest.mark.parametrize("writers", [2, 8])
 def test_writers_at_once_lose_nothing(tmp_path: Path, writers: int) -> None:
-    """Each has runs of its own, and one that all of them have."""
+    """Push own runs of each writer, and one that all of them have."""
     go, team = tmp_path / "go", tmp_path / "team"
     same = made_run(tmp_path / "same", 50, run="20260401-000000-0000")
     wanted = {same.path.name}

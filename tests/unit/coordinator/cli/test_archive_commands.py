@@ -52,7 +52,7 @@ def invoke(here: Path, tmp_path: Path) -> Invoke:
 
 
 def vanish(here: Path) -> None:
-    """All that a node has is gone."""
+    """Remove all that a node has."""
     shutil.rmtree(here)
 
 
