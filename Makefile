@@ -66,7 +66,8 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 
 .PHONY: help setup demo test quick units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
-.PHONY: otlp-sdks zuul-trial statistics pictures containers hosts soak truth what-if audit sbom lowest words
+.PHONY: otlp-sdks zuul-trial archive-s3 statistics pictures containers hosts soak truth what-if audit
+.PHONY: sbom lowest words
 
 help:
 	@echo "make setup   installs all that the other targets need into .venv"
@@ -93,6 +94,7 @@ help:
 	@echo "make conformance  the tests of keystoneauth1 and requests over our session (docs/adr/0021)"
 	@echo "make otlp-sdks  services with OpenTelemetry's SDKs send their spans to runs (needs npm)"
 	@echo "make zuul-trial  the job of deploy/zuul for TRIALS changes with and without a regression"
+	@echo "make archive-s3  archives of runs in a server with the protocol of S3 (moto)"
 	@echo "make lab     starts real OpenStack services here (docs/lab.md); make lab-stop stops them"
 	@echo "make lowest  the demo with the lowest versions that setup.cfg allows"
 	@echo "make audit   looks for known vulnerabilities in what osbench depends on (asks pypi.org)"
@@ -288,6 +290,12 @@ zuul-trial: $(VENV)/.ready
 	build/zuul/venv/bin/pip install -q -r tests/zuul_trial/requirements.txt
 	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline --profile production -c deploy/zuul/ansible-lint.yaml deploy/zuul/pre.yaml deploy/zuul/run.yaml deploy/zuul/post.yaml
 	PYTHONPATH=tests $(BIN)/python -m zuul_trial --tools build/zuul/venv --trials $(or $(TRIALS),20)
+
+# what only archives in S3 need, apart from $(VENV)
+archive-s3:
+	@mkdir -p build
+	@$(PYTHON) .ci/environment.py build/archive-s3 -e '.[dev,archive]' 'moto[server] >= 5'
+	build/archive-s3/bin/python -m pytest -rP tests/functional/test_archive_s3.py
 
 lab: $(VENV)/.ready
 	$(LAB_COMMAND) start $(LAB)

@@ -50,6 +50,20 @@ class ExportError(OsbenchError):
     """Results cannot be written, or a server does not take them."""
 
 
+class ArchiveError(OsbenchError):
+    """An archive of runs cannot be read or written; names it and the reason."""
+
+
+class RefusedRun(ArchiveError):
+    """A run that an archive does not take: it has another one of that id, or the run changed."""
+
+
+class DamagedArchive(ArchiveError):
+    """A file of an archive is cut, changed or missing; names the file."""
+
+    exit_code = 3
+
+
 class OutputError(OsbenchError):
     """Output of a command that cannot be written."""
 

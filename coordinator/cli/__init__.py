@@ -58,7 +58,7 @@ COMMANDS = {
     "rerun": ("run", "Run the task of a run again, with the same arguments and options."),
     "resume": ("run", "Go on with a run whose coordinator was killed, to its report."),
     "run": ("run", "Run a task file, one request or one scenario, and print the report."),
-    "runs": ("runs", "List, show, delete and prune the runs in the data directory."),
+    "runs": ("runs", "List, show, delete, prune and share the runs in the data directory."),
     "sla": ("results", "Print the verdicts of a run, and exit with its exit code."),
     "status": ("runs", "Show the progress of a run, or how it ended."),
     "trace": ("trace", "Show what iterations spent their time on."),

@@ -53,6 +53,7 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
         view=LiveView(output.web, linger=output.web_linger),
         run_options=_run_options(course, mode, run_id),
         early=early,
+        archive=run_exports.archive,
     )
     try:
         if task is not None and Path(task).is_dir():

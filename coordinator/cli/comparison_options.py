@@ -11,6 +11,8 @@ from typing import Any
 import click
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.archives.run_archive import ArchivedRun
+from osbench.coordinator.cli.archive_access import run_of_both
 from osbench.coordinator.cli.base import CommandSettings, console, write_file
 from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
 from osbench.coordinator.cli.options.shared_options import damaged_flag, json_flag, page_file
@@ -24,6 +26,7 @@ from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.comparison_result import ChangeVerdict, ComparisonResult
 from osbench.coordinator.comparison.comparison_text import show_comparison
+from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Begins the name of all runs with a tag.
 TAG = "tag:"
@@ -75,27 +78,46 @@ class ComparisonOptions(OptionSet):
 
 
 def read_side(
-    settings: CommandSettings, names: Sequence[str], *, damaged: bool = False
+    settings: CommandSettings,
+    names: Sequence[str],
+    *,
+    damaged: bool = False,
+    archived: Sequence[ArchivedRun] = (),
 ) -> list[ComparedRun]:
     """The runs of one side: ids, beginnings of them, "last", or tag:TAG for all runs with it.
 
-    `damaged`: those whose files are cut or changed are read as far as they can be. Raises
-    UsageError, DamagedRun.
+    `damaged`: those whose files are cut or changed are read as far as they can be. `archived`: runs
+    of an archive that names may mean, too. Raises UsageError, DamagedRun, ArchiveError.
     """
     data_dir = str(settings.conf.data_dir)
     found = []
     for name in names:
         if name.startswith(TAG):
             tag = name.removeprefix(TAG)
-            tagged = [*finished_runs(data_dir, (tag,), left_out=left_out(damaged))]
+            tagged = [
+                *finished_runs(data_dir, (tag,), left_out=left_out(damaged), archived=archived)
+            ]
             if not tagged:
                 raise UsageError(
                     f"no finished run has the tag {tag!r}: `osbench-coord runs list` shows the tags"
                 )
-            found += [read_compared_run(run.directory) for run in tagged if run.directory]
+            found += [read_compared_run(_directory_of(run)) for run in tagged]
+        elif archived:
+            directory = run_of_both(settings, name, archived)
+            if damaged:
+                warn_of(directory.accept_damage())
+            found.append(read_compared_run(directory))
         else:
             found.append(read_compared_run(found_run(settings, name, damaged=damaged)))
     return found
+
+
+def _directory_of(run: ComparedRun) -> RunDirectory:
+    """Where a run of `finished_runs` is. Raises ArchiveError."""
+    if run.archived is not None:
+        return run.archived.fetch()
+    assert run.directory is not None
+    return run.directory
 
 
 def left_out(damaged: bool) -> Callable[[str], None] | None:

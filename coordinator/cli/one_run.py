@@ -38,6 +38,7 @@ from osbench.coordinator.taskfile import checked, semantics, source_validation
 from osbench.coordinator.taskfile.selection import once
 
 if TYPE_CHECKING:
+    from osbench.coordinator.archives.run_archive import RunArchive
     from osbench.coordinator.run.lifecycle import Run
 
 
@@ -64,6 +65,8 @@ class Wanted:
     run_options: RunOptions = RunOptions()
     #: What the first run in local mode may have begun.
     early: EarlyStart | None = None
+    #: Where each run of several goes when it is over.
+    archive: RunArchive | None = None
 
 
 class Interrupts:

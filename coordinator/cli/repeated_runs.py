@@ -12,6 +12,7 @@ from osbench.common.escaping import escaped
 from osbench.coordinator.cli.base import CommandSettings, console, echo
 from osbench.coordinator.cli.one_run import Interrupts, Wanted, run_once
 from osbench.coordinator.cli.progress_display import Progress
+from osbench.coordinator.cli.run_exports import RunExports
 from osbench.coordinator.comparison.compared_run import ComparedRun, read_compared_run
 from osbench.coordinator.comparison.comparison_text import show_spread
 from osbench.coordinator.report.exit_code import worst
@@ -92,10 +93,13 @@ def run_tagged(
     *tags: str,
 ) -> dict[str, Any]:
     """Run a task once under an id of its own, with tags in addition. Raises OsbenchError."""
-    options = replace(
-        wanted.run_options, run_id=new_run_id(), tags=(*wanted.run_options.tags, *tags)
-    )
-    return run_once(settings, replace(wanted, run_options=options), progress, interrupts)
+    run_id = new_run_id()
+    options = replace(wanted.run_options, run_id=run_id, tags=(*wanted.run_options.tags, *tags))
+    directory = RunDirectory.of(settings.conf.data_dir, run_id)
+    exports = RunExports((), directory, progress.say, archive=wanted.archive)
+    with exports.around():
+        summary = run_once(settings, replace(wanted, run_options=options), progress, interrupts)
+    return exports.write(summary)
 
 
 def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:

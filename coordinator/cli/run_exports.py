@@ -1,5 +1,7 @@
 """What `run` exports: at the end, where it could not start, and while it is under load.
 
+Last of all the run goes to an archive, if one is given, with notes on the exports that failed.
+
 What exports need takes a while to import: that is done where there are any.
 """
 
@@ -22,6 +24,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import read_timeline
 
 if TYPE_CHECKING:
+    from osbench.coordinator.archives.run_archive import RunArchive
     from osbench.coordinator.report.exporting import Export
 
 #: Exit code of Python after an exception that nobody has caught.
@@ -40,6 +43,7 @@ def exports_of(
     Raises OsbenchError.
     """
     conf, wanted = settings.conf, options.wanted
+    archive = _archive(settings, options.archive)
     try:
         chosen = wanted.chosen(conf, plugin_path)
     except PluginError as error:
@@ -48,7 +52,18 @@ def exports_of(
             RunExports(wanted.own(), directory, say).write_failure(error)
         raise
     metrics = options.metrics or conf.coordinator.metrics_address
-    return RunExports(chosen, directory, say, metrics)
+    return RunExports(chosen, directory, say, metrics, archive)
+
+
+def _archive(settings: CommandSettings, url: str | None) -> RunArchive | None:
+    """The archive that was given; that it can be read is known before the run."""
+    if url is None:
+        return None
+    from osbench.coordinator.cli.archive_access import archive_at  # noqa: PLC0415 - see above
+
+    found = archive_at(settings, url)
+    found.ids()
+    return found
 
 
 class RunExports:
@@ -60,9 +75,11 @@ class RunExports:
         directory: RunDirectory,
         say: Callable[[str], None],
         metrics: str | None = None,
+        archive: RunArchive | None = None,
     ) -> None:
         """`metrics` is where Prometheus is to read the run, `[ADDRESS:]PORT`."""
         self._exports = tuple(exports)
+        self.archive = archive
         self._metrics = metrics
         self._directory = directory
         self._say = say
@@ -107,16 +124,18 @@ class RunExports:
 
     def write(self, summary: dict[str, Any]) -> dict[str, Any]:
         """Export a run that has ended; returns its summary, with the exports that failed."""
-        if not self._exports:
-            return summary
-        from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - see above
+        if self._exports:
+            from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - above
 
-        stored = StoredRun(self._directory, summary)
-        done = [self._attempt(one, partial(one.write, stored)) for one in self._exports]
-        failed = [said for said in done if said]
-        return self._with_failures(summary, failed) if failed else summary
+            stored = StoredRun(self._directory, summary)
+            done = [self._export(one, partial(one.write, stored)) for one in self._exports]
+            summary = self._with_failures(summary, [said for said in done if said])
+        said = self._push()
+        return self._with_failures(summary, [said]) if said else summary
 
     def _with_failures(self, summary: dict[str, Any], failed: Sequence[str]) -> dict[str, Any]:
+        if not failed:
+            return summary
         from osbench.coordinator.report.exit_code import (  # noqa: PLC0415 - see above
             AROUND,
             meaning,
@@ -130,13 +149,17 @@ class RunExports:
         try:
             self._directory.write("summary.json", changed)
         except OsbenchError as error:
-            _warn("summary.json", str(error))
+            _warn("export summary.json", str(error))
         return changed
 
     def write_failure(self, error: OsbenchError) -> None:
-        """Export that the run could not begin, or why it broke off."""
-        if not self._exports:
-            return
+        """Export that the run could not begin, or why it broke off; archive what it has left."""
+        if self._exports:
+            self._write_failure(error)
+        if (self._directory.path / "run.json").exists():
+            self._push()
+
+    def _write_failure(self, error: OsbenchError) -> None:
         from osbench.coordinator.report.exporting import failure_of  # noqa: PLC0415 - see above
 
         manifest: Mapping[str, Any] = {}
@@ -150,19 +173,36 @@ class RunExports:
             return page or export.write_failure(failure)
 
         for export in self._exports:
-            self._attempt(export, partial(write, export))
+            self._export(export, partial(write, export))
 
-    def _attempt(self, export: Export, step: Callable[[], str]) -> str:
+    def _export(self, export: Export, step: Callable[[], str]) -> str:
         """Try an export; returns why it failed, or ""."""
         if "://" in export.target:
             self._say(f"sending results to {mask_url(export.target)}; Ctrl-C gives that up")
+        return self._attempt(f"export {export.name}", "osbench-coord report", step)
+
+    def _push(self) -> str:
+        """Try to archive the run; returns why it failed, or ""."""
+        archive, name = self.archive, self._directory.path.name
+        if archive is None:
+            return ""
+
+        def push() -> str:
+            pushed = archive.push(self._directory)
+            return f"run {name} is {'now' if pushed else 'already'} in the archive {archive.place}"
+
+        self._say(f"archiving the run in {archive.place}; Ctrl-C gives that up")
+        return self._attempt("archive", f"osbench-coord runs push {name} {archive.place}", push)
+
+    def _attempt(self, what: str, again: str, step: Callable[[], str]) -> str:
+        """Try a step, which the command `again` repeats; returns why it failed, or ""."""
         try:
             done = step()
         except (OsbenchError, KeyboardInterrupt) as error:
             why = error if isinstance(error, OsbenchError) else "given up by Ctrl-C"
-            said = f"{why}; the run is kept: `osbench-coord report` tries again"
-            _warn(export.name, said)
-            return f"export {export.name} failed: {said}"
+            said = f"{why}; the run is kept: `{again}` tries again"
+            _warn(what, said)
+            return f"{what} failed: {said}"
         if done:
             self._say(done)
         return ""
@@ -199,10 +239,10 @@ class _Pusher:
                     self._exporter.push(LiveRun(timeline), self._target)
             except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
                 if not reported:
-                    _warn(self._exporter.NAME, error_text(error))
+                    _warn(f"export {self._exporter.NAME}", error_text(error))
                 reported = True
 
 
-def _warn(name: str, text: str) -> None:
+def _warn(what: str, text: str) -> None:
     shown = plain(mask_text(text), 1000)
-    echo(f"Warning: export {name} failed: {shown}", err=True)
+    echo(f"Warning: {what} failed: {shown}", err=True)

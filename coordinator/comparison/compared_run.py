@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from osbench.common.errors import DamagedRun, OsbenchError, UsageError
+from osbench.coordinator.archives.run_archive import ArchivedRun
 from osbench.coordinator.formatting import distinct
 from osbench.coordinator.report.exit_code import AROUND
 from osbench.coordinator.report.model.model import Report, WorkloadReport
 from osbench.coordinator.storage.run_directory import RunDirectory
-from osbench.coordinator.storage.run_documents import read_timeline, summary_of
+from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timeline, summary_of
 
 #: Exit codes of runs whose load was the requested one.
 SOUND = (0, 1, AROUND)
@@ -34,6 +35,18 @@ class ComparedRun:
     timeline: Mapping[str, Any] | None = None
     #: Location of its traces; None if it is not known.
     directory: RunDirectory | None = None
+    #: The run of an archive that it is; its files are fetched when they are needed.
+    archived: ArchivedRun | None = None
+
+    @cached_property
+    def files(self) -> RunDirectory | None:
+        """Where its traces are, fetched if need be; None if they cannot be had."""
+        return self.directory if self.archived is None else self.archived.fetch_or_warn()
+
+    @property
+    def may_have_traces(self) -> bool:
+        """Its traces are worth a look into its files."""
+        return self.archived is None or self.archived.record.has_traces
 
     @cached_property
     def report(self) -> Report:
@@ -135,15 +148,19 @@ def finished_runs(
     *,
     left_out: Callable[[str], None] | None = None,
     among: Iterable[RunDirectory] | None = None,
+    archived: Iterable[ArchivedRun] = (),
 ) -> Iterator[ComparedRun]:
     """Yield runs with results whose load was the one requested, oldest first; no timelines.
 
-    `among`: the only runs that are considered. Raises DamagedRun for a run whose files are cut or
+    `among`: the only runs of the data directory that are considered. `archived`: runs of an archive
+    in addition; a run of both counts once. Raises DamagedRun for a run whose files are cut or
     changed, unless `left_out` takes the reason.
     """
-    for directory in RunDirectory.all(data_dir) if among is None else among:
+    here = {one.path.name: one for one in (RunDirectory.all(data_dir) if among is None else among)}
+    there = {one.run_id: one for one in archived if one.run_id not in here}
+    for name in sorted((*here, *there)):
         try:
-            summary, manifest = summary_of(directory), directory.read("run.json")
+            found = _of_archive(there[name]) if name in there else _of_directory(here[name])
         except DamagedRun as error:
             if left_out is None:
                 raise
@@ -151,10 +168,24 @@ def finished_runs(
             continue
         except OsbenchError:
             continue
-        if not summary or not manifest:
+        if found is None:
             continue
-        if summary["exit_code"] in SOUND and set(tags) <= set(summary["tags"]):
-            yield ComparedRun(manifest=manifest, summary=summary, directory=directory)
+        if found.summary["exit_code"] in SOUND and set(tags) <= set(found.summary["tags"]):
+            yield found
+
+
+def _of_directory(directory: RunDirectory) -> ComparedRun | None:
+    summary, manifest = summary_of(directory), directory.read("run.json")
+    if not summary or not manifest:
+        return None
+    return ComparedRun(manifest=manifest, summary=summary, directory=directory)
+
+
+def _of_archive(one: ArchivedRun) -> ComparedRun | None:
+    summary = one.record.summary
+    if summary is None or summary.get("format") != SUMMARY_FORMAT:
+        return None
+    return ComparedRun(manifest=one.record.manifest, summary=summary, archived=one)
 
 
 def earlier_runs(
@@ -163,6 +194,7 @@ def earlier_runs(
     most: int = 50,
     *,
     left_out: Callable[[str], None] | None = None,
+    archived: Iterable[ArchivedRun] = (),
 ) -> list[ComparedRun]:
     """Return the newest other runs with the fingerprint of a compared run.
 
@@ -172,7 +204,7 @@ def earlier_runs(
     known = {one.run_id for one in compared}
     found = [
         one
-        for one in finished_runs(data_dir, left_out=left_out)
+        for one in finished_runs(data_dir, left_out=left_out, archived=archived)
         if one.run_id not in known and one.fingerprint in wanted
     ]
     return found[-most:]

@@ -51,7 +51,7 @@ def _changed_requests(
     """Return a message on the requests of the middle runs of both sides; "" if there are none."""
     found = []
     for side in (before, after):
-        directory = _from_middle(side, workload)[0].directory
+        directory = _from_middle(side, workload)[0].files
         if not isinstance(directory, RunDirectory):
             return ""
         try:
@@ -82,9 +82,10 @@ def _traces(
 ) -> tuple[Features, Mapping[str, Any]] | None:
     """Return the traces of the middlemost run of a side that has traces."""
     for run in _from_middle(side, workload):
+        directory = run.files if run.may_have_traces else None
         archive = None
-        if isinstance(run.directory, RunDirectory):
-            archive = Archive(run.directory.path, run.directory.files)
+        if isinstance(directory, RunDirectory):
+            archive = Archive(directory.path, directory.files)
         if archive is not None and archive.exists:
             try:
                 # not in the archives of earlier versions

@@ -115,7 +115,7 @@ def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict
     files = {}
     for name in COVERED[:-1]:
         try:
-            entry = _entry_of(path / name)
+            entry = entry_of(path / name)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -169,7 +169,8 @@ def _entry(content: bytes) -> Entry:
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
-def _entry_of(path: Path) -> Entry:
+def entry_of(path: Path) -> Entry:
+    """The size and the SHA-256 of a file. Raises OSError."""
     with open_regular(path) as file:
         digest = hashlib.file_digest(cast(Any, file), "sha256")
         return {"bytes": file.tell(), "sha256": digest.hexdigest()}
@@ -188,7 +189,7 @@ def _found(
         identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if compared.get(name) == identity:
             return ""
-        entry = _entry_of(path / name)
+        entry = entry_of(path / name)
     except OSError as error:
         return f"{name} cannot be read: {reason_of(error)}"
     if all(entry["sha256"] != one["sha256"] for one in expected):

@@ -24,7 +24,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -63,6 +63,24 @@ DOCUMENT_BYTES = 64 << 20
 RESERVE_BYTES = 1 << 20
 #: Who asks whether there is a coordinator has the lock for a moment, seconds.
 ASKED_S = 0.5
+
+
+def named(name: str, runs: Sequence[str], place: str) -> str:
+    """The id among `runs` (oldest first) that a name means: it, its beginning, or "last".
+
+    `place`: the directory or archive that they are in. Raises UsageError.
+    """
+    found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
+    if name in runs:
+        found = [name]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        if not runs:
+            raise UsageError(f"there is no run in {place} yet; `osbench-coord run` makes one")
+        like = near(name, ("last", *runs)) or f"; the newest is {runs[-1]}"
+        raise UsageError(f"no run {name!r} in {place}{like}")
+    raise UsageError(f"{name!r} could be any of {', '.join(found)}")
 
 
 class RunDirectory:
@@ -128,18 +146,7 @@ class RunDirectory:
     def find(cls, data_dir: str, name: str) -> RunDirectory:
         """The run of an id, of a unique beginning of one, or the "last". Raises UsageError."""
         root = Path(data_dir) / "runs"
-        runs = [run.path.name for run in cls.all(data_dir)]
-        found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
-        if name in runs:
-            found = [name]
-        if len(found) == 1:
-            return cls(root / found[0])
-        if not found:
-            if not runs:
-                raise UsageError(f"there is no run in {root} yet; `osbench-coord run` makes one")
-            like = near(name, ("last", *runs)) or f"; the newest is {runs[-1]}"
-            raise UsageError(f"no run {name!r} in {root}{like}")
-        raise UsageError(f"{name!r} could be any of {', '.join(found)}")
+        return cls(root / named(name, [run.path.name for run in cls.all(data_dir)], str(root)))
 
     def lock(self, *, writes: bool = True) -> None:
         """Become the one coordinator of this run. Raises UsageError where there is another.

@@ -34,9 +34,9 @@ _VERDICTS = {
 
 def described(directory: RunDirectory) -> dict[str, Any]:
     """One run as lists show it; the values of `FIGURES` are None where it has no summary."""
-    asked, summary, damage = _documents(directory)
+    asked, figures, damage = _documents(directory)
     try:
-        state = _state(directory, bool(summary))
+        state = _state(directory, bool(figures))
         ended = _ending(directory) if state in (BROKEN_OFF, RESUMABLE) else {}
     except DamagedRun as error:
         state, ended, damage = BROKEN_OFF, {}, damage or error.problem
@@ -44,8 +44,21 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         state, ended, damage = BROKEN_OFF, {}, damage or str(error)
     if damage and state == BROKEN_OFF:
         state = DAMAGED
+    if damage:
+        ended = {"why": damage}
+    return row_of(directory.path.name, asked, figures, state, ended)
+
+
+def row_of(
+    run: str,
+    asked: Mapping[str, Any],
+    figures: Mapping[str, Any] | None,
+    state: str,
+    ended: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A row of a list, of run.json and figures; `ended`: exit code and reason without them."""
     return {
-        "run": directory.path.name,
+        "run": run,
         "task": str(asked.get("task", "")),
         "tags": _texts(asked.get("tags")),
         "deployment": str(asked["deployment"]) if asked.get("deployment") else None,
@@ -54,8 +67,8 @@ def described(directory: RunDirectory) -> dict[str, Any]:
         "exit": None,
         "why": None,
         **dict.fromkeys(FIGURES),
-        **(summary or {}),
-        **({"why": damage} if damage else ended),
+        **(figures or {}),
+        **ended,
     }
 
 
@@ -65,7 +78,7 @@ def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] 
     try:
         asked = directory.read("run.json") or {}
         summary = summary_of(directory)
-        return asked, _figures(summary) if summary else None, ""
+        return asked, figures_of(summary) if summary else None, ""
     except DamagedRun as error:
         return asked, None, error.problem
     except OsbenchError as error:
@@ -74,8 +87,11 @@ def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] 
         return asked, None, f"{directory.path / SUMMARY} is damaged"
 
 
-def _figures(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Exit code and the values of `FIGURES`; what summaries of older releases lack is None."""
+def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Exit code and the values of `FIGURES`; what summaries of older releases lack is None.
+
+    Raises AttributeError, KeyError, TypeError or ValueError for a summary that is damaged.
+    """
     workloads = summary["workloads"]
     sums = [one["accounting"] for one in workloads]
     begun, ended = _instant(summary.get("started_at")), _instant(summary.get("finished_at"))

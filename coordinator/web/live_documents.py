@@ -141,17 +141,18 @@ class ListDocument:
         """The newest runs."""
         rows, total = self._shown.newest()
         return {
-            "line": list_line(rows, total),
+            "line": list_line(rows, total, self._shown.trouble),
             "begun": True,
             "list": _lines(web_pages.rows(rows, total)),
             OVER: False,
         }
 
 
-def list_line(rows: list[dict[str, Any]], total: int) -> str:
-    """How many runs there are."""
+def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
+    """How many runs there are; `trouble`: why there may be more."""
     running = sum(row["state"] == RUNNING for row in rows)
-    return f"{total:,} runs, {running} running" if total != 1 else f"1 run, {running} running"
+    runs = "1 run" if total == 1 else f"{total:,} runs"
+    return f"{runs}, {running} running{f'; {trouble}' if trouble else ''}"
 
 
 def state_line(

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.archives.run_archive import ArchivedRun
 from osbench.coordinator.comparison.compared_run import (
     earlier_runs,
     finished_runs,
@@ -55,11 +56,16 @@ def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
     return live_parts(gather(facts, live=True))
 
 
-def trend(data_dir: str, run: RunDirectory, alike: Iterable[RunDirectory]) -> str:
-    """The trend of the runs `alike` that have the fingerprint of a run. Raises UsageError."""
+def trend(
+    data_dir: str,
+    run: RunDirectory,
+    alike: Iterable[RunDirectory],
+    archived: Iterable[ArchivedRun],
+) -> str:
+    """The trend of the runs of both that have the fingerprint of a run. Raises UsageError."""
     wanted = read_compared_run(run).fingerprint
     notes: list[str] = []
-    found = finished_runs(data_dir, left_out=notes.append, among=alike)
+    found = finished_runs(data_dir, left_out=notes.append, among=alike, archived=archived)
     runs = [one for one in found if one.fingerprint == wanted]
     if not runs:
         raise UsageError(
@@ -70,10 +76,12 @@ def trend(data_dir: str, run: RunDirectory, alike: Iterable[RunDirectory]) -> st
     return trends_page([trend_of(runs[-TREND_RUNS:])], frame, notes)
 
 
-def comparison(data_dir: str, first: RunDirectory, second: RunDirectory) -> str:
+def comparison(
+    data_dir: str, first: RunDirectory, second: RunDirectory, archived: Iterable[ArchivedRun]
+) -> str:
     """A page that compares two runs, the earlier one first. Raises UsageError."""
     names = sorted((first, second), key=lambda one: one.path.name)
     before, after = ([read_compared_run(one)] for one in names)
-    history = earlier_runs(data_dir, [*before, *after])
+    history = earlier_runs(data_dir, [*before, *after], archived=archived)
     evidence = Evidence(before=before, after=after, history=history)
     return compare_page(compare_sides(evidence), framed(web_pages.links("", "", "")))

@@ -98,6 +98,7 @@ def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]
     verdict = row["verdict"] if row["state"] == FINISHED else row["state"]
     return {
         **{name: row[name] for name in ("run", "task", "state", "tags")},
+        "archived": row.get("archived", False),
         "at": _local(row["started_at"]),
         "verdict": verdict,
         "bad": not running and verdict not in ("met", "done"),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+import threading
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from osbench.common.errors import OsbenchError
+from osbench.coordinator.archives.run_archive import ArchivedRun, RunArchive
 from osbench.coordinator.formatting import count, plain
 from osbench.coordinator.storage.progress import done_words
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -17,6 +22,8 @@ from osbench.coordinator.web.run_list import MOST, ListChoice, shown
 
 #: Rows of the list that follows what happens.
 ROWS = 100
+#: Between two looks at the index of an archive, seconds.
+REREAD_S = 30.0
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -24,17 +31,61 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class RunsShown:
     """Finds runs and describes them."""
 
-    def __init__(self, data_dir: str, only: str = "", *, stays: bool = True) -> None:
+    def __init__(
+        self,
+        data_dir: str,
+        only: str = "",
+        *,
+        stays: bool = True,
+        archive: RunArchive | None = None,
+    ) -> None:
         """`only`: the id of the only run that is shown, be it there or to come.
 
-        `stays`: runs are shown after their end, too.
+        `stays`: runs are shown after their end, too. `archive`: its runs are shown as well.
         """
         self.only = only
         self.stays = stays
         self.data_dir = data_dir
+        #: Why the archive could not be read the last time; "" if it could be.
+        self.trouble = ""
+        self._archive = archive
+        self._archived: dict[str, ArchivedRun] = {}
+        self._read_at = -math.inf
+        self._reading = threading.Lock()
+
+    def archived(self) -> list[ArchivedRun]:
+        """The runs of the archive that are not here, as its index was a moment ago."""
+        # who comes while another one reads gets what was known before
+        if self._archive is not None and self._reading.acquire(blocking=False):
+            try:
+                if time.monotonic() - self._read_at > REREAD_S:
+                    self._read_again(self._archive)
+            finally:
+                self._reading.release()
+        here = {one.path.name for one in RunDirectory.all(self.data_dir)} if self._archived else ()
+        return [one for name, one in self._archived.items() if name not in here]
+
+    def _read_again(self, archive: RunArchive) -> None:
+        try:
+            self._archived = {one.run_id: one for one in archive.runs()}
+            self.trouble = ""
+        except OsbenchError as error:
+            self.trouble = str(error)
+        self._read_at = time.monotonic()
 
     def find(self, name: str) -> RunDirectory | None:
-        """The run of an id; None where there is none, or none that is shown."""
+        """The run of an id; None where there is none, or none that is shown.
+
+        One of the archive is fetched, which takes a while. Raises ArchiveError.
+        """
+        found = self.here(name)
+        if found is None and self._archive is not None:
+            there = {one.run_id: one for one in self.archived()}
+            return there[name].fetch() if name in there else None
+        return found
+
+    def here(self, name: str) -> RunDirectory | None:
+        """The same of the data directory alone."""
         if _NAME.fullmatch(name) is None or (self.only and name != self.only):
             return None
         path = Path(self.data_dir) / "runs" / name
@@ -42,18 +93,18 @@ class RunsShown:
 
     def newest(self) -> tuple[list[dict[str, Any]], int]:
         """Rows of the newest runs in words, newest first, and how many runs there are."""
-        every = RunDirectory.all(self.data_dir)[::-1]
-        return self._in_words(rows_of(self.data_dir, every[:ROWS])), len(every)
+        every = self._every()
+        return self._in_words(self._rows(every[:ROWS])), len(every)
 
     def chosen(self, choice: ListChoice) -> tuple[list[dict[str, Any]], int, int]:
         """The first rows that are looked for; how many there are, and how many runs."""
-        rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir)[::-1])
+        rows = self._rows(self._every())
         found = choice.of_rows(rows)
         return self._in_words(found[:MOST]), len(found), len(rows)
 
     def before(self, name: str) -> tuple[str, str]:
         """The task of a run, and the last finished run of it that began earlier; "" for none."""
-        rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
+        rows = self._rows(self._every())[::-1]
         task = next((str(row["task"]) for row in rows if row["run"] == name), "")
         earlier = [
             str(row["run"])
@@ -62,16 +113,29 @@ class RunsShown:
         ]
         return task, earlier[-1] if earlier else ""
 
-    def alike(self, name: str) -> list[RunDirectory]:
-        """The runs of the task of a run that have ended, oldest first."""
+    def alike(self, name: str) -> tuple[list[RunDirectory], list[ArchivedRun]]:
+        """The runs of the task of a run that have ended, oldest first: here, and archived."""
+        archived = self.archived()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
+        rows += [one.record.row() for one in archived]
         task = next((row["task"] for row in rows if row["run"] == name), None)
-        runs = Path(self.data_dir) / "runs"
-        return [
-            RunDirectory(runs / str(row["run"]))
-            for row in rows
-            if row["task"] == task and row["state"] != RUNNING
-        ]
+        alike = {row["run"] for row in rows if row["task"] == task and row["state"] != RUNNING}
+        here = [one for one in RunDirectory.all(self.data_dir) if one.path.name in alike]
+        return here, [one for one in archived if one.run_id in alike]
+
+    def _every(self) -> list[RunDirectory | ArchivedRun]:
+        """All runs, newest first."""
+        found: dict[str, RunDirectory | ArchivedRun] = {one.run_id: one for one in self.archived()}
+        found |= {one.path.name: one for one in RunDirectory.all(self.data_dir)}
+        return [found[name] for name in sorted(found, reverse=True)]
+
+    def _rows(self, runs: Sequence[RunDirectory | ArchivedRun]) -> list[dict[str, Any]]:
+        here = [one for one in runs if isinstance(one, RunDirectory)]
+        rows = {row["run"]: row for row in rows_of(self.data_dir, here)}
+        for one in runs:
+            if isinstance(one, ArchivedRun):
+                rows[one.run_id] = {**one.record.row(), "archived": True}
+        return [rows[one.run_id if isinstance(one, ArchivedRun) else one.path.name] for one in runs]
 
     def _in_words(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         runs = Path(self.data_dir) / "runs"

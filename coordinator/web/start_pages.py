@@ -41,7 +41,7 @@ class StartPages:
         if not _may_start(request):
             text = "This token only reads: it starts no runs."
             return page_response(web_pages.message("Start a run", text, to_list=True), 403)
-        again = self._shown.find(request.query_params.get("again", ""))
+        again = self._shown.here(request.query_params.get("again", ""))
         asked = await asyncio.to_thread(again.read, "run.json") if again is not None else None
         page = web_pages.render(
             "start.html.j2",
@@ -60,7 +60,7 @@ class StartPages:
             wanted = StartRequest.read(await bounded_body(request))
         except UsageError as error:
             return PlainTextResponse(f"{error}\n", 400)
-        if wanted.again and self._shown.find(wanted.again) is None:
+        if wanted.again and self._shown.here(wanted.again) is None:
             return PlainTextResponse("There is no such run.\n", 404)
         async with self._one:
             try:
@@ -90,7 +90,7 @@ class StartPages:
         """A run that has not begun; once it has, its own page."""
         name = request.path_params["run"]
         found = await asyncio.to_thread(self._starts.state, name)
-        if found is None and self._shown.find(name) is None:
+        if found is None and self._shown.here(name) is None:
             raise HTTPException(404)
         if found is None or found.state == "begun":
             return RedirectResponse(f"/runs/{name}", 303)

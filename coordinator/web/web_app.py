@@ -97,7 +97,9 @@ class WebApp:
             # the stream knows the newest only
             live=usual,
             query=choice.query,
-            line=live_documents.list_line(rows, total) if usual else f"{found:,} of {total:,} runs",
+            line=live_documents.list_line(rows, total, self._shown.trouble)
+            if usual
+            else f"{found:,} of {total:,} runs",
             rows=web_pages.markup(web_pages.rows(rows, found, choice)),
             starts=self._may_start(request),
         )
@@ -112,13 +114,16 @@ class WebApp:
     async def compare(self, request: Request) -> Response:
         """Two runs beside each other."""
         names = request.query_params.getlist("run")
-        found = [one for one in map(self._shown.find, names) if one is not None]
+        looked_up = [await asyncio.to_thread(self._shown.find, name) for name in names[:2]]
+        found = [one for one in looked_up if one is not None]
         if len(names) != 2 or len(found) != 2 or names[0] == names[1] or self._shown.only:
             text = "Tick two finished runs in the list."
             return page_response(web_pages.message("Compare", text, to_list=True), 400)
         async with self._drawing:
             page = await asyncio.to_thread(
-                report_views.comparison, self._shown.data_dir, found[0], found[1]
+                lambda: report_views.comparison(
+                    self._shown.data_dir, found[0], found[1], self._shown.archived()
+                )
             )
         return page_response(page, policy=report_views.comparison_policy())
 
@@ -127,7 +132,7 @@ class WebApp:
     async def run(self, request: Request) -> Response:
         """The report of a run; of one that is running, as it is now."""
         self.was_seen = True
-        directory = self._found(request)
+        directory = await self._found(request)
         if directory is None:
             return await self._unknown(request, UsageError(""))
         if await asyncio.to_thread(_goes_on, directory):
@@ -174,19 +179,21 @@ class WebApp:
     def _draw(self, directory: RunDirectory, starts: bool) -> str:
         name, bar = directory.path.name, ""
         if not self._shown.only:
-            bar = web_pages.links(name, *self._shown.before(name), again=starts)
+            # what an archive has was not requested here
+            again = starts and self._shown.here(name) is not None
+            bar = web_pages.links(name, *self._shown.before(name), again=again)
         return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
         """Events of a run."""
-        directory = self._found(request)
+        directory = await self._found(request)
         if directory is None:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, directory.path.name, lambda: RunDocument(directory))
 
     async def trends(self, request: Request) -> Response:
         """Percentiles over the runs that are like a run."""
-        directory = self._found(request)
+        directory = await self._found(request)
         if directory is None or self._shown.only:
             return await self._unknown(request, UsageError(""))
         async with self._drawing:
@@ -194,12 +201,12 @@ class WebApp:
         return page_response(page, policy=report_views.comparison_policy())
 
     def _draw_trend(self, directory: RunDirectory) -> str:
-        alike = self._shown.alike(directory.path.name)
-        return report_views.trend(self._shown.data_dir, directory, alike)
+        alike, archived = self._shown.alike(directory.path.name)
+        return report_views.trend(self._shown.data_dir, directory, alike, archived)
 
     async def abort(self, request: Request) -> Response:
         """End a run as Ctrl-C would."""
-        directory = self._found(request)
+        directory = await self._found(request)
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
@@ -210,7 +217,7 @@ class WebApp:
 
     async def control(self, request: Request) -> Response:
         """Change the load of a run as the command `control` would; the body is its request."""
-        directory = self._found(request)
+        directory = await self._found(request)
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
         try:
@@ -232,8 +239,8 @@ class WebApp:
             return PlainTextResponse("There is no such file.\n", 404)
         return Response(web_pages.static(name), media_type=_KINDS[name])
 
-    def _found(self, request: Request) -> RunDirectory | None:
-        return self._shown.find(request.path_params["run"])
+    async def _found(self, request: Request) -> RunDirectory | None:
+        return await asyncio.to_thread(self._shown.find, request.path_params["run"])
 
     def _stream(
         self, request: Request, key: str, build: Callable[[], Callable[[], dict[str, Any]]]

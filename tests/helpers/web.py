@@ -12,6 +12,7 @@ from pathlib import Path
 
 from helpers.runs import Started
 from osbench.common.network.address import Address
+from osbench.coordinator.archives.run_archive import RunArchive
 from osbench.coordinator.storage.progress import Snapshot, WorkerProgress
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.web.access_tokens import AccessTokens
@@ -71,12 +72,15 @@ def snapshot(**fields: object) -> Snapshot:
 
 @contextlib.contextmanager
 def serving(
-    data: Path, only: str = "", names: tuple[str, ...] = (), starts: RunStarts | None = None
+    data: Path,
+    only: str = "",
+    names: tuple[str, ...] = (),
+    starts: RunStarts | None = None,
+    archive: RunArchive | None = None,
 ) -> Iterator[WebServer]:
     """A server on a port that is free."""
-    with WebServer(
-        RunsShown(str(data), only, stays=not only), TOKENS, Address.parse("0"), names, starts
-    ) as server:
+    shown = RunsShown(str(data), only, stays=not only, archive=archive)
+    with WebServer(shown, TOKENS, Address.parse("0"), names, starts) as server:
         yield server
 
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.cli.archive_access import archived_runs
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.comparison_options import (
     ComparisonOptions,
@@ -17,6 +18,7 @@ from osbench.coordinator.cli.comparison_options import (
 )
 from osbench.coordinator.cli.options.option_rules import RuledCommand
 from osbench.coordinator.cli.options.option_table import option_set, options, repeated
+from osbench.coordinator.cli.options.shared_options import archive_url
 from osbench.coordinator.comparison.compared_run import earlier_runs
 from osbench.coordinator.comparison.comparing import compare_sides
 from osbench.coordinator.comparison.evidence import Evidence
@@ -49,6 +51,7 @@ class TwoSides(RuledCommand):
     against=repeated(
         _AGAINST, metavar="RUN...", help="Runs of the second side; all others are the first."
     ),
+    archive=archive_url(),
 )
 @option_set(ComparisonOptions, "chosen")
 @with_settings
@@ -56,13 +59,14 @@ def compare(
     settings: CommandSettings,
     runs: tuple[str, ...],
     against: tuple[str, ...],
+    archive: str | None,
     chosen: ComparisonOptions,
 ) -> None:
     """Compare runs: the first side is before, the second after.
 
     A verdict needs several runs a side, or five other runs of the same task in the data
-    directory: how much runs differ anyway cannot be seen from one of them. RUN is an id, the
-    beginning of one, "last", or tag:TAG for all runs with a tag.
+    directory or the archive: how much runs differ anyway cannot be seen from one of them. RUN is
+    an id, the beginning of one, "last", or tag:TAG for all runs with a tag.
 
     \b
     Examples:
@@ -70,6 +74,7 @@ def compare(
       osbench-coord compare A1 A2 A3 A4 A5 --against B1 B2 B3 B4 B5
       osbench-coord compare tag:release-1 tag:release-2 --margin 3%
       osbench-coord compare 20260401 20260402 --html comparison.html
+      osbench-coord compare tag:main last --archive s3://team-runs/shop
 
     \b
     Exit codes:
@@ -79,9 +84,16 @@ def compare(
       3 files of a run are cut or changed; --damaged compares what is left
     """
     first, second = _sides(runs, against)
-    before, after = (read_side(settings, one, damaged=chosen.damaged) for one in (first, second))
+    archived = archived_runs(settings, archive)
+    before, after = (
+        read_side(settings, one, damaged=chosen.damaged, archived=archived)
+        for one in (first, second)
+    )
     history = earlier_runs(
-        str(settings.conf.data_dir), [*before, *after], left_out=left_out(chosen.damaged)
+        str(settings.conf.data_dir),
+        [*before, *after],
+        left_out=left_out(chosen.damaged),
+        archived=archived,
     )
     result = compare_sides(
         Evidence(before=before, after=after, history=history),

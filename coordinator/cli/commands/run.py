@@ -52,6 +52,7 @@ Examples:
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
   osbench-coord run nightly/ --keep-going          all tasks of a directory, one exit code
+  osbench-coord run task.yaml --archive s3://team-runs/shop
 
 \b
 Exit codes, the first that applies:
@@ -158,6 +159,7 @@ RULES = (
             "--report",
             "--export",
             "--metrics",
+            "--archive",
             "--web",
             "--otlp",
             "--traces-from",

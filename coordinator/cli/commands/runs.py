@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from osbench.common.escaping import escaped
+from osbench.coordinator.cli.archive_access import archive_at
 from osbench.coordinator.cli.base import (
     CommandSettings,
     FiniteRange,
@@ -18,6 +19,7 @@ from osbench.coordinator.cli.base import (
     echo_table,
     with_settings,
 )
+from osbench.coordinator.cli.commands.pushed_runs import pull, push
 from osbench.coordinator.cli.group import Group
 from osbench.coordinator.cli.options.option_rules import Alternatives, RuledCommand
 from osbench.coordinator.cli.options.option_table import (
@@ -26,6 +28,7 @@ from osbench.coordinator.cli.options.option_table import (
     options,
 )
 from osbench.coordinator.cli.options.shared_options import (
+    archive_url,
     damaged_flag,
     json_flag,
     wanted_tags,
@@ -57,13 +60,19 @@ COLUMNS = (
 
 @click.group(cls=Group)
 def runs() -> None:
-    """List, show, delete and prune the runs in the data directory."""
+    """List, show, delete, prune and share the runs in the data directory."""
 
 
 @runs.command("list")
-@options(tag=wanted_tags(), as_json=json_flag("a list"))
+@options(
+    tag=wanted_tags(),
+    archive=archive_url("The runs of an archive instead"),
+    as_json=json_flag("a list"),
+)
 @with_settings
-def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> None:
+def list_(
+    settings: CommandSettings, tag: tuple[str, ...], archive: str | None, as_json: bool
+) -> None:
     """List runs, newest first.
 
     Shows their size and, if one was broken off, the reason. `resume` goes on with those that are
@@ -73,12 +82,19 @@ def list_(settings: CommandSettings, tag: tuple[str, ...], as_json: bool) -> Non
     Examples:
       osbench-coord runs list
       osbench-coord runs list --tag nightly --json
+      osbench-coord runs list --archive s3://team-runs/shop
     """
-    data_dir = settings.conf.data_dir
-    found = rows_of(data_dir, RunDirectory.all(data_dir)[::-1])
-    if not found:
-        check_writable(data_dir)
-        click.echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
+    if archive is None:
+        data_dir = settings.conf.data_dir
+        found = rows_of(data_dir, RunDirectory.all(data_dir)[::-1])
+        if not found:
+            check_writable(data_dir)
+            click.echo(f"no runs in {settings.data_dir / 'runs'}", err=True)
+    else:
+        there = archive_at(settings, archive)
+        found = [one.record.row() for one in there.runs()[::-1]]
+        if not found:
+            click.echo(f"no runs in the archive {there.place}", err=True)
     rows = [row for row in found if set(tag) <= set(row["tags"])]
     if as_json:
         click.echo(json.dumps(rows))
@@ -195,6 +211,10 @@ def prune(
         directory.delete(force=force)
         click.echo(f"deleted {directory.path.name}", err=True)
     click.echo(f"{count(len(doomed), 'run')} deleted, {freed} freed", err=True)
+
+
+runs.add_command(push)
+runs.add_command(pull)
 
 
 @click.command()

@@ -13,11 +13,13 @@ import click
 from rich.console import Console
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.cli.archive_access import archived_runs
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
 from osbench.coordinator.cli.comparison_options import left_out
 from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import OptionSet, flag, option, option_set
 from osbench.coordinator.cli.options.shared_options import (
+    archive_url,
     damaged_flag,
     json_flag,
     page_file,
@@ -44,6 +46,7 @@ class TrendsOptions(OptionSet):
         "--fingerprint", metavar="ID", help="Runs with this fingerprint, or the beginning of one."
     )
     tag: tuple[str, ...] = wanted_tags()
+    archive: str | None = archive_url()
     last: int = option(
         "--last",
         type=click.IntRange(2),
@@ -105,6 +108,9 @@ def trends(settings: CommandSettings, wanted: TrendsOptions) -> None:
     or HTTP requests, the span that takes longer is named. With --check --tag TEXT it is the newest
     run of each fingerprint.
 
+    With --archive the runs that a team has pushed count, too: `runs push` and `run --archive` put
+    them there.
+
     With --by-load runs belong together whose loads differ and nothing else: throughput and
     latency by load, the knee, and from six loads on how throughput scales.
 
@@ -112,6 +118,7 @@ def trends(settings: CommandSettings, wanted: TrendsOptions) -> None:
     Examples:
       osbench-coord trends
       osbench-coord trends --check --tag nightly
+      osbench-coord trends --archive s3://team-runs/shop --task "Nightly boot test"
       osbench-coord trends --task "Nightly boot test" --html trends.html
       osbench-coord trends --by-load --task "Nightly boot test"
       osbench-coord trends --json | jq '.trends[].series[].changes'
@@ -181,7 +188,10 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
     """The wanted runs by what they have in common, oldest first. Raises UsageError for none."""
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)
-    for run in finished_runs(data_dir, wanted.tag, left_out=left_out(wanted.damaged)):
+    archived = archived_runs(settings, wanted.archive)
+    for run in finished_runs(
+        data_dir, wanted.tag, left_out=left_out(wanted.damaged), archived=archived
+    ):
         name = run.kinship if wanted.by_load else run.fingerprint
         fits = wanted.fingerprint is None or name.startswith(wanted.fingerprint)
         if fits and wanted.task in (None, run.manifest.get("task")):

@@ -8,10 +8,12 @@ import click
 
 from osbench.common.config import logs
 from osbench.common.network.address import Address
+from osbench.coordinator.cli.archive_access import archive_at
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.group import FILES
 from osbench.coordinator.cli.live_view import announce
 from osbench.coordinator.cli.options.option_table import option, options, repeated
+from osbench.coordinator.cli.options.shared_options import archive_url
 from osbench.coordinator.run.plan import new_run_id
 from osbench.coordinator.web.access_tokens import AccessTokens
 from osbench.coordinator.web.run_starts import RunStarts
@@ -32,9 +34,12 @@ from osbench.coordinator.web.web_server import WebServer
         metavar="NAME",
         help="Another name by which browsers reach this server; may be repeated.",
     ),
+    archive=archive_url(),
 )
 @with_settings
-def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> None:
+def web(
+    settings: CommandSettings, listen: str, allow_host: tuple[str, ...], archive: str | None
+) -> None:
     """Show the runs of the data directory in a browser until Ctrl-C.
 
     Runs that are going on are shown live and can be changed and aborted; of others the report is
@@ -47,12 +52,17 @@ def web(settings: CommandSettings, listen: str, allow_host: tuple[str, ...]) -> 
     Examples:
       osbench-coord web
       osbench-coord web --listen 127.0.0.1:9000
+      osbench-coord web --archive s3://team-runs/shop
       osbench-coord web --listen 0.0.0.0:8089 --allow-host load.example.org
     """
     logs.begin(settings.conf.log_level)
     address = Address.parse(listen)
     data_dir = str(settings.conf.data_dir)
-    shown, tokens = RunsShown(data_dir), AccessTokens.from_environment()
+    there = None if archive is None else archive_at(settings, archive)
+    if there is not None:
+        # a wrong URL ends the command; later the page says what is wrong
+        there.ids()
+    shown, tokens = RunsShown(data_dir, archive=there), AccessTokens.from_environment()
     files: tuple[str, ...] = click.get_current_context().meta.get(FILES, ())
     options = [part for file in files for part in ("--config-file", file)]
     starts = RunStarts(data_dir, new_run_id, options)

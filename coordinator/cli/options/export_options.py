@@ -12,6 +12,7 @@ from osbench.common.errors import UsageError
 from osbench.coordinator.cli.base import warn_of_plugins
 from osbench.coordinator.cli.options.option_rules import Alternatives, Rule
 from osbench.coordinator.cli.options.option_table import OptionSet, option, repeated
+from osbench.coordinator.cli.options.shared_options import archive_url
 
 if TYPE_CHECKING:
     from osbench.common.plugin.plugins import Plugins
@@ -204,6 +205,7 @@ class RunExportOptions(OptionSet):
         help="Serve metrics of the run for Prometheus while it goes on; on 127.0.0.1 without ADDR. "
         "Default: [coordinator] metrics_address.",
     )
+    archive: str | None = archive_url("At the end, put the run into an archive")
 
     @property
     def wanted(self) -> ExportOptions:

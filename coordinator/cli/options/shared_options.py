@@ -72,6 +72,15 @@ def page_file() -> Path | None:
     )
 
 
+def archive_url(help: str = "Also the runs of an archive") -> str | None:
+    """`--archive`; `help` says what becomes of the runs that are there."""
+    return option(
+        "--archive",
+        metavar="URL",
+        help=f"{help}: a folder, or a URL such as s3://BUCKET/FOLDER.",
+    )
+
+
 def damaged_flag() -> bool:
     """`--damaged`."""
     return flag(

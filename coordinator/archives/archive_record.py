@@ -1,0 +1,197 @@
+"""The index record of an archived run: its files with their digests, and its report.
+
+Lists, trends and histories are made of records; the run itself is fetched only to be looked into.
+The name of a record ends in the digest of what the run consists of: a record never changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import zstandard
+
+from osbench.common.decompression import decompressed
+from osbench.coordinator.archives.packed_run import FILES, SUFFIX, total_bytes
+from osbench.coordinator.storage.digests import Entry
+from osbench.coordinator.storage.run_documents import SUMMARY, is_summary
+from osbench.coordinator.storage.run_listing import (
+    BROKEN_OFF,
+    FINISHED,
+    RESUMABLE,
+    figures_of,
+    row_of,
+)
+
+#: Folders of an archive.
+INDEX, RUNS = "index", "runs"
+#: Version of the record; that of another one is left out.
+FORMAT = 1
+#: Largest record that is read, packed and unpacked, bytes.
+MOST_PACKED, MOST_BYTES = 32 << 20, 160 << 20
+_MANIFEST = "run.json"
+_SUFFIX = ".json.zst"
+_DIGITS = 16
+#: A run's id, and the digest of its files.
+_NAME = re.compile(rf"([A-Za-z0-9][A-Za-z0-9._-]{{0,199}})\.([0-9a-f]{{{_DIGITS}}})")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveRecord:
+    """A run in the index of an archive."""
+
+    run_id: str
+    #: By name: bytes and SHA-256.
+    files: Mapping[str, Entry]
+    #: `FINISHED`, `BROKEN_OFF` or `RESUMABLE`: what it was where it was made.
+    state: str
+    #: Exit code, and why there is no report, of a run that was broken off.
+    exit_code: int | None
+    why: str | None
+    #: Bytes of the packed run.
+    packed_bytes: int
+    #: run.json and summary.json as they are.
+    manifest_text: str
+    summary_text: str | None
+
+    @cached_property
+    def stem(self) -> str:
+        """The name of its files in the archive, without their folders and ends."""
+        return f"{self.run_id}.{content_of(self.run_id, self.files)}"
+
+    @property
+    def name(self) -> str:
+        """Its name in the archive."""
+        return f"{INDEX}/{self.stem}{_SUFFIX}"
+
+    @property
+    def packed(self) -> str:
+        """The name of the packed run in the archive."""
+        return f"{RUNS}/{self.stem}{SUFFIX}"
+
+    @property
+    def finished(self) -> bool:
+        """The run has its last report: nothing of it changes."""
+        return self.state == FINISHED and self.summary_text is not None
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Request of the run: run.json."""
+        found: dict[str, Any] = json.loads(self.manifest_text)
+        return found
+
+    @cached_property
+    def summary(self) -> dict[str, Any] | None:
+        """The report: summary.json; None if the run has none."""
+        return None if self.summary_text is None else json.loads(self.summary_text)
+
+    @property
+    def has_traces(self) -> bool:
+        """Traces of the run were kept."""
+        return "traces/collection.json" in self.files
+
+    def row(self) -> dict[str, Any]:
+        """The run as lists show it, with `size_bytes`."""
+        return dict(self._row)
+
+    @cached_property
+    def _row(self) -> dict[str, Any]:
+        figures = figures_of(self.summary) if self.summary else None
+        # nobody goes on with it from here
+        state = FINISHED if self.finished else BROKEN_OFF
+        ended = {} if self.finished else {"exit": self.exit_code, "why": self.why}
+        row = row_of(self.run_id, self.manifest, figures, state, ended)
+        return {**row, "size_bytes": total_bytes(self.files)}
+
+    def encoded(self) -> bytes:
+        """The content of its file."""
+        document = {
+            "format": FORMAT,
+            "run": self.run_id,
+            "state": self.state,
+            "exit": self.exit_code,
+            "why": self.why,
+            "packed_bytes": self.packed_bytes,
+            "files": self.files,
+            _MANIFEST: self.manifest_text,
+            SUMMARY: self.summary_text,
+        }
+        text = json.dumps(document, sort_keys=True).encode()
+        return zstandard.ZstdCompressor(level=6, write_checksum=True).compress(text)
+
+
+def content_of(run_id: str, files: Mapping[str, Entry]) -> str:
+    """The digest that stands for a run with these files."""
+    listed = [run_id, *([name, one["bytes"], one["sha256"]] for name, one in sorted(files.items()))]
+    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:_DIGITS]
+
+
+def run_of(name: str) -> str:
+    """The run of a record, by its name without folder; "" for other files."""
+    found = _NAME.fullmatch(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
+    return "" if found is None else found[1]
+
+
+def decoded(name: str, content: bytes) -> ArchiveRecord:
+    """A record from the content of its file, whose name has no folder.
+
+    Raises ValueError for another format, and for anything that its name or digests do not fit.
+    """
+    try:
+        document = json.loads(decompressed(content, MOST_BYTES))
+        if document["format"] != FORMAT:
+            raise ValueError(f"its format is {document['format']}, this version reads {FORMAT}")
+        found = _record(document)
+        fits = found.name == f"{INDEX}/{name}" and _fits(found)
+    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"no index record: {error}") from None
+    if not fits:
+        raise ValueError("cut or changed")
+    return found
+
+
+def _record(document: Mapping[str, Any]) -> ArchiveRecord:
+    summary, code, why = document[SUMMARY], document["exit"], document["why"]
+    return ArchiveRecord(
+        run_id=document["run"],
+        files={str(name): _entry(one) for name, one in document["files"].items()},
+        state=str(document["state"]),
+        exit_code=None if code is None else int(code),
+        why=None if why is None else str(why),
+        packed_bytes=int(document["packed_bytes"]),
+        manifest_text=str(document[_MANIFEST]),
+        summary_text=None if summary is None else str(summary),
+    )
+
+
+def _entry(one: Mapping[str, Any]) -> Entry:
+    size, sha256 = one["bytes"], one["sha256"]
+    if not isinstance(size, int) or size < 0 or not _SHA256.fullmatch(sha256):
+        raise ValueError("no index record: no size and SHA-256 of a file")
+    return {"bytes": size, "sha256": sha256}
+
+
+def _fits(record: ArchiveRecord) -> bool:
+    """A record has known files, and reports that are those of its files."""
+    summary = record.summary
+    return (
+        _NAME.fullmatch(record.stem) is not None
+        and record.files.keys() <= FILES
+        and record.state in (FINISHED, BROKEN_OFF, RESUMABLE)
+        and _is_file(record, _MANIFEST, record.manifest_text)
+        and isinstance(record.manifest, dict)
+        and (SUMMARY in record.files) == (summary is not None)
+        and (summary is None or _is_file(record, SUMMARY, str(record.summary_text)))
+        and (summary is None or (is_summary(summary) and bool(record.row())))
+    )
+
+
+def _is_file(record: ArchiveRecord, name: str, text: str) -> bool:
+    found = record.files.get(name, {}).get("sha256")
+    return found == hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,130 @@
+"""An archive anywhere that fsspec knows: S3, Swift, SFTP and others."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from osbench.common.errors import ArchiveError, UsageError
+from osbench.common.secrets.masking import error_text
+from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.formatting import plain
+
+_INSTALL = "pip install 'osbench[archive]'"
+
+
+class FsspecStore:
+    """Objects below a URL."""
+
+    def __init__(self, url: str) -> None:
+        """Raises UsageError for a URL that fsspec does not know, or that needs a package."""
+        self.place = mask_url(url).rstrip("/")
+        try:
+            import fsspec  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise UsageError(
+                f"the archive {self.place}: anything but a folder needs fsspec: {_INSTALL}"
+            ) from None
+        try:
+            self._files, root = fsspec.url_to_fs(url)
+        except ImportError as error:
+            raise UsageError(f"the archive {self.place}: {_needed(url, error)}") from None
+        except ValueError as error:
+            raise UsageError(f"the archive {self.place}: {plain(str(error), 300)}") from None
+        except Exception as error:  # noqa: BLE001 - as `_told`
+            raise self._error("open it", error) from None
+        self._root: str = root.rstrip("/")
+
+    def listed(self, folder: str) -> dict[str, int]:
+        """Names in a folder and their bytes."""
+        found: dict[str, int] = {}
+        with contextlib.suppress(FileNotFoundError), self._told(f"list {folder}"):
+            # of earlier listings: others write, too
+            self._files.invalidate_cache()
+            for one in self._files.ls(self._path(folder), detail=True):
+                name = str(one["name"]).rstrip("/").rpartition("/")[2]
+                if one["type"] == "file" and name:
+                    found[name] = int(one["size"] or 0)
+        return found
+
+    def size(self, name: str) -> int | None:
+        """Bytes of an object."""
+        try:
+            with self._told(f"read {name}"):
+                self._files.invalidate_cache()
+                return int(self._files.info(self._path(name))["size"])
+        except FileNotFoundError:
+            return None
+
+    def read(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Contents of small objects, many at once."""
+        if not names:
+            return {}
+        by_path = {self._path(name): name for name in names}
+        found = {}
+        with self._told(f"read {names[0]}"):
+            answers: dict[str, Any] = self._files.cat(list(by_path), on_error="return")
+            for path, answer in answers.items():
+                if isinstance(answer, bytes):
+                    # memory:// has a slash before its paths, S3 has none
+                    found[by_path.get(path) or by_path[f"/{path.lstrip('/')}"]] = answer
+                elif not isinstance(answer, FileNotFoundError):
+                    raise answer
+        return found
+
+    def get(self, name: str, path: Path) -> bool:
+        """Copy an object to a file."""
+        try:
+            with self._told(f"read {name}"):
+                self._files.get_file(self._path(name), str(path))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def put(self, path: Path, name: str) -> None:
+        """Store a file as an object."""
+        try:
+            with self._told(f"write {name}"):
+                self._make_folder(name.rpartition("/")[0])
+                self._files.put_file(str(path), self._path(name))
+        except FileNotFoundError as error:
+            raise self._error(f"write {name}", error) from None
+
+    def _make_folder(self, folder: str) -> None:
+        """Create a folder and the archive's own, where there are folders.
+
+        A bucket is nobody's to create by a slip of the pen.
+        """
+        for path in (self._root, self._path(folder)):
+            if "/" in path and not self._files.isdir(path):
+                with contextlib.suppress(FileExistsError):
+                    self._files.mkdir(path, create_parents=False)
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Translate whatever a file system of others raises, but for a missing object."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # noqa: BLE001 - each client has its own tree of errors
+            raise self._error(what, error) from None
+
+    def _error(self, what: str, error: Exception) -> ArchiveError:
+        return ArchiveError(
+            f"the archive {self.place}: cannot {what}: {plain(error_text(error), 500)}"
+        )
+
+
+def _needed(url: str, error: ImportError) -> str:
+    """The package that a kind of URL needs."""
+    scheme = url.partition("://")[0]
+    if scheme in ("s3", "s3a"):
+        return f"s3:// needs s3fs: {_INSTALL}"
+    # fsspec names its own package
+    return plain(str(error), 300)

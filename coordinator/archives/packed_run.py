@@ -1,0 +1,143 @@
+"""A run as one file: a tar archive of its files, compressed; the same run gives the same bytes.
+
+Neither side holds more than a piece of it in memory, and who unpacks knows before what is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any, BinaryIO, cast
+
+import zstandard
+
+from osbench.common.errors import RefusedRun
+from osbench.common.regular_files import open_regular
+from osbench.coordinator.storage.digests import COVERED, DIGESTS, Entry
+from osbench.coordinator.storage.run_log import LOG
+
+#: Files of a run that are archived. The others belong to its host: locks, plans, secrets.
+FILES = frozenset((*COVERED, DIGESTS, LOG))
+#: Ends of names of packed runs.
+SUFFIX = ".tar.zst"
+_LEVEL = 3
+_CHUNK = 1 << 20
+#: Bytes of a packed run beside the contents: headers, and the blocks of zeros at its end.
+_OVERHEAD = 64 << 10
+_BLOCK = 512
+#: A run that is to become so many times as large is none: its blocks are compressed already.
+_RATIO = 1000
+_ALLOWED = 64 << 20
+
+
+class _Sums:
+    """Passes bytes on, and adds up their number and SHA-256."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._bytes = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        data = self._file.read(size)
+        self._digest.update(data)
+        self._bytes += len(data)
+        return data
+
+    @property
+    def entry(self) -> Entry:
+        """Bytes and SHA-256 of all that was read."""
+        return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
+
+
+class _Bounded:
+    """Decompressed bytes, up to a limit. Raises ValueError beyond it."""
+
+    def __init__(self, file: Any, limit: int) -> None:
+        self._file = file
+        self._left = limit
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        data: bytes = self._file.read(min(size, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            raise ValueError("more than the files that it is to have")
+        return data
+
+
+def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
+    """Write the `files` of a run directory. Raises RefusedRun if one has changed, OSError."""
+    compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
+    with (
+        compressor.stream_writer(target, closefd=False) as packed,
+        tarfile.open(fileobj=cast(Any, packed), mode="w|", format=tarfile.GNU_FORMAT) as tar,
+    ):
+        for name, entry in sorted(files.items()):
+            member = tarfile.TarInfo(f"{folder.name}/{name}")
+            member.size, member.mode = entry["bytes"], 0o600
+            with open_regular(folder / name) as file:
+                sums = _Sums(file)
+                try:
+                    tar.addfile(member, cast(Any, sums))
+                except OSError as error:
+                    # tarfile's own, of a file that has become shorter
+                    if error.errno is not None:
+                        raise
+                grown = sums.entry == entry and file.read(1)
+            if sums.entry != entry or grown:
+                raise RefusedRun(f"run {folder.name}: {name} changed while it was packed")
+
+
+def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
+    """Write the files of a packed run below `folder`, which is made and called as the run is.
+
+    Nothing is written but `files`, each with its size. Raises ValueError with the reason if the
+    packed run is not made of them, OSError.
+    """
+    total = sum(-(-entry["bytes"] // _BLOCK) * _BLOCK for entry in files.values())
+    folder.mkdir(mode=0o700)
+    missing = dict(files)
+    try:
+        with (
+            zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
+            tarfile.open(fileobj=cast(Any, _Bounded(reader, total + _OVERHEAD)), mode="r|") as tar,
+        ):
+            for member in tar:
+                name = member.name.removeprefix(f"{folder.name}/")
+                entry = missing.pop(name, None)
+                data = tar.extractfile(member) if member.isreg() else None
+                if entry is None or data is None or name == member.name:
+                    raise ValueError("it has other files than its index record names")
+                _write(data, folder / name, entry)
+    except (tarfile.TarError, zstandard.ZstdError, EOFError) as error:
+        raise ValueError(f"it is cut or changed: {error}") from None
+    if missing:
+        raise ValueError(f"{min(missing)} is missing")
+
+
+def _write(data: IO[bytes], path: Path, entry: Entry) -> None:
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    sums = _Sums(data)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        while chunk := sums.read(_CHUNK):
+            file.write(chunk)
+            if file.tell() > entry["bytes"]:
+                break
+    if sums.entry != entry:
+        raise ValueError(f"{path.name} was changed")
+
+
+def is_bomb(files: Mapping[str, Entry], packed_bytes: int) -> bool:
+    """A packed run says that it holds far more than a run of its size can."""
+    return total_bytes(files) > _ALLOWED + _RATIO * packed_bytes
+
+
+def total_bytes(files: Mapping[str, Entry]) -> int:
+    """Bytes of all files of a run."""
+    return sum(int(entry["bytes"]) for entry in files.values())

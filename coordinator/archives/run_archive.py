@@ -1,0 +1,348 @@
+"""An archive of runs: push them, read its index, fetch them; safe with writers at the same time.
+
+A pushed run is two files, whose names no other run has: the packed run, and after it the record in
+the index. Without its record a run is not in the archive, so that half a push is none. Nothing is
+locked, shared or changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from osbench.common.errors import (
+    ArchiveError,
+    DamagedArchive,
+    OsbenchError,
+    RefusedRun,
+    StorageError,
+    UsageError,
+)
+from osbench.common.regular_files import make_private_directory, write_private
+from osbench.coordinator.archives.archive_record import (
+    INDEX,
+    MOST_PACKED,
+    ArchiveRecord,
+    decoded,
+    run_of,
+)
+from osbench.coordinator.archives.archive_store import ArchiveStore, store_of
+from osbench.coordinator.archives.packed_run import FILES, is_bomb, pack, total_bytes, unpack
+from osbench.coordinator.formatting import plain, size
+from osbench.coordinator.storage.digests import Entry, damaged, entry_of
+from osbench.coordinator.storage.frames import reason_of
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.storage.run_documents import SUMMARY
+from osbench.coordinator.storage.run_listing import DAMAGED, RUNNING, described
+
+#: In the data directory: records and runs that were read of archives, and drafts. Nothing depends
+#: on it.
+KEPT = "archives"
+#: Records that are read at once.
+_AT_ONCE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchivedRun:
+    """A run of an archive; its files are fetched when they are needed."""
+
+    record: ArchiveRecord
+    archive: RunArchive
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.record.run_id
+
+    def fetch(self) -> RunDirectory:
+        """Its files, in a directory beside those of the data directory. Raises ArchiveError."""
+        return self.archive.fetch(self.record)
+
+    def fetch_or_warn(self) -> RunDirectory | None:
+        """Its files; None after a warning if they cannot be had."""
+        try:
+            return self.fetch()
+        except OsbenchError as error:
+            self.archive.warn(str(error))
+            return None
+
+
+class RunArchive:
+    """The archive at a path or URL, as one data directory uses it."""
+
+    def __init__(
+        self,
+        url: str,
+        data_dir: str,
+        warn: Callable[[str], None],
+        *,
+        store: ArchiveStore | None = None,
+    ) -> None:
+        """`warn` takes sentences on what cannot be read. Raises UsageError, ArchiveError."""
+        self._store = store_of(url) if store is None else store
+        self._warn = warn
+        self._data_dir = data_dir
+        place = hashlib.sha256(self.place.encode()).hexdigest()[:16]
+        self._kept = Path(data_dir) / KEPT / place
+        self._records: dict[str, ArchiveRecord] = {}
+        self._warned: set[str] = set()
+
+    @property
+    def place(self) -> str:
+        """The folder or URL, without secrets."""
+        return self._store.place
+
+    # index
+
+    def runs(self) -> list[ArchivedRun]:
+        """All runs, oldest first. Raises ArchiveError."""
+        by_run: dict[str, ArchiveRecord] = {}
+        for record in self._read(self._names()):
+            other = by_run.get(record.run_id)
+            if other is not None and record.finished and other.finished:
+                self.warn(
+                    f"the archive {self.place} has two runs {record.run_id}, of different content"
+                )
+            by_run[record.run_id] = record if other is None else max(record, other, key=_rank)
+        return [ArchivedRun(record=by_run[run], archive=self) for run in sorted(by_run)]
+
+    def ids(self) -> set[str]:
+        """The ids of all runs. Raises ArchiveError."""
+        return {run_of(name) for name in self._names()}
+
+    def _names(self) -> list[str]:
+        """The names of records, without folder; those that are too large are left out."""
+        found = []
+        for name, number in sorted(self._store.listed(INDEX).items()):
+            if not run_of(name):
+                continue
+            if number > MOST_PACKED:
+                self._leave_out(name, f"it has {size(number)}")
+            else:
+                found.append(name)
+        return found
+
+    def _read(self, names: Sequence[str]) -> Iterator[ArchiveRecord]:
+        for name in names:
+            if name not in self._records:
+                with contextlib.suppress(OSError, ValueError):
+                    self._records[name] = decoded(name, (self._kept / INDEX / name).read_bytes())
+        missing = [name for name in names if name not in self._records]
+        for begin in range(0, len(missing), _AT_ONCE):
+            part = [f"{INDEX}/{name}" for name in missing[begin : begin + _AT_ONCE]]
+            for path, content in self._store.read(part).items():
+                self._add(path.removeprefix(f"{INDEX}/"), content)
+        # one may be gone since it was listed
+        yield from (self._records[name] for name in names if name in self._records)
+
+    def _add(self, name: str, content: bytes) -> None:
+        try:
+            self._records[name] = decoded(name, content)
+        except ValueError as error:
+            self._leave_out(name, str(error))
+            return
+        # the next reader asks for what is new
+        with contextlib.suppress(OSError):
+            write_private(self._kept / INDEX / name, content)
+
+    def _leave_out(self, name: str, why: str) -> None:
+        self.warn(f"left out: the archive {self.place}: {INDEX}/{name}: {plain(why, 200)}")
+
+    def warn(self, text: str) -> None:
+        """Report what is left out, once."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._warn(text)
+
+    # push
+
+    def push(self, directory: RunDirectory) -> bool:
+        """Archive a run that is over; False if it is there already.
+
+        Raises UsageError for a run that goes on or has not begun, DamagedRun, and ArchiveError,
+        also if the archive has another run of that id.
+        """
+        record = _described(directory)
+        try:
+            # a record that nobody could read must not get there
+            decoded(record.name.removeprefix(f"{INDEX}/"), record.encoded())
+        except ValueError as error:
+            raise RefusedRun(
+                f"run {record.run_id} cannot be archived: its record would be {plain(str(error))}"
+            ) from None
+        mine = [name for name in self._names() if run_of(name) == record.run_id]
+        for other in self._read(mine):
+            if other.stem == record.stem:
+                if self._store.size(other.packed) == other.packed_bytes:
+                    return False
+            elif other.finished:
+                raise RefusedRun(
+                    f"the archive {self.place} has a run {record.run_id} already, of different"
+                    " content; it is left as it is"
+                )
+        try:
+            self._push(directory, record)
+        except OSError as error:
+            raise StorageError(
+                f"cannot pack run {record.run_id} in {self._drafts}: {reason_of(error)}"
+            ) from None
+        return True
+
+    def _push(self, directory: RunDirectory, record: ArchiveRecord) -> None:
+        with self._draft() as folder:
+            draft = folder / "packed"
+            with draft.open("xb") as file:
+                pack(directory.path, record.files, file)
+            number = draft.stat().st_size
+            self._store.put(draft, record.packed)
+            stored = self._store.size(record.packed)
+            if stored != number:
+                raise ArchiveError(
+                    f"the archive {self.place}: {record.packed} has {stored or 0:,} of"
+                    f" {number:,} bytes after it was written; push the run again"
+                )
+            whole = replace(record, packed_bytes=number)
+            content = whole.encoded()
+            draft.write_bytes(content)
+            self._store.put(draft, whole.name)
+            self._add(whole.name.removeprefix(f"{INDEX}/"), content)
+
+    # fetch
+
+    def pull(self, one: ArchivedRun) -> bool:
+        """Fetch a run into the data directory; False if a run of that id is there.
+
+        Raises ArchiveError.
+        """
+        target = RunDirectory.of(self._data_dir, one.run_id).path
+        return self._fetch(one.record, target)
+
+    def fetch(self, record: ArchiveRecord) -> RunDirectory:
+        """A run among those that were fetched; it is fetched if it is not there.
+
+        Raises ArchiveError.
+        """
+        # the digest is in the path: a run that is pushed again, finished, is another one
+        target = self._kept / "runs" / record.stem / record.run_id
+        self._fetch(record, target)
+        return RunDirectory(target)
+
+    def _fetch(self, record: ArchiveRecord, target: Path) -> bool:
+        if os.path.lexists(target):
+            return False
+        number = self._store.size(record.packed)
+        if number is None:
+            raise self._damaged(record, "it is missing", there=False)
+        if is_bomb(record.files, number):
+            raise self._damaged(record, "it would become more than a thousand times as large")
+        try:
+            self._check_space(record, number)
+            with self._draft() as folder:
+                packed = folder / "packed"
+                if not self._store.get(record.packed, packed):
+                    raise self._damaged(record, "it is missing", there=False)
+                try:
+                    with packed.open("rb") as file:
+                        unpack(file, folder / record.run_id, record.files)
+                except ValueError as error:
+                    raise self._damaged(record, str(error)) from None
+                make_private_directory(target.parent)
+                return _renamed(folder / record.run_id, target)
+        except OSError as error:
+            raise StorageError(
+                f"cannot write run {record.run_id} to {target.parent}: {reason_of(error)}"
+            ) from None
+
+    def _check_space(self, record: ArchiveRecord, packed_bytes: int) -> None:
+        make_private_directory(self._drafts)
+        needed = packed_bytes + total_bytes(record.files)
+        free = shutil.disk_usage(self._drafts).free
+        if needed > free:
+            raise StorageError(
+                f"run {record.run_id} needs {size(needed)} in {self._drafts}, which has"
+                f" {size(free)} left"
+            )
+
+    def _damaged(self, record: ArchiveRecord, why: str, *, there: bool = True) -> OsbenchError:
+        return DamagedArchive(
+            f"the archive {self.place}: {record.packed}: {plain(why, 200)};"
+            f"{' remove it there, and' if there else ''} where the run is kept,"
+            f" `osbench-coord runs push {record.run_id} URL` puts it back"
+        )
+
+    # drafts
+
+    @property
+    def _drafts(self) -> Path:
+        return self._kept.parent / "drafts"
+
+    @contextlib.contextmanager
+    def _draft(self) -> Iterator[Path]:
+        """A folder for files on their way, on the disk of the data directory."""
+        make_private_directory(self._drafts)
+        with tempfile.TemporaryDirectory(dir=self._drafts) as folder:
+            yield Path(folder)
+
+
+def _described(directory: RunDirectory) -> ArchiveRecord:
+    """The record of a run, without the bytes of its packed file."""
+    name = directory.path.name
+    row = described(directory)
+    if row["state"] == RUNNING:
+        raise UsageError(f"run {name} goes on; push it when it is over")
+    problems = directory.files.problems()
+    if row["state"] == DAMAGED and not problems:
+        problems = [str(row["why"])]
+    if problems:
+        raise damaged(directory.path, problems)
+    try:
+        files = _entries(directory.path)
+        manifest = (directory.path / "run.json").read_text("utf-8")
+        summary = (directory.path / SUMMARY).read_text("utf-8") if SUMMARY in files else None
+    except FileNotFoundError:
+        raise UsageError(f"run {name} did not begin: there is nothing to push") from None
+    except OSError as error:
+        raise StorageError(f"run {name} cannot be read: {reason_of(error)}") from None
+    except ValueError:
+        raise damaged(directory.path, ["run.json or summary.json is not UTF-8"]) from None
+    return ArchiveRecord(
+        run_id=name,
+        files=files,
+        state=row["state"],
+        exit_code=row["exit"],
+        why=row["why"],
+        packed_bytes=0,
+        manifest_text=manifest,
+        summary_text=summary,
+    )
+
+
+def _entries(folder: Path) -> dict[str, Entry]:
+    found = {}
+    for name in sorted(FILES):
+        with contextlib.suppress(FileNotFoundError):
+            found[name] = entry_of(folder / name)
+    return found
+
+
+def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
+    """Rank of a record among those of its run: the finished one counts, or the longest."""
+    return record.finished, record.files.get("journal", {}).get("bytes", 0), record.stem
+
+
+def _renamed(folder: Path, target: Path) -> bool:
+    """Put a fetched run where it belongs; False if another one was there sooner."""
+    try:
+        folder.rename(target)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            return False
+        raise
+    return True
