@@ -36,6 +36,9 @@ Ints = NDArray[np.int64]
 
 BEFORE, FAULT, AFTER = "before", "fault", "after"
 
+#: What the hook of a phase does, in messages.
+_DOES = {FAULT: "begins the fault", AFTER: "ends the fault"}
+
 #: Iterations that have to succeed before a fault for its response times to be known.
 ENOUGH = 40
 #: Share of slow iterations that is as before: twice the five of a hundred beyond its p95.
@@ -258,10 +261,11 @@ class DrillStatistics:
     def _problem(self) -> str:
         """What is wrong with the hooks; "" if nothing is."""
         for phase, hook in self._hooks.items():
+            named = f"the hook that {_DOES[phase]} (“{hook}”)"
             if phase in self._errors:
-                return f"the hook of `{phase}` (“{hook}”) {self._errors[phase]}"
+                return f"{named} {self._errors[phase]}"
             if phase not in self._begun:
-                return f"the hook of `{phase}` (“{hook}”) has not fired"
+                return f"{named} has not fired"
         return ""
 
     def _recovery(self) -> _Recovery:

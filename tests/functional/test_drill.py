@@ -56,7 +56,7 @@ def test_the_drill_of_the_guide_counts_what_the_proxy_has_noted() -> None:
     begun, restarted = log.index("stop 2 begins"), log.index("start 2 begins")
     assert before["ok"] <= begun
     assert not [line for line in log[:begun] if " 502 " in line]
-    # none of these was sent after the hook of `after` fired
+    # none of these was sent after the hook that ends the fault fired
     between = [line for line in log[begun:restarted] if " 502 " in line]
     assert fault["failed"] <= len(between)
     assert fault["to_s"] == after["from_s"] == found["after_s"]
@@ -124,9 +124,10 @@ def test_a_fault_that_was_not_caused_fails_the_criterion(several: Finished) -> N
 
     assert several.code == 1
     assert (
-        failed["sla"][0]["detail"] == "the hook of `fault` (“stop”) failed: the command returned 1"
+        failed["sla"][0]["detail"]
+        == "the hook that begins the fault (“stop”) failed: the command returned 1"
     )
-    assert never["sla"][0]["detail"] == "the hook of `fault` (“stop”) has not fired"
+    assert never["sla"][0]["detail"] == "the hook that begins the fault (“stop”) has not fired"
     assert [one["name"] for one in never["drill"]["phases"]] == ["before"]
     assert plain["drill"] is None
 
@@ -139,7 +140,7 @@ def test_terminal_and_page_say_it(here: Site, several: Finished, tmp_path: Path)
     made = here.coord("report", name, "--html", str(page))
 
     assert "nothing lasted: a total outage of up to" in text
-    assert "the hook of `fault` (“stop”) has not fired" in text
+    assert "the hook that begins the fault (“stop”) has not fired" in text
     assert made.code == 0, made.err
     assert "Phases of the drill" in page.read_text("utf-8")
     (mark, *_) = [one for one in here.marks(name) if one["kind"] == "phase"]

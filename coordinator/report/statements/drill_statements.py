@@ -48,7 +48,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
         if drill.after_s is not None and drill.fault_s is not None:
             since_s = drill.fault_s + drill.recovery_s - drill.after_s
             side = "after" if since_s >= 0 else "before"
-            text += f", {duration(abs(since_s))} {side} the hook of `after` fired"
+            text += f", {duration(abs(since_s))} {side} the hook that ends the fault fired"
         yield text
 
 

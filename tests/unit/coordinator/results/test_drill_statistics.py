@@ -7,10 +7,15 @@ import pytest
 
 from helpers.result_rows import row_of
 from osbench.common.outcomes import Outcome
+from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.coordinator.report.model import json_codec
+from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.results.drill_figures import DrillFigures
 from osbench.coordinator.results.drill_statistics import DrillStatistics
+from osbench.coordinator.results.workload_results import WorkloadResults
+from osbench.coordinator.results.workload_statistics import WorkloadStatistics
+from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 NS = 1_000_000_000
 BOTH = {"fault": "stop", "after": "start"}
@@ -195,7 +200,7 @@ def test_before_the_fault_all_is_before():
 
     (before,) = found.phases
     assert (before.count, before.from_s, found.fault_s) == (len(due), 5.0, None)
-    assert found.problem == "the hook of `fault` (“stop”) has not fired"
+    assert found.problem == "the hook that begins the fault (“stop”) has not fired"
 
 
 def test_too_little_before_says_so_and_counts():
@@ -282,3 +287,26 @@ def test_figures_are_those_of_their_json():
     text = json.dumps(json_codec.to_json(found))
 
     assert json_codec.from_json(DrillFigures, json.loads(text)) == found
+
+
+def test_accounts_follow_the_records_of_phases():
+    accounts = Accounts()
+    drill = DrillStatistics(BOTH)
+    statistics = WorkloadStatistics(drill=drill)
+    results = WorkloadResults(
+        idempotent=False, sla=SlaEvaluator((), Plugins()), statistics=statistics
+    )
+    accounts.register(0, results)
+    due = np.arange(0, 3, 0.1)
+    statistics.add(columns_of(due, np.full(len(due), 0.01), due < 0), worker="w")
+
+    accounts.apply({"do": "phase", "workload": 0, "phase": "fault", "at_s": 3.0})
+    accounts.apply({"do": "phase", "workload": 7, "phase": "fault", "at_s": 1.0})
+    accounts.apply({"do": "open", "epoch": 2})
+    # of the coordinator that is gone, and came late
+    accounts.apply({"do": "phase", "workload": 0, "phase": "fault", "error": ""})
+    statistics.add(columns_of(due + 3, np.full(len(due), 0.01), due < 0), worker="w")
+
+    found = statistics.drill
+    assert (found.fault_s, [one.count for one in found.phases]) == (3.0, [30, 30])
+    assert found.problem.endswith("failed: the coordinator was killed meanwhile")

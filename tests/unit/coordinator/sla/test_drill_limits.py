@@ -48,8 +48,10 @@ def test_limits_are_kept_up_to_their_value():
         ),
         (
             {"failed": {"max": 99}},
-            dataclasses.replace(FOUND, problem="the hook of `fault` (“x”) has not fired"),
-            "the hook of `fault` (“x”) has not fired",
+            dataclasses.replace(
+                FOUND, problem="the hook that begins the fault (“x”) has not fired"
+            ),
+            "the hook that begins the fault (“x”) has not fired",
         ),
         (BOTH, None, "has no `phases`"),
     ],
