@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import http.client
 import itertools
+import signal
 import subprocess
 import sys
 import threading
@@ -99,6 +100,8 @@ class Handler(BaseHTTPRequestHandler):
 
     server: Proxy
     protocol_version = "HTTP/1.1"
+    #: Header and body are written apart: the body is not to wait for an acknowledgement.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         """Pass a request on."""
@@ -147,6 +150,8 @@ class Handler(BaseHTTPRequestHandler):
 def serve(port: int, log: Path, database: Path) -> None:
     """Serve until interrupted; the first line on stdout is the address."""
     instances = [Instance(name, database) for name in ("1", "2")]
+    # instances end with it, however it ends
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(log.open("w", encoding="utf-8"))
         try:

@@ -39,7 +39,7 @@ class Drill(Protocol):
 
     @property
     def problem(self) -> str:
-        """Why the drill says nothing: a hook has failed, or has not fired; "" if it does."""
+        """Reason why the drill is void: a hook failed, or did not fire; "" if there is none."""
         ...
 
     @property
@@ -59,7 +59,7 @@ class Drill(Protocol):
 
     @property
     def doubt(self) -> str:
-        """Why there is no time to recover; "" if there is."""
+        """Reason why there is no time to recover; "" if there is one."""
         ...
 
 

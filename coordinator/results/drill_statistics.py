@@ -73,7 +73,7 @@ class _Rows:
             self.response.add_buckets(Extent.of(instants[well]), Extent.of(times))
 
     def between(self, begin_s: float, end_s: float) -> _Rows:
-        """Those of some bins of time."""
+        """Rows of some bins of time."""
         return _Rows(self.outcomes.between(begin_s, end_s), self.response.between(begin_s, end_s))
 
     @property
@@ -118,7 +118,7 @@ class _Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class _Usual:
-    """What is usual before a fault: shares that are exceeded by chance only."""
+    """Shares and a response time before a fault that are exceeded by chance only."""
 
     failing: float
     failing_effect: float
@@ -202,7 +202,7 @@ class DrillStatistics:
         self._fault.add(np.maximum(due - fault_ns, 0)[rest], outcome[rest], response[rest])
 
     def figures(self) -> DrillFigures:
-        """What the drill has come to so far."""
+        """Figures of the drill so far."""
         state = (self._rows, tuple(self._begun.items()), tuple(self._errors.items()))
         if self._known[0] != state:
             self._known = state, self._figures()
@@ -259,7 +259,7 @@ class DrillStatistics:
         )
 
     def _problem(self) -> str:
-        """What is wrong with the hooks; "" if nothing is."""
+        """Fault of the hooks; "" if there is none."""
         for phase, hook in self._hooks.items():
             named = f"the hook that {_DOES[phase]} (“{hook}”)"
             if phase in self._errors:

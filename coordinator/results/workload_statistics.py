@@ -127,7 +127,7 @@ class WorkloadStatistics:
 
     @property
     def drill(self) -> DrillFigures | None:
-        """What a drill has come to; None for other loads."""
+        """Figures of a drill; None for other loads."""
         return self.drill_phases.figures() if self.drill_phases is not None else None
 
     @property

@@ -98,6 +98,8 @@ def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
         kept = {key: value for key, value in kept.items() if key not in _WITH_RUNNER}
     if "hooks" in found and "hooks" not in kept:
         kept.pop("phases", None)
+    if "phases" in found and "phases" not in kept and isinstance(kept.get("sla"), Mapping):
+        kept["sla"] = {name: one for name, one in kept["sla"].items() if name != "drill"}
     if "scenario" in schema["required"] and "scenario" not in kept:
         kept = {key: value for key, value in kept.items() if key in ("title", "runner", "sla")}
         return {**kept, **_STAND_IN}

@@ -53,7 +53,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
 
 
 def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
-    """How many planned iterations belong to no phase, and why; "" if all do."""
+    """Number of planned iterations that belong to no phase, with reasons; "" if all do."""
     sums = workload.accounting
     parts = [
         (workload.warmup.left_out, "of the warm-up"),

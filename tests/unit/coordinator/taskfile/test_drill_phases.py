@@ -99,10 +99,14 @@ def test_the_criterion_needs_phases(tmp_path):
 
 
 def test_faulty_hooks_are_told_and_not_missed(tmp_path):
-    said = refused(tmp_path, hooks=[{"action": {"sys_call": "x"}}], phases={"fault": "stop"})
+    sla = {"drill": {"failed": {"max": 1}}}
 
-    assert "trigger" in said
-    assert "no hook called" not in said
+    for phases in ({"fault": "stop"}, 7):
+        said = refused(tmp_path, hooks=[{"action": {"sys_call": "x"}}], phases=phases, sla=sla)
+
+        assert "trigger" in said
+        assert "no hook called" not in said
+        assert "needs the key" not in said
 
 
 def test_an_unknown_trigger_is_told_once(tmp_path):
