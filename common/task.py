@@ -28,6 +28,11 @@ class HookConfig:
     trigger: Named
     description: str = ""
 
+    @property
+    def label(self) -> str:
+        """What outputs and `phases` call it: its description, else the name of its action."""
+        return self.description or self.action.name
+
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
@@ -62,6 +67,8 @@ class Workload:
     http: Mapping[str, Any] = field(default_factory=dict)
     #: When the load ends before its time: failure_rate, percentile, over_s, after_s; {}: never.
     abort: Mapping[str, Any] = field(default_factory=dict)
+    #: Labels of the hooks that begin phases of a drill, by phase: fault, after; {}: no drill.
+    phases: Mapping[str, str] = field(default_factory=dict)
     #: Workload-level switch over deployment and configuration file; None leaves it to them.
     enable_profiler: bool | None = None
 

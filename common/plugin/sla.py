@@ -13,6 +13,7 @@ from osbench.common.protocol.columns import Columns
 #: Includes the types that a criterion is given: plug-ins need no other import.
 __all__ = [
     "Columns",
+    "Drill",
     "Histogram",
     "Outcome",
     "Sla",
@@ -30,6 +31,35 @@ class Times(Protocol):
 
     def state(self, name: str) -> Histogram:
         """Nanoseconds of those that ended as "ok", "failed" or "timed_out"."""
+        ...
+
+
+class Drill(Protocol):
+    """A fault that hooks cause under load, and what came of it so far."""
+
+    @property
+    def problem(self) -> str:
+        """Reason why the drill is void: a hook failed, or did not fire; "" if there is none."""
+        ...
+
+    @property
+    def bad(self) -> int:
+        """Failed, timed out and dropped iterations from the fault on."""
+        ...
+
+    @property
+    def recovery_s(self) -> float | None:
+        """Seconds from the fault until the load is as before; None if it is not, see `doubt`."""
+        ...
+
+    @property
+    def recovery_ci(self) -> tuple[float | None, ...] | None:
+        """The 95 % interval of it."""
+        ...
+
+    @property
+    def doubt(self) -> str:
+        """Reason why there is no time to recover; "" if there is one."""
         ...
 
 
@@ -58,6 +88,11 @@ class Statistics(Protocol):
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
         """How often each soft check held, and how often it did not, by name."""
+        ...
+
+    @property
+    def drill(self) -> Drill | None:
+        """A drill of the workload; None for loads without the key `phases`."""
         ...
 
     @property

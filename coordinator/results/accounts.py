@@ -77,6 +77,7 @@ class Accounts:
             "start": self._start,
             "users": self._number,
             "control": self._control,
+            "phase": self._phase,
             "cut": self._cut,
             "lost": self._lose,
             "heard": self._hear,
@@ -163,6 +164,10 @@ class Accounts:
 
     def _open(self, record: Record) -> None:
         self.epoch = max(self.epoch, int(record["epoch"]))
+        for workload, results in self.results.items():
+            drill = results.statistics.drill_phases
+            if drill is not None and workload not in self.closed:
+                drill.break_off()
 
     def _enrol(self, record: Record) -> None:
         mid, incarnation, name = (str(record[field]) for field in ("mid", "incarnation", "name"))
@@ -182,6 +187,16 @@ class Accounts:
         self.changes[workload].append(change)
         if workload in self.results:
             self.results[workload].change(change)
+
+    def _phase(self, record: Record) -> None:
+        results = self.results.get(int(record["workload"]))
+        drill = results.statistics.drill_phases if results is not None else None
+        if drill is None:
+            return
+        if "at_s" in record:
+            drill.begin(str(record["phase"]), float(record["at_s"]))
+        else:
+            drill.end_hook(str(record["phase"]), str(record["error"]))
 
     def _cut(self, record: Record) -> None:
         member = self.memberships[record["mid"]]

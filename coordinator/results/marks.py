@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 #: Kinds of marks.
 WARMUP, CONTEXT, HOOK, LOSS, JOIN, STOP = "warmup", "context", "hook", "loss", "join", "stop"
-CONTROL = "control"
+CONTROL, PHASE = "control", "phase"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,8 @@ from osbench.common.histogram import Histogram
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.protocol.columns import Columns, Failure
 from osbench.common.protocol.exchanges import FALSE_BODY
+from osbench.coordinator.results.drill_figures import DrillFigures
+from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.error_groups import ErrorGroups, FailurePlace
 from osbench.coordinator.results.examples import ErrorExample, Exemplars
 from osbench.coordinator.results.latency_over_time import LatencyOverTime, WorkerLatency
@@ -65,7 +67,13 @@ class Timings:
 class WorkloadStatistics:
     """Statistics of a workload's iterations. Memory does not grow with their number."""
 
-    def __init__(self, *, is_open: bool = False, planned_s: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        is_open: bool = False,
+        planned_s: float | None = None,
+        drill: DrillStatistics | None = None,
+    ) -> None:
         """`planned_s`: seconds in which the iterations of an open load are planned to start."""
         self._is_open = is_open
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
@@ -94,6 +102,8 @@ class WorkloadStatistics:
         self.thread_lag = Histogram()
         self.stalls: Counter[str] = Counter()
         self.soft_checks = SoftChecks()
+        #: Iterations by phase of a drill; None for other loads.
+        self.drill_phases = drill
         #: How virtual users began and ended.
         self.lives = UserLives()
         #: Iterations with a trace id.
@@ -114,6 +124,11 @@ class WorkloadStatistics:
     def checks(self) -> Mapping[str, Sequence[int]]:
         """Passes and failures of each soft check, by name."""
         return self.soft_checks.counts
+
+    @property
+    def drill(self) -> DrillFigures | None:
+        """Figures of a drill; None for other loads."""
+        return self.drill_phases.figures() if self.drill_phases is not None else None
 
     @property
     def ran(self) -> int:
@@ -211,6 +226,8 @@ class WorkloadStatistics:
         outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()
         for code, count in enumerate(outcomes[:_OUTCOMES]):
             self._outcomes[code] += count
+        if self.drill_phases is not None:
+            self.drill_phases.add(columns)
         ran = sum(outcomes[Outcome[name.upper()]] for name in TIMED)
         if not ran:
             return

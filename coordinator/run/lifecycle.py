@@ -33,6 +33,7 @@ from osbench.coordinator.report.report_section import plan_section
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.abort_rule import AbortRule
+from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -307,5 +308,9 @@ def _results_of(one: WorkloadPlan, plan: RunPlan) -> WorkloadResults:
         abort=AbortRule(workload.abort) if workload.abort else None,
         stages=StageStatistics(asked, is_open=runner.OPEN, lasts_s=runner.lasts_s),
         trials=trials,
-        statistics=WorkloadStatistics(is_open=runner.OPEN, planned_s=runner.planned_s),
+        statistics=WorkloadStatistics(
+            is_open=runner.OPEN,
+            planned_s=runner.planned_s,
+            drill=DrillStatistics(workload.phases, workload.warmup_s) if workload.phases else None,
+        ),
     )

@@ -56,7 +56,7 @@ def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibr
 def calibration_task(task: Task, calibrations: Sequence[Calibration]) -> Task:
     """The task with the loads of calibrations, one workload at a time.
 
-    SLA criteria, hooks, warm-up and rules to abort are left out: they belong to the load.
+    SLA criteria, hooks, drills, warm-up and rules to abort are left out: they belong to the load.
     """
     left = list(calibrations)
     subtasks = tuple(
@@ -82,6 +82,7 @@ def _workload(workload: Workload, calibration: Calibration) -> Workload:
         users=users,
         sla=(),
         hooks=(),
+        phases={},
         abort={},
         warmup_s=0.0,
     )

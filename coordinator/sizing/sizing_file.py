@@ -34,7 +34,7 @@ def task_digest(task: Task) -> str:
 
 def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
     # SLA and hooks do not decide what an iteration costs
-    others = ("place", "named", "description", "sla", "hooks", "abort")
+    others = ("place", "named", "description", "sla", "hooks", "phases", "abort")
     return {key: value for key, value in workload.items() if key not in others}
 
 

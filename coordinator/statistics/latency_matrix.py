@@ -191,6 +191,17 @@ class LatencyMatrix:
         found.used = used
         return found
 
+    def between(self, begin_s: float, end_s: float) -> LatencyMatrix:
+        """The durations of whole bins between two instants, the first of which becomes 0."""
+        found = LatencyMatrix(self._bins)
+        found._width_ns, found.lowest = self._width_ns, self.lowest
+        reached_s = self.used * self.width_s
+        begin, end = (round(min(at_s, reached_s) / self.width_s) for at_s in (begin_s, end_s))
+        found.used = max(0, end - begin)
+        found._counts = np.zeros_like(self._counts)
+        found._counts[: found.used] = self._counts[begin:end]
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """Return the matrix in the form for msgpack; only counts that are not 0."""
         flat = self._counts[: self.used].reshape(-1)

@@ -85,7 +85,7 @@ def _sound_2(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 #: In place of a scenario that does not fit the format; its checks find nothing.
 _STAND_IN: Mapping[str, Any] = {"scenario": {"Dummy.dummy": {}}}
 #: Keys whose checks look at the runner.
-_WITH_RUNNER = ("users", "think", "abort", "warmup")
+_WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
 
 
 def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,6 +96,10 @@ def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[s
     kept = {key: v for key, v in found.items() if key in known and not validate(v, known[key], "")}
     if "runner" in found and "runner" not in kept:
         kept = {key: value for key, value in kept.items() if key not in _WITH_RUNNER}
+    if "hooks" in found and "hooks" not in kept:
+        kept.pop("phases", None)
+    if "phases" in found and "phases" not in kept and isinstance(kept.get("sla"), Mapping):
+        kept["sla"] = {name: one for name, one in kept["sla"].items() if name != "drill"}
     if "scenario" in schema["required"] and "scenario" not in kept:
         kept = {key: value for key, value in kept.items() if key in ("title", "runner", "sla")}
         return {**kept, **_STAND_IN}
@@ -235,6 +239,7 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         think=workload.get("think", {}),
         http=workload.get("http", {}),
         abort=workload.get("abort", {}),
+        phases={name: mask_text(hook) for name, hook in workload.get("phases", {}).items()},
         enable_profiler=workload.get("enable_profiler"),
     )
 

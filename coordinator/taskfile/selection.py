@@ -94,4 +94,4 @@ def _workload(workload: Workload) -> Workload:
         {"timeout": asked["timeout"]} if isinstance(asked, Mapping) and "timeout" in asked else {}
     )
     runner = Named(name="constant", config={"times": 1, "concurrency": 1, **bound})
-    return replace(workload, runner=runner, sla=_SLA, hooks=(), warmup_s=0.0)
+    return replace(workload, runner=runner, sla=_SLA, hooks=(), phases={}, warmup_s=0.0)

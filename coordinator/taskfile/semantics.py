@@ -18,7 +18,7 @@ from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.plugin.sla import Sla
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
-from osbench.coordinator.taskfile import data, scripted_load
+from osbench.coordinator.taskfile import data, drill_phases, scripted_load
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import (
     Use,
@@ -91,6 +91,7 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
     yield from virtual_users.http_faults(workload)
     yield from runner_faults
     if runner is not None:
+        yield from drill_phases.faults(workload, runner, plugins)
         yield from virtual_users.faults(task, workload, runner)
         if plugin is not None and isinstance(runner, ScriptedRunner):
             yield from scripted_load.faults(workload, plugin)
@@ -217,6 +218,8 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
         for workload in task.workloads
         for note in _easier_limits(workload, plugins)
     ]
+    for workload in task.workloads:
+        found += drill_phases.notes(workload, _runner_class(workload, plugins))
     return found + [
         Problem(runner_place(workload, task.version), note)
         for workload in task.workloads

@@ -18,6 +18,7 @@ from osbench.common.task import Named
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.core_use import CpuProfile
+from osbench.coordinator.results.drill_statistics import DrillStatistics
 from osbench.coordinator.results.marks import Mark
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import SearchOutcome, TrialFigures
@@ -160,11 +161,45 @@ def _trial(number: int, rate: float, cause: str) -> TrialFigures:
     )
 
 
+def drill_workload() -> WorkloadOutcome:
+    """An open load whose service was half gone from the tenth second to the sixteenth."""
+    drill = DrillStatistics({"fault": "stop [b]one[/b]", "after": "start one"}, warmup_s=1.0)
+    made = WorkloadStatistics(is_open=True, planned_s=30.0, drill=drill)
+    for phase, first, end in (("", 20, 200), ("fault", 200, 320), ("after", 320, 600)):
+        if phase:
+            drill.begin(phase, first * 0.05)
+            drill.end_hook(phase, "")
+        rows = []
+        for number in range(first, end):
+            due = number * 50 * MS
+            bad = 200 <= number < 330 and number % 2 == 0
+            took = 10 * MS + number * 7919 % 1000 * MS // 50
+            outcome = Outcome.FAILED if bad else Outcome.OK
+            rows.append(row_of(number, outcome, due, due, due + took, 0, int(bad), (), None))
+        made.add(decode_rows(encode_rows(rows, (), 0)), worker="a-1")
+    return replace(
+        constant_workload(),
+        name="a drill",
+        scenario="Shop.look",
+        title="One of two fails",
+        position=3,
+        runner=Named(name="rps", config={"rps": 20, "times": 600}),
+        accounting=Accounting(planned=600, ok=533, failed=65, not_started=2),
+        warmup=Warmup(seconds=1.0, left_out=18),
+        offered=Offered(duration_s=30.0, rate_planned=20.0, rate_offered=20.0),
+        statistics=made,
+        verdicts=(Verdict(criterion="drill", success=False, detail="65 iterations, allowed 50"),),
+        sla_sources=("native",),
+        hooks=(),
+        marks=(Mark(kind="phase", from_s=10.0, to_s=16.0, label="", text="The fault."),),
+    )
+
+
 def failed_workload() -> WorkloadOutcome:
     """A workload that could not begin."""
     return replace(
         constant_workload(),
-        position=3,
+        position=4,
         begun=False,
         error="users@openstack: Conflict: the name [b]x[/b] is taken",
         accounting=Accounting(planned=8, not_started=8),
@@ -195,7 +230,8 @@ def all_kinds() -> RunOutcome:
         rps_workload(),
         stages_workload(),
         search_workload(),
+        drill_workload(),
         failed_workload(),
     )
     report = run_report(*workloads, exit_code=3, notes=("Shop.buy: 1 of 2 workers was lost",))
-    return replace(report, plans=(None, plan_of(), None, None))
+    return replace(report, plans=(None, plan_of(), None, None, None))

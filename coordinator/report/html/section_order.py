@@ -40,13 +40,16 @@ _OVERVIEW = {
 #: Parts of a workload below its first message.
 _WORKLOAD = {
     Emphasis.FAILED: (
-        "errors", "criteria", "timeline", "search", "staircase", "cause", "durations", "tables",
+        "drill", "errors", "criteria", "timeline", "search", "staircase", "cause", "durations",
+        "tables",
     ),
     Emphasis.SLOW: (
-        "cause", "durations", "criteria", "timeline", "search", "staircase", "errors", "tables",
+        "drill", "cause", "durations", "criteria", "timeline", "search", "staircase", "errors",
+        "tables",
     ),
     Emphasis.FINE: (
-        "search", "durations", "timeline", "staircase", "criteria", "cause", "errors", "tables",
+        "drill", "search", "durations", "timeline", "staircase", "criteria", "cause", "errors",
+        "tables",
     ),
 }  # fmt: skip
 

@@ -38,12 +38,13 @@ from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
 from osbench.coordinator.report.model.workload_parts import ContextReport, HookResult, HookRun
+from osbench.coordinator.report.statements.drill_statements import drill_results, elsewhere_text
 from osbench.coordinator.report.statements.search_statements import (
     search_headline,
     search_interval,
 )
 from osbench.coordinator.report.statements.statements import statements
-from osbench.coordinator.results.marks import CONTROL, JOIN, LOSS, STOP, WARMUP
+from osbench.coordinator.results.marks import CONTROL, JOIN, LOSS, PHASE, STOP, WARMUP
 from osbench.coordinator.statistics.action_paths import NESTED
 
 #: Actions that are in the page; of more the JSON object has all.
@@ -59,6 +60,7 @@ _MEANWHILE: Mapping[str, str] = {
     JOIN: "{}",
     STOP: "the load was stopped ({})",
     CONTROL: "the load was changed ({})",
+    PHASE: "the fault of the drill was there",
 }
 
 
@@ -159,6 +161,16 @@ class WorkloadView:
         found = search_headline(self.report.search), search_interval(self.report.search)
         headline, interval = (spaced(mask_text(text[:1].upper() + text[1:])) for text in found)
         return headline, interval
+
+    @property
+    def drill_words(self) -> list[str]:
+        """Results of a drill as sentences; none without one."""
+        drill = self.report.drill
+        if drill is None:
+            return []
+        told = [drill.problem, *drill_results(drill), elsewhere_text(self.report, drill)]
+        found = [spaced(mask_text(plain(text, 500))) for text in told if text]
+        return [text[:1].upper() + text[1:] for text in found]
 
     @property
     def seldom_s(self) -> float:

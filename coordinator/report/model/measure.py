@@ -114,6 +114,7 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
         },
         stages=outcome.stages,
         search=_search(outcome.search),
+        drill=statistics.drill,
         staircase=staircase_of_load(outcome),
         requests=json_codec.from_json(RequestsReport, requests) if requests else None,
         start_lag=time_figures(statistics.start_lag, over_time.start_lag),

@@ -35,6 +35,7 @@ from osbench.coordinator.report.model.workload_parts import (
     UserFigures,
 )
 from osbench.coordinator.report.staircase.staircase import Staircase
+from osbench.coordinator.results.drill_figures import DrillFigures
 from osbench.coordinator.results.stage_statistics import StageFigures
 from osbench.coordinator.results.totals import Accounting, Bound, Offered, Tracing, Warmup
 from osbench.coordinator.results.worker_figures import WorkerFigures
@@ -75,6 +76,8 @@ class WorkloadReport:
     stages: tuple[StageFigures, ...] = ()
     #: None for loads that do not search.
     search: SearchReport | None = None
+    #: None for loads without a drill.
+    drill: DrillFigures | None = None
     #: None for loads of one level.
     staircase: Staircase | None = None
     #: None if the workload made no HTTP requests.

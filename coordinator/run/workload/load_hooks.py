@@ -37,6 +37,14 @@ class LoadHooks:
         self._services = services
         self._name = one.name
         self._number = one.number
+        #: Phases of a drill, by the places of the hooks that begin them.
+        self._phases = {
+            place: phase
+            for place, hook in enumerate(one.workload.hooks)
+            for phase, label in one.workload.phases.items()
+            if hook.label == label
+        }
+        self._elapsed_s = 0.0
         self._hooks = [
             ActiveHook(
                 described,
@@ -50,11 +58,17 @@ class LoadHooks:
 
     def _note(self, place: int, firing: dict[str, Any]) -> None:
         """Journal that a hook is about to fire, so that a resumed run does not fire it again."""
-        record = {"do": "hook", "workload": self._number, "hook": place, **firing}
-        self._services.port.decide([record])
+        records = [{"do": "hook", "workload": self._number, "hook": place, **firing}]
+        if place in self._phases:
+            records.append({**self._phase(place), "at_s": self._elapsed_s})
+        self._services.port.decide(records)
+
+    def _phase(self, place: int) -> dict[str, Any]:
+        return {"do": "phase", "workload": self._number, "phase": self._phases[place]}
 
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire hooks that are due, given seconds of load and the number of reported iterations."""
+        self._elapsed_s = elapsed_s
         for hook in self._hooks:
             hook.look(elapsed_s, reported)
         self._journal()
@@ -62,14 +76,18 @@ class LoadHooks:
     def _journal(self) -> None:
         """Journal how actions have ended. Raises StorageError; the report has them even then."""
         port, ended = self._services.port, False
+        phases = []
         for place, hook in enumerate(self._hooks):
             for result, times in hook.take():
                 # messages of plug-ins may have characters that msgpack refuses
                 event = {"hook": place, "times": times, "result": json.dumps(asdict(result))}
                 port.note({"do": "fired", "workload": self._number, **event})
                 ended = True
+                if place in self._phases:
+                    error = result.error.msg if result.error is not None else ""
+                    phases.append({**self._phase(place), "error": error})
         if ended:
-            port.decide([])
+            port.decide(phases)
 
     @property
     def _running(self) -> int:

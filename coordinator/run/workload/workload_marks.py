@@ -8,7 +8,8 @@ from osbench.common.ports import clock as time
 from osbench.coordinator.contexts.history import ContextRecord, ContextStep
 from osbench.coordinator.formatting import duration
 from osbench.coordinator.hooks.executor import HookReport, Result
-from osbench.coordinator.results.marks import CONTEXT, CONTROL, HOOK, WARMUP, Mark
+from osbench.coordinator.results.drill_statistics import FAULT
+from osbench.coordinator.results.marks import CONTEXT, CONTROL, HOOK, PHASE, WARMUP, Mark
 from osbench.coordinator.run.steering.steering import change_words
 from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
@@ -22,6 +23,7 @@ def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
     found = list(run.services.history.marks(run.number, run.view.started))
     found += _warmup(run)
     found += _changes(run)
+    found += _fault(run)
     for report in run.hooks.report():
         found += _hook(report, t0_at)
     contexts = run.services.contexts
@@ -55,6 +57,23 @@ def _changes(run: WorkloadRun) -> Iterator[Mark]:
             label=words.partition(" from ")[0],
             text=f"The load was changed by `control`: {words}.",
         )
+
+
+def _fault(run: WorkloadRun) -> Iterator[Mark]:
+    """The fault of a drill; its hooks have marks of their instants."""
+    statistics = run.results.statistics
+    drill = statistics.drill
+    if drill is None or drill.fault_s is None:
+        return
+    for phase in drill.phases:
+        if phase.name == FAULT:
+            yield Mark(
+                kind=PHASE,
+                from_s=phase.from_s,
+                to_s=phase.to_s,
+                label="",
+                text="The fault of the drill.",
+            )
 
 
 def _hook(report: HookReport, t0_at: float) -> Iterator[Mark]:

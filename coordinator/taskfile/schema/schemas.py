@@ -93,6 +93,27 @@ ABORT: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 
+PHASES: Mapping[str, Any] = {
+    "type": "object",
+    "description": "a drill: which hook begins a fault, and which one ends it",
+    "examples": [{"fault": "stop shop 2", "after": "start shop 2"}],
+    "properties": {
+        "fault": {
+            "type": "string",
+            "minLength": 1,
+            "description": "the hook that begins the fault: its description, or its action's name",
+        },
+        "after": {
+            "type": "string",
+            "minLength": 1,
+            "description": "the hook that ends the fault; by default the fault lasts until the"
+            " load has recovered",
+        },
+    },
+    "required": ["fault"],
+    "additionalProperties": False,
+}
+
 #: Keys of a workload that Rally does not have.
 _OWN: Mapping[str, Any] = {
     "name": {
@@ -119,6 +140,7 @@ _OWN: Mapping[str, Any] = {
     "think": user_schemas.THINK,
     "http": user_schemas.HTTP,
     "abort": ABORT,
+    "phases": PHASES,
     "mix": {
         "type": "object",
         "additionalProperties": {"type": "number", "exclusiveMinimum": 0},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +27,7 @@ HOOK = HookConfig(
 class Desk:
     """A coordinator of a workload with one hook, on the journal of an earlier one."""
 
-    def __init__(self, *journal: Any) -> None:
+    def __init__(self, *journal: Any, phases: Mapping[str, str] | None = None) -> None:
         self.journal = list(journal)
         self.history = RunHistory({0: "Boot"})
         for record in (*journal, {"do": "open", "epoch": 1}):
@@ -38,7 +39,8 @@ class Desk:
             port=RunPort(directory, Accounts(), self.history, nothing, nothing),
             pool=SimpleNamespace(poll=lambda: None),
         )
-        plan: Any = SimpleNamespace(number=0, name="Boot", workload=SimpleNamespace(hooks=[HOOK]))
+        workload = SimpleNamespace(hooks=[HOOK], phases=phases or {})
+        plan: Any = SimpleNamespace(number=0, name="Boot", workload=workload)
         self.hooks = LoadHooks(services, plan, Plugins(), "r1")
 
     def report(self) -> HookReport:
@@ -62,6 +64,21 @@ def test_a_hook_that_has_ended_is_in_the_journal_with_its_result() -> None:
     assert [record["do"] for record in desk.journal] == ["hook", "fired"]
     assert desk.report().counts == {"failed": 1}
     assert [one.finished_at is not None for one in desk.report().results] == [True]
+
+
+def test_a_phase_is_in_the_journal_before_its_action_and_so_is_the_end_of_it() -> None:
+    desk = Desk(phases={"fault": "sys_call"})
+    desk.hooks.look(2.5, 1)
+
+    begun = list(desk.journal)
+    until(lambda: desk.report().results[0].finished_at is not None)
+    desk.hooks.look(2.6, 1)
+
+    phase = {"do": "phase", "workload": 0, "phase": "fault"}
+    assert [record["do"] for record in begun] == ["hook", "phase"]
+    assert begun[1] == {**phase, "at_s": 2.5}
+    assert [record["do"] for record in desk.journal[2:]] == ["fired", "phase"]
+    assert desk.journal[3] == {**phase, "error": "the command returned 3"}
 
 
 def test_a_resumed_run_reports_what_had_ended_and_what_had_not() -> None:

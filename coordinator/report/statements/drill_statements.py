@@ -1,0 +1,107 @@
+"""Statements on a drill: its phases, what failed, and when the load had recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.coordinator.formatting import count, duration, plain, three_digits
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.statements.statement import Look, Statement, said
+from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, PhaseFigures
+
+
+def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """The phases of a drill and its results; nothing of other loads."""
+    drill = workload.drill
+    if drill is None:
+        return
+    for phase in drill.phases:
+        yield said("drill", _phase(phase))
+    if drill.problem:
+        yield said("drill", plain(drill.problem, 500), Look.BAD)
+    for text in drill_results(drill):
+        yield said("drill", text, Look.STRONG)
+    if elsewhere := elsewhere_text(workload, drill):
+        yield said("drill", elsewhere)
+
+
+def drill_results(drill: DrillFigures) -> Iterator[str]:
+    """Sentences on failures and recovery; none before the fault."""
+    if drill.fault_s is None:
+        return
+    text = f"{count(drill.bad, 'iteration')} did not succeed from the fault on"
+    if drill.bad_beyond is not None and drill.bad_beyond_ci is not None and drill.bad:
+        low, high = (_whole(bound) for bound in drill.bad_beyond_ci)
+        more = _whole(drill.bad_beyond)
+        text += f", {more} more than at the share before it (95 %: {low} to {high})"
+    yield text
+    if drill.recovery_s is None:
+        yield drill.doubt
+    elif not drill.recovery_s:
+        _, high_s = drill.recovery_ci or (0.0, None)
+        yield f"nothing lasted: a total outage of up to {duration(high_s)} would not be seen"
+    else:
+        text = f"recovered {duration(drill.recovery_s)} after the fault began"
+        if drill.recovery_ci is not None:
+            low_s, high_s = drill.recovery_ci
+            text += f" (95 %: {duration(low_s)} to {duration(high_s)})"
+        if drill.after_s is not None and drill.fault_s is not None:
+            since_s = drill.fault_s + drill.recovery_s - drill.after_s
+            side = "after" if since_s >= 0 else "before"
+            text += f", {duration(abs(since_s))} {side} the hook that ends the fault fired"
+        yield text
+
+
+def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
+    """Number of planned iterations that belong to no phase, with reasons; "" if all do."""
+    sums = workload.accounting
+    parts = [
+        (workload.warmup.left_out, "of the warm-up"),
+        (sums.lost, "lost"),
+        (sums.not_started, "not started"),
+    ]
+    left = sums.planned - drill.counted - sum(number for number, _ in parts)
+    # of a run that goes on, some have not ended either
+    dropped = sums.dropped - sum(phase.dropped for phase in drill.phases)
+    parts.append((max(0, min(left, dropped)), "dropped with a worker or the coordinator"))
+    told = ", ".join(f"{count(number)} {words}" for number, words in parts if number)
+    whole = count(sum(number for number, _ in parts), "iteration")
+    return f"{whole} in no phase: {told}" if told else ""
+
+
+def _phase(phase: PhaseFigures) -> str:
+    span = f"{phase.name}, {phase.from_s:.4g} s to {phase.to_s:.4g} s"
+    if not phase.count:
+        return f"{span}: no iterations"
+    bad = (("failed", phase.failed), ("timed out", phase.timed_out), ("dropped", phase.dropped))
+    parts = [count(phase.count, "iteration")]
+    parts += [f"{count(number)} {word}" for word, number in bad if number]
+    if phase.bad and phase.bad_share is not None:
+        parts[-1] += f" ({_percent(phase.bad_share, phase.bad_ci)})"
+    if phase.ok_per_s is not None:
+        parts.append(f"{three_digits(phase.ok_per_s)} ok/s")
+    times = (("p50", phase.p50_s), ("p95", phase.p95_s), ("p99", phase.p99_s))
+    parts += [_time(name, value, phase.ci.get(name)) for name, value in times if value is not None]
+    return f"{span}: {', '.join(parts)}"
+
+
+def _percent(share: float, bounds: Bounds | None) -> str:
+    text = f"{three_digits(100 * share)} %"
+    if bounds is None:
+        return text
+    low, high = (100 * (bound or 0.0) for bound in bounds)
+    return f"{text}, 95 %: {three_digits(low)} to {three_digits(high)} %"
+
+
+def _time(name: str, value: float, bounds: Bounds | None) -> str:
+    text = f"{name} {duration(value)}"
+    if not bounds:
+        return text
+    low, high = bounds[0], bounds[1]
+    if high is None:
+        return f"{text} (at least {duration(low)})"
+    return f"{text} ({duration(low)} to {duration(high)})"
+
+
+def _whole(number: float | None) -> str:
+    return count(round(number or 0.0))

@@ -1,0 +1,74 @@
+"""Figures of a drill: a load before a fault, during it and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+#: Bounds of a 95 % interval; an upper bound that is not known is None.
+Bounds = tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseFigures:
+    """A phase of a drill. Iterations that had not ended when the fault began are of `fault`."""
+
+    #: before, fault or after.
+    name: str = ""
+    #: Seconds after t0; the last phase ends with the last iteration that was scheduled.
+    from_s: float = 0.0
+    to_s: float = 0.0
+    ok: int = 0
+    failed: int = 0
+    timed_out: int = 0
+    dropped: int = 0
+    #: Failed, timed out and dropped iterations as a share of all, with its interval; None of none.
+    bad_share: float | None = None
+    bad_ci: Bounds | None = None
+    #: Iterations of the phase that ended well, per second of it.
+    ok_per_s: float | None = None
+    #: Response times of those, seconds, and their intervals by percentile.
+    p50_s: float | None = None
+    p95_s: float | None = None
+    p99_s: float | None = None
+    ci: Mapping[str, Bounds | None] = field(default_factory=dict)
+
+    @property
+    def bad(self) -> int:
+        """Iterations that failed, timed out or were dropped."""
+        return self.failed + self.timed_out + self.dropped
+
+    @property
+    def count(self) -> int:
+        """All iterations of the phase."""
+        return self.ok + self.bad
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrillFigures:
+    """A drill, so far."""
+
+    #: Instants at which the hooks fired that begin the phases `fault` and `after`, seconds after
+    #: t0; None if they did not, or if none was asked for.
+    fault_s: float | None = None
+    after_s: float | None = None
+    phases: tuple[PhaseFigures, ...] = ()
+    #: Failed, timed out and dropped iterations from the fault on.
+    bad: int = 0
+    #: How many more that are than at the share of `before`, with the interval.
+    bad_beyond: float | None = None
+    bad_beyond_ci: Bounds | None = None
+    #: Seconds from the fault until failures and response times are as before and stay so, with the
+    #: interval; None if they did not, or if that is not known: `doubt` says why.
+    recovery_s: float | None = None
+    recovery_ci: Bounds | None = None
+    doubt: str = ""
+    #: Why the drill is none: a hook has failed, or has not fired; "" if nothing is wrong.
+    problem: str = ""
+    #: Response time above which an iteration counts as slow, seconds.
+    slow_s: float | None = None
+
+    @property
+    def counted(self) -> int:
+        """Iterations of all phases."""
+        return sum(phase.count for phase in self.phases)

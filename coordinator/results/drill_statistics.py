@@ -1,0 +1,385 @@
+"""Statistics of a drill: iterations by phase, and when a load has recovered from a fault.
+
+Phases begin with records of the journal. An iteration that ended before the fault belongs to
+`before`, whatever hook fires next; one that was scheduled after the hook of `after` fired belongs
+to `after`; all others belong to `fault`, those that were running when it began among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.common.outcomes import Outcome
+from osbench.common.protocol.columns import Columns
+from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, PhaseFigures
+from osbench.coordinator.statistics.block_intervals import block_intervals
+from osbench.coordinator.statistics.latency_matrix import (
+    Extent,
+    LatencyMatrix,
+    bounds_of,
+    buckets_of,
+)
+from osbench.coordinator.statistics.off_stretches import (
+    OffStretch,
+    fewest_bad,
+    last_off,
+)
+from osbench.coordinator.statistics.proportions import design_effect, share_interval, usual_number
+
+Ints = NDArray[np.int64]
+
+BEFORE, FAULT, AFTER = "before", "fault", "after"
+
+#: What the hook of a phase does, in messages.
+_DOES = {FAULT: "begins the fault", AFTER: "ends the fault"}
+
+#: Iterations that have to succeed before a fault for its response times to be known.
+ENOUGH = 40
+#: Share of slow iterations that is as before: twice the five of a hundred beyond its p95.
+USUALLY_SLOW = 0.1
+#: Greatest share of failures before a fault that one can recover to.
+_MOST_FAILING = 0.9
+#: Bins of time at most that are looked at for a recovery.
+_BINS = 300
+
+_PERCENTS = (50.0, 95.0, 99.0)
+_CODES = max(Outcome) + 1
+
+
+class _Rows:
+    """Iterations over time: how they ended, and response times of those that ended well."""
+
+    def __init__(
+        self, outcomes: LatencyMatrix | None = None, response: LatencyMatrix | None = None
+    ) -> None:
+        #: Codes of outcomes take the place of buckets.
+        self.outcomes = outcomes or LatencyMatrix()
+        self.response = response or LatencyMatrix()
+
+    def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
+        """Add iterations at instants, nanoseconds."""
+        if not len(instants):
+            return
+        self.outcomes.add_buckets(Extent.of(instants), Extent.of(outcome.astype(np.int64)))
+        well = outcome == Outcome.OK
+        if well.any():
+            times = buckets_of(response[well])
+            self.response.add_buckets(Extent.of(instants[well]), Extent.of(times))
+
+    def between(self, begin_s: float, end_s: float) -> _Rows:
+        """Rows of some bins of time."""
+        return _Rows(self.outcomes.between(begin_s, end_s), self.response.between(begin_s, end_s))
+
+    @property
+    def width_s(self) -> float:
+        """Seconds of a bin of time."""
+        return self.outcomes.width_s
+
+    def by_code(self) -> Ints:
+        """Iterations by bin and code of the outcome."""
+        counts = self.outcomes.counts()
+        found = np.zeros((len(counts), _CODES), np.int64)
+        columns = min(_CODES, counts.shape[1])
+        found[:, :columns] = counts[:, :columns]
+        return found
+
+    def bad(self) -> Ints:
+        """Failed, timed out and dropped iterations by bin."""
+        found: Ints = self.by_code()[:, Outcome.OK + 1 :].sum(axis=1)
+        return found
+
+    def counts(self) -> Ints:
+        """All iterations by bin."""
+        return self.outcomes.by_time()
+
+    def well(self) -> Ints:
+        """Iterations that ended well, by bin."""
+        found: Ints = self.by_code()[:, Outcome.OK]
+        return found
+
+    def slow(self, limit_ns: float) -> Ints:
+        """Iterations that ended well after more than so long, by bin."""
+        response = self.response
+        counts = response.counts()
+        above = bounds_of(np.arange(counts.shape[1]) + response.lowest)[0] >= limit_ns
+        sums: Ints = counts[:, above].sum(axis=1)
+        # fewer iterations reach less far, so that their bins may be narrower
+        sums = _together(sums, round(self.width_s / response.width_s))
+        found = np.zeros(self.outcomes.used, np.int64)
+        found[: len(sums)] = sums
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Usual:
+    """Shares and a response time before a fault that are exceeded by chance only."""
+
+    failing: float
+    failing_effect: float
+    slow_ns: float
+    slow_effect: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Recovery:
+    """Seconds after the fault; None if there was none."""
+
+    at_s: float | None = None
+    ci: Bounds | None = None
+    doubt: str = ""
+    slow_s: float | None = None
+
+
+class DrillStatistics:
+    """Rows of one workload with a drill. Memory does not grow with their number."""
+
+    def __init__(self, hooks: Mapping[str, str], warmup_s: float = 0.0) -> None:
+        """`hooks` that begin phases, by phase: the names that a reader knows them by."""
+        self._hooks = hooks
+        self._warmup_s = warmup_s
+        #: Instants at which phases began, seconds after t0, by phase.
+        self._begun: dict[str, float] = {}
+        #: Phases whose hook is running, and errors of hooks by phase.
+        self._running: set[str] = set()
+        self._errors: dict[str, str] = {}
+        self._before, self._since = _Rows(), _Rows()
+        self._fault, self._after = _Rows(), _Rows()
+        self._last_due_ns = 0
+        self._rows = 0
+        #: What was asked for last, and for which state of all of the above.
+        self._known: tuple[object, DrillFigures] = (None, DrillFigures())
+
+    def begin(self, phase: str, at_s: float) -> None:
+        """A hook is about to begin a phase."""
+        if phase in self._begun:
+            return
+        if phase == AFTER and FAULT not in self._begun:
+            self._errors[AFTER] = "fired before the fault"
+            return
+        self._begun[phase] = at_s
+        self._running.add(phase)
+
+    def end_hook(self, phase: str, error: str) -> None:
+        """The hook of a phase has ended, with an error or ""."""
+        if phase in self._running:
+            self._running.discard(phase)
+            if error:
+                self._errors[phase] = f"failed: {error}"
+
+    def break_off(self) -> None:
+        """The coordinator of hooks that run is gone."""
+        for phase in self._running:
+            self._errors[phase] = "failed: the coordinator was killed meanwhile"
+        self._running.clear()
+
+    def add(self, columns: Columns) -> None:
+        """Add rows, each iteration once."""
+        if not len(columns):
+            return
+        self._rows += len(columns)
+        due, outcome, response = columns.due, columns.outcome, columns.response
+        self._last_due_ns = max(self._last_due_ns, int(due.max()))
+        if FAULT not in self._begun:
+            self._before.add(due, outcome, response)
+            return
+        fault_ns = round(self._begun[FAULT] * 1e9)
+        over = np.where(outcome <= Outcome.TIMED_OUT, columns.ended, due) < fault_ns
+        self._before.add(due[over], outcome[over], response[over])
+        since = ~over
+        self._since.add(np.maximum(due - fault_ns, 0)[since], outcome[since], response[since])
+        late = np.zeros(len(due), np.bool_)
+        if AFTER in self._begun:
+            after_ns = round(self._begun[AFTER] * 1e9)
+            late = since & (due >= after_ns)
+            self._after.add(due[late] - after_ns, outcome[late], response[late])
+        rest = since & ~late
+        self._fault.add(np.maximum(due - fault_ns, 0)[rest], outcome[rest], response[rest])
+
+    def figures(self) -> DrillFigures:
+        """Figures of the drill so far."""
+        state = (self._rows, tuple(self._begun.items()), tuple(self._errors.items()))
+        if self._known[0] != state:
+            self._known = state, self._figures()
+        return self._known[1]
+
+    def _figures(self) -> DrillFigures:
+        fault_s, after_s = self._begun.get(FAULT), self._begun.get(AFTER)
+        end_s = self._last_due_ns / 1e9
+        if fault_s is None:
+            only = _phase(BEFORE, self._before, self._warmup_s, end_s)
+            problem = self._problem()
+            return DrillFigures(phases=(only,), problem=problem, doubt=problem)
+        recovery = self._recovery()
+        end_s = max(end_s, fault_s)
+        before, since = self._before, self._since
+        bad_before, count_before = int(before.bad().sum()), int(before.counts().sum())
+        bad, count = int(since.bad().sum()), int(since.counts().sum())
+        beyond = beyond_ci = None
+        if count_before:
+            effect = design_effect(before.bad(), before.counts())
+            low, high = usual_number(bad_before, count_before, count, effect)
+            beyond = bad - count * bad_before / count_before
+            beyond_ci = (bad - high, bad - low)
+        parts = self._parts(fault_s, after_s, recovery.at_s, end_s)
+        return DrillFigures(
+            fault_s=fault_s,
+            after_s=after_s,
+            phases=(_phase(BEFORE, before, min(self._warmup_s, fault_s), fault_s), *parts),
+            bad=bad,
+            bad_beyond=beyond,
+            bad_beyond_ci=beyond_ci,
+            recovery_s=recovery.at_s,
+            recovery_ci=recovery.ci,
+            doubt=recovery.doubt,
+            problem=self._problem(),
+            slow_s=recovery.slow_s,
+        )
+
+    def _parts(
+        self, fault_s: float, after_s: float | None, recovery_s: float | None, end_s: float
+    ) -> tuple[PhaseFigures, ...]:
+        """The phases from the fault on."""
+        if after_s is not None:
+            return (
+                _phase(FAULT, self._fault, fault_s, after_s),
+                _phase(AFTER, self._after, after_s, max(after_s, end_s)),
+            )
+        if AFTER in self._hooks or recovery_s is None:
+            return (_phase(FAULT, self._since, fault_s, end_s),)
+        split_s = min(fault_s + recovery_s, end_s)
+        return (
+            _phase(FAULT, self._since.between(0, recovery_s), fault_s, split_s),
+            _phase(AFTER, self._since.between(recovery_s, math.inf), split_s, end_s),
+        )
+
+    def _problem(self) -> str:
+        """Fault of the hooks; "" if there is none."""
+        for phase, hook in self._hooks.items():
+            named = f"the hook that {_DOES[phase]} (“{hook}”)"
+            if phase in self._errors:
+                return f"{named} {self._errors[phase]}"
+            if phase not in self._begun:
+                return f"{named} has not fired"
+        return ""
+
+    def _recovery(self) -> _Recovery:
+        if not self._since.counts().sum():
+            return _Recovery(doubt="no iteration was scheduled after the fault")
+        if (succeeded := int(self._before.well().sum())) < ENOUGH:
+            return _Recovery(
+                doubt=f"{succeeded} iterations ended well before the fault: {ENOUGH} are needed to"
+                " know what is usual"
+            )
+        usual = _usual(self._before)
+        slow_s = usual.slow_ns / 1e9
+        if usual.failing > _MOST_FAILING:
+            return _Recovery(doubt="most iterations failed before the fault", slow_s=slow_s)
+        bad, counts, slow, well, width_s = self._bins(usual.slow_ns)
+        bins = len(counts)
+        found = [
+            one
+            for one in (
+                last_off(bad, counts, usual.failing, usual.failing_effect),
+                last_off(slow, well, USUALLY_SLOW, usual.slow_effect),
+            )
+            if one is not None
+        ]
+        fewest = max(
+            fewest_bad(bins, usual.failing, usual.failing_effect),
+            fewest_bad(bins, USUALLY_SLOW, usual.slow_effect),
+        )
+        if not found:
+            lasted_s = (self._last_due_ns / 1e9) - self._begun[FAULT]
+            unseen_s = fewest * max(lasted_s, width_s) / int(counts.sum())
+            return _Recovery(at_s=0.0, ci=(0.0, unseen_s), slow_s=slow_s)
+        last = max(found, key=lambda one: one.end)
+        if int(counts[last.end :].sum()) < fewest:
+            return _Recovery(doubt="the load had not recovered when it ended", slow_s=slow_s)
+        return _Recovery(at_s=last.end * width_s, ci=_bounds(found, width_s), slow_s=slow_s)
+
+    def _bins(self, slow_ns: float) -> tuple[Ints, Ints, Ints, Ints, float]:
+        """Counts by bin since the fault: bad, all, slow and well; and seconds of a bin."""
+        since = self._since
+        rows = (since.bad(), since.counts(), since.slow(slow_ns), since.well())
+        times = 1
+        while len(rows[1]) > _BINS * times:
+            times *= 2
+        bad, counts, slow, well = (_together(one, times) for one in rows)
+        return bad, counts, slow, well, times * since.width_s
+
+
+def _usual(before: _Rows) -> _Usual:
+    bad, counts = before.bad(), before.counts()
+    effect = design_effect(bad, counts)
+    found = block_intervals(before.response, (95.0,))
+    assert found is not None
+    interval = found.estimates[0].interval_ns
+    slow_ns = interval[1] if interval else math.inf
+    if math.isinf(slow_ns):
+        sums = before.response.summed()
+        greatest = np.flatnonzero(sums)[-1:] + before.response.lowest
+        slow_ns = float(bounds_of(greatest)[1][0])
+    return _Usual(
+        failing=share_interval(int(bad.sum()), int(counts.sum()), effect)[1],
+        failing_effect=effect,
+        slow_ns=slow_ns,
+        slow_effect=design_effect(before.slow(slow_ns), before.well()),
+    )
+
+
+def _bounds(found: list[OffStretch], width_s: float) -> Bounds:
+    """From the bin before the earliest end to the one after the latest."""
+    last = max(found, key=lambda one: one.end)
+    latest = max(one.latest_end for one in found)
+    return max(0.0, (last.earliest_end - 1) * width_s), (latest + 1) * width_s
+
+
+def _together(counts: Ints, times: int) -> Ints:
+    """Sums of each so many bins."""
+    if times <= 1 or not len(counts):
+        return counts
+    found: Ints = np.add.reduceat(counts, np.arange(0, len(counts), times))
+    return found
+
+
+def _phase(name: str, rows: _Rows, from_s: float, to_s: float) -> PhaseFigures:
+    codes = rows.by_code().sum(axis=0).tolist()
+    ok, bad, counts = codes[Outcome.OK], rows.bad(), rows.counts()
+    count, lasted_s = int(counts.sum()), to_s - from_s
+    share = interval = None
+    if count:
+        share = int(bad.sum()) / count
+        interval = share_interval(int(bad.sum()), count, design_effect(bad, counts))
+    return PhaseFigures(
+        name=name,
+        from_s=from_s,
+        to_s=to_s,
+        ok=ok,
+        failed=codes[Outcome.FAILED],
+        timed_out=codes[Outcome.TIMED_OUT],
+        dropped=sum(codes[Outcome.TIMED_OUT + 1 :]),
+        bad_share=share,
+        bad_ci=interval,
+        ok_per_s=ok / lasted_s if lasted_s > 0 else None,
+        **_times(rows),
+    )
+
+
+def _times(rows: _Rows) -> Mapping[str, Any]:
+    found = block_intervals(rows.response, _PERCENTS)
+    if found is None:
+        return {}
+    times: dict[str, Any] = {"ci": {}}
+    for one in found.estimates:
+        key, interval = f"p{one.percent:g}", one.interval_ns
+        times[f"{key}_s"] = one.value_ns / 1e9
+        times["ci"][key] = interval and tuple(
+            None if math.isinf(bound) else bound / 1e9 for bound in interval
+        )
+    return times

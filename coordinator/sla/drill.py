@@ -1,0 +1,75 @@
+"""SLA criterion `drill`: what a fault under load may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from osbench.plugin import sla
+from osbench.plugin.durations import DURATION
+from osbench.plugin.formatting import count, duration
+
+
+class DrillLimits(sla.Sla):
+    """Iterations that do not succeed from a fault on, and the time until the load has recovered.
+
+    The workload's key `phases` says which hook causes the fault. Failed, timed out and dropped
+    iterations count. A fault that was not caused fails the criterion.
+    """
+
+    NAME: ClassVar[str] = "drill"
+    CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "failed": {
+                "type": "object",
+                "properties": {
+                    "max": {"type": "integer", "minimum": 0, "description": "most iterations"}
+                },
+                "required": ["max"],
+                "additionalProperties": False,
+                "description": "iterations that fail, time out or are dropped from the fault on",
+            },
+            "recovery_s": {
+                "type": "object",
+                "properties": {"max": {**DURATION, "minimum": 0, "description": "seconds"}},
+                "required": ["max"],
+                "additionalProperties": False,
+                "description": "time from the fault until the load is as before, and stays so",
+            },
+        },
+        "minProperties": 1,
+        "examples": [{"failed": {"max": 50}, "recovery_s": {"max": 10}}],
+        "additionalProperties": False,
+    }
+
+    def check(self, statistics: sla.Statistics) -> sla.Verdict:
+        """Compare the drill with the limits."""
+        drill = statistics.drill
+        if drill is None:
+            return self.verdict(False, "the workload has no `phases`, so that nothing is a fault")
+        if drill.problem:
+            return self.verdict(False, drill.problem)
+        found = list(self._judged(drill))
+        bad = [text for fine, text in found if not fine]
+        return self.verdict(not bad, "; ".join(bad or [text for _, text in found]))
+
+    def _judged(self, drill: sla.Drill) -> Iterator[tuple[bool, str]]:
+        if "failed" in self.config:
+            most = self.config["failed"]["max"]
+            yield (
+                drill.bad <= most,
+                f"{count(drill.bad, 'iteration')} did not succeed from the fault on,"
+                f" allowed {count(most)}",
+            )
+        if "recovery_s" in self.config:
+            longest = self.config["recovery_s"]["max"]
+            if drill.recovery_s is None:
+                yield False, f"{drill.doubt}, allowed {duration(longest)} to recover"
+                return
+            low, high = drill.recovery_ci or (None, None)
+            yield (
+                drill.recovery_s <= longest,
+                f"recovered after {duration(drill.recovery_s)} (95 %: {duration(low)} to"
+                f" {duration(high)}), allowed {duration(longest)}",
+            )

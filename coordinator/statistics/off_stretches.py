@@ -1,0 +1,87 @@
+"""Stretches of time in which more iterations were bad than usual.
+
+Every stretch of bins is compared with the usual share. So many bad iterations, or more, come by
+chance with a probability of at most exp(-n KL(share || usual)) (Chernoff, Annals of Mathematical
+Statistics 23, 1952); what is left of `LEVEL` after as many comparisons as there are stretches is
+what one of them has to undercut. The clearest stretch counts, then the clearest of what comes
+after it, until none is left (a scan statistic: Kulldorff, Communications in Statistics 26, 1997).
+
+docs/adr/0048-drills.md has the reasons, and what it was tried with.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Probability of any stretch in a load where nothing has changed.
+LEVEL = 0.025
+#: Half of the 95 % point of chi-squared with one degree of freedom: by so much the logarithm of a
+#: likelihood may fall below the greatest.
+_LIKELY = 1.92
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffStretch:
+    """A stretch of bins, from `begin` up to `end`."""
+
+    begin: int
+    end: int
+    #: Ends that are nearly as likely.
+    earliest_end: int
+    latest_end: int
+
+
+def evidence_needed(bins: int, effect: float = 1.0) -> float:
+    """Logarithm of the likelihood that a stretch needs, of a load of so many bins."""
+    return effect * math.log(max(1, bins * (bins + 1) / 2) / LEVEL)
+
+
+def fewest_bad(bins: int, usual: float, effect: float = 1.0) -> int:
+    """Iterations in a row that make a stretch if all of them are bad."""
+    return max(1, math.ceil(evidence_needed(bins, effect) / -math.log(usual)))
+
+
+def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffStretch | None:
+    """The last stretch with more than the `usual` share of bad iterations; None if there is none.
+
+    `bad` and `counts` have an entry a bin. `usual` is above 0 and below 1; `effect` is the variance
+    of numbers of bad iterations, in that of independent ones.
+    """
+    needed = evidence_needed(len(counts), effect)
+    bad_sums = np.concatenate(([0], np.cumsum(bad)))
+    sums = np.concatenate(([0], np.cumsum(counts)))
+    found, begin = None, 0
+    while begin < len(counts):
+        evidence = _evidence(bad_sums[begin:], sums[begin:], usual)
+        first, last = np.unravel_index(int(evidence.argmax()), evidence.shape)
+        greatest = float(evidence[first, last])
+        if greatest < needed:
+            break
+        likely = np.flatnonzero(evidence[first] >= greatest - _LIKELY * effect)
+        found = OffStretch(
+            begin=begin + int(first),
+            end=begin + int(last),
+            earliest_end=begin + int(likely[0]),
+            latest_end=begin + int(likely[-1]),
+        )
+        begin = found.end
+    return found
+
+
+def _evidence(bad_sums: Ints, sums: Ints, usual: float) -> Floats:
+    """Logarithms of likelihood ratios, by first and last edge of the stretch."""
+    counts = np.maximum(sums[None, :] - sums[:, None], 0).astype(np.float64)
+    bad = np.maximum(bad_sums[None, :] - bad_sums[:, None], 0).astype(np.float64)
+    share = np.divide(bad, counts, out=np.zeros_like(bad), where=counts > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = bad * np.log(share / usual)
+        below = (counts - bad) * np.log((1 - share) / (1 - usual))
+    found: Floats = np.where(share > usual, np.nan_to_num(above) + np.nan_to_num(below), 0.0)
+    return found
