@@ -338,7 +338,7 @@ class _Reading:
             step_s = max(one.step_s for one in workloads.values())
             notes.append(
                 f"{count(different, 'counter')} of {count(hosts, 'host')} from {shown},"
-                f" a value each {spaced(step_s)}"
+                f" one value per {spaced(step_s)}"
             )
         without = [
             one.name

@@ -63,7 +63,7 @@ class WorkloadCounters:
         at = self.times()
         within = np.zeros(len(at), bool)
         for begin, end in stretches:
-            within |= (at >= begin) & (at <= end)
+            within |= (at >= begin) & (at < end)
         found = series.values[within]
         found = found[np.isfinite(found)]
         return float(found.mean()) if len(found) else None

@@ -17,7 +17,7 @@ def _share(name: str, query: str) -> CounterQuery:
 
 def _link(direction: str) -> CounterQuery:
     return _share(
-        f"network link, {direction}",
+        f"network link {direction}",
         f'max by (instance) (rate(node_network_{direction}_bytes_total{{device!="lo"}}[$window])'
         " / (node_network_speed_bytes > 0))",
     )

@@ -56,17 +56,18 @@ class CounterCharts:
     #: Counters that are not in the table.
     more: int = 0
 
-    def payload(self) -> dict[str, Any] | None:
-        """The lines for the page's script; None if there are none."""
+    def payload(self) -> dict[str, Any]:
+        """The lines for the page's script, as `counters`; empty if there are none."""
         if not self.shares and not self.queues:
-            return None
-        return {
+            return {}
+        lines = {
             "step": self.step_s,
             "shares": [{"label": one.label, "values": one.values} for one in self.shares],
             "queues": [
                 {"label": one.label, "unit": one.unit, "values": one.values} for one in self.queues
             ],
         }
+        return {"counters": lines}
 
 
 def counter_charts(counters: WorkloadCounters | None) -> CounterCharts:

@@ -140,9 +140,9 @@ def payload(
         },
         "percentiles": _percentiles(workload.report.main_times),
         "intervals": _intervals(workload.report.main_times),
-        "counters": data.counters.payload(),
         "staircase": to_json(workload.report.staircase),
         "lagLimit": 1e3 * workload.lag_limit_s,
+        **data.counters.payload(),
     }
 
 

@@ -33,11 +33,11 @@ _FEWEST_SHIFTS = 50
 #: bursts may be periodic. Shifts next to 0 count, since chance puts them there, too.
 _ALIKE = 0.5
 #: Corrected p-value of a clear difference.
-_P = 0.02
+_P = 0.04
 #: A resource that causes slowness is nearly full, and fuller than otherwise by so much.
 _FULL, _FULLER = 0.75, 0.15
 #: A queue is so many times as long as otherwise; one whose values are shares has this value.
-_TIMES, _WAITING = 2.0, 0.1
+_TIMES, _WAITING = 3.0, 0.1
 #: Part of the time axis on which a counter has to be known.
 _KNOWN = 0.8
 #: Counters that are named.

@@ -118,7 +118,7 @@ def test_queries_without_series_are_counted_and_no_error(
     found = collected(directory, settings_of(server))
 
     assert found.notes == (
-        f"counters: 2 counters of 2 hosts from {server.url}, a value each 1.00 s",
+        f"counters: 2 counters of 2 hosts from {server.url}, one value per 1.00 s",
         "counters: 1 of 2 queries had no series: jobs",
     )
 

@@ -87,7 +87,7 @@ def test_the_resource_that_was_full_is_told_behind_the_cause(directory: RunDirec
     calm, shop = sorted(found.answers, key=lambda one: one.name)
     assert shop.sentence.endswith(" While they ran, CPU of db1 was at 85 % (others: 43 %).")
     (cause,) = shop.resources
-    assert (cause.host, cause.p < 0.02) == ("db1", True)
+    assert (cause.host, cause.p < 0.04) == ("db1", True)
     assert (shop.watched, calm.watched) == (3, 3)
     # in the other workload slow iterations are at any time
     assert calm.resources == ()
