@@ -363,7 +363,7 @@ class _Reading:
             notes.append(
                 f"{count(len(self.refused) - _NAMED, 'more query', 'more queries')} refused"
             )
-        for name, number in self.left_out.items():
+        for name, number in list(self.left_out.items()):
             if number:
                 notes.append(f"{count(number)} series of {name} with smaller values were left out")
         if abs(self.ahead_s) > max(_NOTICEABLE_S, self.error_s):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,6 +77,9 @@ def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
         for name, host, kind, unit, values in document["series"]
     )
     step_s, elapsed_s = float(document["step_s"]), float(document["elapsed_s"])
-    if not step_s > 0 or len({len(one.values) for one in series}) > 1:
+    if (
+        not (0 < step_s < math.inf and math.isfinite(elapsed_s))
+        or len({len(one.values) for one in series}) > 1
+    ):
         raise ValueError("not a time axis")
     return WorkloadCounters(step_s=step_s, elapsed_s=elapsed_s, series=series)

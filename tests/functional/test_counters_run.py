@@ -133,9 +133,9 @@ def test_a_host_that_is_full_while_iterations_are_slow_is_named(here: Site) -> N
     # neither report nor explain needs a Prometheus
     told = here.coord("trace", "explain", "last").out
     assert "While they ran, CPU of db1 was at" in " ".join(told.split())
-    report = here.coord("report", "last").out
-    assert "CPU of db1" in report
-    assert "nearly full" in report
+    shown = here.coord("results", "last").out
+    assert "CPU of db1" in shown
+    assert "nearly full" in shown
     page = here.home / "page.html"
     made = here.coord("report", "last", "--html", str(page))
     assert made.code == 0, made.err
