@@ -160,6 +160,8 @@ def test_counters_of_this_host_are_read(here: Site) -> None:
         assert cpu["max"] > 0.9
     (note,) = [one for one in done.result["notes"] if "queries had no series" in one]
     assert "MySQL connections" in note
+    # all default queries are PromQL
+    assert "was refused" not in " ".join(done.result["notes"])
 
 
 def test_whatever_is_wrong_with_prometheus_costs_a_note(here: Site) -> None:

@@ -59,8 +59,8 @@ class TraceSet:
     by_otlp: bool = False
     #: Sentence on the queries to a backend.
     queried: tuple[str, ...] = ()
-    #: Counters of the system under test beside the features; None without any.
-    counters: IterationCounters | None = None
+    #: Reads the counters of the system under test for the features; None if there are none.
+    counters: Callable[[], IterationCounters | None] = lambda: None
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """A trace's tree, and the critical path of each of its roots."""
@@ -109,7 +109,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         predicted_loads=lambda: predicted_loads(directory, features),
         by_otlp=found.get("by_otlp", False),
         queried=tuple(map(str, found.get("queried", ()))),
-        counters=iteration_counters(directory, features, read_counters(directory)),
+        counters=lambda: iteration_counters(directory, features, read_counters(directory)),
     )
 
 
@@ -137,7 +137,7 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
         traced=0,
         skipped=0,
         predicted_loads=lambda: predicted_loads(directory, features),
-        counters=iteration_counters(directory, features, read_counters(directory)),
+        counters=lambda: iteration_counters(directory, features, read_counters(directory)),
     )
 
 

@@ -87,7 +87,7 @@ def test_the_host_of_the_slow_span_is_named_with_its_load(
     assert "shop/api db SELECT prices" in sentence
     assert "While they ran, CPU of b, the host of that span, was at 97 % (others: 53 %)" in sentence
     again = of_run(directory)
-    told = explain(again.features, again.clocks, counters=again.counters).answers[0]
+    told = explain(again.features, again.clocks, counters=again.counters()).answers[0]
     assert told.sentence == sentence
     assert told.watched == 3
 

@@ -72,7 +72,7 @@ def planted(level: float = 0.98) -> WorkloadCounters:
 def explained(directory: RunDirectory, **counters: WorkloadCounters) -> Explanation:
     write_counters(directory, {int(name[1:]): one for name, one in counters.items()})
     trace_set = of_iterations(directory)
-    return explain(trace_set.features, counters=trace_set.counters)
+    return explain(trace_set.features, counters=trace_set.counters())
 
 
 def text_of(found: Explanation) -> str:
@@ -97,8 +97,8 @@ def test_the_resource_that_was_full_is_told_behind_the_cause(directory: RunDirec
 def test_without_counters_nothing_is_said_of_them(directory: RunDirectory) -> None:
     trace_set = of_iterations(directory)
 
-    assert trace_set.counters is None
-    said = text_of(explain(trace_set.features, counters=trace_set.counters))
+    assert trace_set.counters() is None
+    said = text_of(explain(trace_set.features, counters=trace_set.counters()))
     assert "While they ran" not in said
     assert "system under test" not in said
 
