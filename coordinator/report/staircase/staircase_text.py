@@ -11,7 +11,7 @@ from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseS
 STEPS = 20
 _TIMES = ("p50", "p95", "p99")
 #: Longest name of a resource in a row.
-_LABEL = 24
+_LABEL = 32
 
 
 def staircase_lines(staircase: Staircase) -> Iterator[str]:
