@@ -114,7 +114,7 @@ def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase 
 
 
 def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
-    """The sentence on the resource that is nearly full at the least load; "" if none is watched.
+    """Name the resource that is nearly full at the least load; "" if none is watched.
 
     Means of equal loads are taken together. A resource that is nearly full from the least load on
     is not one that the load fills.

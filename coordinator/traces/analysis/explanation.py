@@ -126,7 +126,7 @@ def explain(
 ) -> Explanation:
     """Explain every group of traces; `clocks` are those that their times were corrected by.
 
-    `counters` are those of the system under test, beside the rows of the table.
+    `counters`: counters of the system under test with the times of the rows.
     """
     answers = [
         _without_verdict(

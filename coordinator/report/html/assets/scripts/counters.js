@@ -70,7 +70,7 @@ function queueOption(chart, view, place) {
   };
 }
 
-// The resource that is fullest at an instant; null if none is known there.
+// The resource that is fullest at a moment; null if none is known there.
 function fullestAt(chart, x) {
   const { counters } = chart;
   if (!counters) return null;
