@@ -477,6 +477,36 @@ _TRACES = [
     ),
 ]
 
+_METRICS = [
+    cfg.Opt(
+        "prometheus",
+        type=Url("http", "https"),
+        secret=True,
+        help="Prometheus that watches the system under test, http://HOST:9090: counters of its "
+        "hosts and services are read at the end of a run and shown beside latency.",
+    ),
+    cfg.StrOpt(
+        "prometheus_headers",
+        secret=True,
+        default="",
+        help="Headers of these queries, name=value,name=value, percent-encoded, such as "
+        "Authorization=Bearer%20TOKEN,X-Scope-OrgID=TENANT.",
+    ),
+    _file(
+        "queries",
+        "YAML file with queries of further counters, a list of {name, query, kind, unit, "
+        "host_label}; one with the name of a default query replaces it.",
+    ),
+    cfg.BoolOpt(
+        "default_queries",
+        default=True,
+        help="Read the counters of node_exporter, mysqld_exporter, rabbitmq_prometheus and "
+        "memcached_exporter, those of them that there are.",
+    ),
+    _seconds("late_s", 15.0, "Seconds that a run waits at its end for the last scrape."),
+    _seconds("limit_s", 60.0, "Seconds that all queries of a run may take.", low=1.0),
+]
+
 #: The options by group, in the order in which the sample file shows them.
 OPTIONS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": _DEFAULT,
@@ -486,4 +516,5 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
     "worker": _WORKER,
     "coordinator": _COORDINATOR,
     "traces": _TRACES,
+    "metrics": _METRICS,
 }

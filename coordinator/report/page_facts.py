@@ -14,6 +14,8 @@ from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import Columns, select
 from osbench.common.protocol.exchanges import FALSE_BODY
 from osbench.common.protocol.iteration_outputs import outputs
+from osbench.coordinator.counters.counter_file import read_counters
+from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.error_kinds import FailureTimes, Kind
 from osbench.coordinator.report.iterations import Reported, counted
 from osbench.coordinator.report.model.model import Report, WorkloadReport
@@ -75,6 +77,8 @@ class PageFacts:
     first_outputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     #: When iterations failed, by number of the workload and kind of error; seconds after t0.
     failed_s: Mapping[tuple[int, Kind], NDArray[np.float64]] = field(default_factory=dict)
+    #: Counters of the system under test by number of the workload.
+    counters: Mapping[int, WorkloadCounters] = field(default_factory=dict)
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
@@ -109,6 +113,7 @@ def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
         first_outputs=_first_outputs(directory, workloads),
         # after the rows: all blocks have been read for them
         failed_s=failures.by_kind(),
+        counters=read_counters(directory),
     )
 
 

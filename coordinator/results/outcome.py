@@ -12,6 +12,7 @@ from osbench.common.plugin.plugin_names import NATIVE
 from osbench.common.plugin.sla import Verdict
 from osbench.common.task import Named
 from osbench.coordinator.contexts.history import ContextRecord
+from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.hooks.executor import HookReport
 from osbench.coordinator.results.charts import Charts
 from osbench.coordinator.results.core_use import CpuProfile
@@ -74,6 +75,8 @@ class WorkloadOutcome:
     #: Result of a search; None for other loads.
     search: SearchOutcome | None = None
     marks: tuple[Mark, ...] = ()
+    #: Counters of the system under test; None if none were read.
+    counters: WorkloadCounters | None = None
     #: When the load began, seconds since 1970-01-01 UTC (0: it did not), and for how long it is on.
     t0_at: float = 0.0
     elapsed_s: float = 0.0

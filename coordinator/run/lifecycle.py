@@ -7,7 +7,8 @@ record.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,12 @@ from osbench.common.errors import (
 from osbench.common.plugin.runner import SearchingRunner
 from osbench.common.ports import clock as time
 from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.counters.counter_collection import (
+    CounterSettings,
+    LoadSpan,
+    collect_counters,
+    counter_settings,
+)
 from osbench.coordinator.local.server import ServerDied
 from osbench.coordinator.report.builder import ReportBuilder
 from osbench.coordinator.report.model.measure import measured
@@ -34,6 +41,7 @@ from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.report.timeline import to_timeline
 from osbench.coordinator.results.abort_rule import AbortRule
 from osbench.coordinator.results.drill_statistics import DrillStatistics
+from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import Trials
 from osbench.coordinator.results.stage_statistics import StageStatistics
 from osbench.coordinator.results.workload_results import WorkloadResults
@@ -72,6 +80,8 @@ class Run:
         self._starts: Mapping[int, float] = {}
         #: The error that ends the run before its time, if the run can be resumed.
         self._cut_off: OsbenchError | None = None
+        #: Counters of the system under test that are read at the end.
+        self._counters: CounterSettings | None = None
 
     def interrupt(self) -> int:
         """Drain (first call) or stop at once (second call). Return how often it was called."""
@@ -81,6 +91,7 @@ class Run:
     def execute(self, connection: Connection) -> dict[str, Any]:
         """Run everything; return the summary (docs/results.schema.json), also written to disk."""
         plan, started_at = self._plan, time.time()
+        self._counters = counter_settings(plan.conf)
         receiver = self._listening()
         backend = self._backend()
         if backend is not None:
@@ -111,6 +122,7 @@ class Run:
         `directory` is locked; `started_at` is when the run began, seconds since 1970.
         """
         self._resumed = True
+        self._counters = counter_settings(self._plan.conf)
         return self._through(
             connection,
             directory,
@@ -151,8 +163,7 @@ class Run:
             if receiver is not None:
                 receiver.start(plan.run_id, directory.path)
                 self._ui.say(f"spans are received by OTLP at {receiver.url}")
-            if plan.query_url:
-                self._ui.say(f"traces are queried at {mask_url(plan.query_url)} at the end")
+            self._announce_queries()
             report = self._connected(connection, directory, started_at, receiver)
             summary = measured(report).to_json()
             document = to_timeline(report, summary, plan.conf.benchmark.lag_limit_s)
@@ -186,6 +197,14 @@ class Run:
                 receiver.stop()
             directory.close()
         return summary
+
+    def _announce_queries(self) -> None:
+        """Say which servers are queried at the end."""
+        if self._plan.query_url:
+            self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")
+        if self._counters is not None:
+            server = self._counters.server
+            self._ui.say(f"counters are read from {server.shown} at the end")
 
     def _waits(self, error: BaseException) -> bool:
         """Return whether workers and contexts are left as they are, for another coordinator.
@@ -237,7 +256,7 @@ class Run:
         if self._cut_off is None:
             # results that they still deliver are in the report
             self._release(services)
-        outcomes = load.outcomes()
+        outcomes, notes = self._with_counters(load.outcomes(), directory, services)
         collected = collect_traces(
             directory,
             outcomes,
@@ -249,7 +268,30 @@ class Run:
             resumable=self._cut_off is not None,
         )
         outcomes = with_span_verdicts(load.workloads, outcomes, collected.spans)
+        collected = replace(collected, notes=(*collected.notes, *notes))
         return builder.build(outcomes, collected, load.end())
+
+    def _with_counters(
+        self, outcomes: Sequence[WorkloadOutcome], directory: RunDirectory, services: RunServices
+    ) -> tuple[list[WorkloadOutcome], Sequence[str]]:
+        """The outcomes with counters of the system under test, and notes on their reading."""
+        status = self._status
+        found = collect_counters(
+            directory,
+            self._counters,
+            {
+                number: LoadSpan(t0_at=one.t0_at, elapsed_s=one.elapsed_s)
+                for number, one in enumerate(outcomes)
+                if one.t0_at
+            },
+            services.clock.now_s,
+            wanted=lambda: not status.interruption.stops,
+        )
+        counted = [
+            replace(one, counters=found.workloads.get(number))
+            for number, one in enumerate(outcomes)
+        ]
+        return counted, found.notes
 
     def _release(self, services: RunServices) -> None:
         wish, away = self._status.interruption, self._status.redis_away

@@ -31,6 +31,7 @@ COVERED = (
     "blocks",
     "status.json",
     "timeline",
+    "counters",
     "failure.json",
     "traces/kept",
     "traces/features",

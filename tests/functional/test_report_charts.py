@@ -12,7 +12,8 @@ import pytest
 from helpers.browser import watched
 from helpers.made_runs import made_run
 from helpers.report_facts import facts_of
-from helpers.sample_reports import full_report
+from helpers.sample_loads import stages_workload
+from helpers.sample_reports import full_report, run_report
 from helpers.shown_page import page_of
 from osbench.coordinator.report.run_facts import read_facts
 
@@ -67,6 +68,33 @@ def test_users_rates_and_failures_have_axes_of_their_own(
         assert names(page, "hist") == {"ok"}
         assert names(page, "histf") == {"failed"}
         assert page.evaluate("() => document.documentElement.scrollWidth") == size["width"]
+        assert found.wrong() == []
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_counters_stand_on_the_axis_of_latency(
+    chromium: Any, tmp_path: Path, size: dict[str, int], scheme: str
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(page_of(facts_of(tmp_path, run_report(stages_workload()))), "utf-8")
+
+    with watched(chromium, path.as_uri(), viewport=size, color_scheme=scheme) as found:
+        page = found.page
+
+        assert names(page, "shares") == {"1", "2"}
+        shares = option(page, "shares")
+        assert (shares["bottom"], shares["top"]) == (0, 1)
+        # the fullest first, from 0 s on
+        assert shares["series"][0]["data"][0] == [0, 0.4]
+        assert shares["series"][0]["data"][-1] == [29, 0.96]
+        assert names(page, "queue1") == {"messages ready of mq1"}
+        assert page.locator("#w1-queue2").count() == 0
+        assert page.evaluate("() => document.documentElement.scrollWidth") == size["width"]
+        # the line above the charts has the fullest resource of the moment
+        page.locator("#w1-shares").focus()
+        page.keyboard.press("ArrowRight")
+        assert "memory of db1 50.4 %" in page.locator("#w1-read").inner_text().replace("\n", " ")
         assert found.wrong() == []
 
 

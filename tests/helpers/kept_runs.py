@@ -8,9 +8,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from helpers.made_runs import RUN, made_run
+from helpers.planted_counters import counters_of, share
 from helpers.synthetic_traces import traces
 from osbench.common.outcomes import Outcome
+from osbench.coordinator.counters.counter_file import write_counters
 from osbench.coordinator.storage.digests import COVERED, DIGESTS
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.digest import Digest, Survey
@@ -41,6 +45,8 @@ def _add(directory: RunDirectory, seed: int) -> None:
     directory.write("status.json", {**status, "on_disk": directory.sizes})
     directory.write("failure.json", {"message": f"Redis was away {seed}", "exit_code": 3})
     directory.replace("request", b"sealed" * seed, sync=False)
+    busy = np.linspace(0, 0.9, 60 + seed)
+    write_counters(directory, {0: counters_of(share("CPU", "db1", busy))})
     _add_traces(directory, 5 + seed)
 
 

@@ -11,6 +11,7 @@ import msgpack
 
 from helpers.sample_reports import full_report
 from helpers.summaries import to_json
+from osbench.coordinator.counters.counter_file import write_counters
 from osbench.coordinator.report.model.model import FINISHED
 from osbench.coordinator.report.run_facts import RunFacts
 from osbench.coordinator.report.run_outcome import RunOutcome
@@ -52,8 +53,12 @@ def facts_of(
     }
     path = data / report.run_id
     path.mkdir(parents=True, exist_ok=True)
+    directory = RunDirectory(path)
+    counters = {at: one.counters for at, one in enumerate(report.workloads) if one.counters}
+    if counters:
+        write_counters(directory, counters)
     return RunFacts(
-        directory=RunDirectory(path),
+        directory=directory,
         manifest=manifest,
         summary=summary,
         timeline=timeline,

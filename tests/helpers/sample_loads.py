@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import msgpack
+import numpy as np
 
+from helpers.planted_counters import counters_of, queue, share
 from helpers.result_rows import row_of
 from helpers.sample_reports import MS, constant_workload, rps_workload, run_report, worker
 from osbench.common.outcomes import LifeEvent, Outcome
@@ -15,6 +17,7 @@ from osbench.common.plugin.runner import Capacity
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import decode_rows, encode_rows
 from osbench.common.task import Named
+from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.model.plan_figures import PlanComparison, PlannedFigure
 from osbench.coordinator.report.run_outcome import RunOutcome
 from osbench.coordinator.results.core_use import CpuProfile
@@ -65,10 +68,22 @@ def stages_workload() -> WorkloadOutcome:
         ),
         t0_at=1775044801.25,
         elapsed_s=30.25,
+        counters=_counters(),
         bounds=(
             Bound(cause="lost_workers", fault="generator", sentence="1 of 2 workers was lost"),
             Bound(cause="service", fault="service", sentence="[b]the service was the limit"),
         ),
+    )
+
+
+def _counters() -> WorkloadCounters:
+    """Counters of which one is nearly full in the last stage."""
+    steps = np.repeat([0.4, 0.7, 0.96], 10)
+    return counters_of(
+        share("memory", "db1", 0.5 + steps / 100),
+        share("CPU", "[b]db1", steps),
+        queue("messages ready", "mq1", 400 * steps**4),
+        queue("IO pressure", "db1", steps / 100, unit="share"),
     )
 
 

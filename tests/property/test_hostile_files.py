@@ -27,6 +27,8 @@ from osbench.common.errors import ConfigError, DeploymentError, OsbenchError, Ta
 from osbench.common.protocol.columns import encode_rows
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.yaml_documents import load_yaml
+from osbench.coordinator.counters.counter_file import read_counters
+from osbench.coordinator.counters.counter_series import figures_of
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix
 from osbench.coordinator.storage import failure, run_listing
 from osbench.coordinator.storage.frames import cut_torn_tail, read_frames
@@ -178,6 +180,32 @@ def test_a_timeline_is_read_or_none(content):
         (here / "timeline").write_bytes(content)
 
         read_timeline(RunDirectory(here))
+
+
+COUNTERS = zstandard.compress(
+    msgpack.packb(
+        {
+            "format": 1,
+            "workloads": {
+                0: {
+                    "step_s": 1.0,
+                    "elapsed_s": 2.0,
+                    "series": [["CPU", "db1", "share", "share", b"\0\0\x80\x3f" * 3]],
+                }
+            },
+        }
+    )
+)
+
+
+@quick
+@given(damaged(COUNTERS) | st.binary())
+def test_counters_are_read_or_none(content):
+    with folder() as here, bounded():
+        (here / "counters").write_bytes(content)
+
+        for one in read_counters(RunDirectory(here)).values():
+            figures_of(one)
 
 
 KEYS = b"A" * 43 + b"=\n" + b"B" * 43 + b"=\n"

@@ -268,7 +268,7 @@ def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptio
         views = trace_set.predicted_loads()
         _show_predictions(trace_set, predict(trace_set.features, changes, views), wanted)
         return
-    found = explain(trace_set.features, trace_set.clocks)
+    found = explain(trace_set.features, trace_set.clocks, counters=trace_set.counters())
     best = {one.name: best_places(trace_set.features, one.name) for one in found.answers}
     if wanted.as_json:
         _print_json(

@@ -20,6 +20,7 @@ _SCRIPTS = (
     "format.js",
     "axes.js",
     "timecharts.js",
+    "counters.js",
     "histogram.js",
     "curve.js",
     "staircase.js",

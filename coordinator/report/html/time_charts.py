@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from osbench.coordinator.report.html.counter_charts import CounterCharts, counter_charts
 from osbench.coordinator.report.html.criterion_rows import CriterionRow
 from osbench.coordinator.report.html.duration_histogram import DurationHistogram, histogram
 from osbench.coordinator.report.html.latency_series import (
@@ -58,6 +59,7 @@ class ChartData:
     curve: list[list[float]]
     other_curve: list[list[float]]
     histogram: DurationHistogram
+    counters: CounterCharts
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
@@ -75,6 +77,7 @@ def charts_of(workload: WorkloadFacts) -> ChartData:
         curve=curve(workload.main_matrix, report.main_times.max),
         other_curve=curve(other, report.times(kind).max),
         histogram=histogram(workload.main_matrix, [one[1] for one in workload.list_of("failed")]),
+        counters=counter_charts(workload.counters),
     )
 
 
@@ -139,6 +142,7 @@ def payload(
         "intervals": _intervals(workload.report.main_times),
         "staircase": to_json(workload.report.staircase),
         "lagLimit": 1e3 * workload.lag_limit_s,
+        **data.counters.payload(),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.formatting import titles
 from osbench.coordinator.report.error_kinds import Kind
 from osbench.coordinator.report.model.model import WorkloadReport
@@ -32,6 +33,8 @@ class WorkloadFacts:
     asked: Mapping[str, Any]
     #: When iterations failed by kind of error, seconds after t0; empty of a live page.
     failed_s: Mapping[Kind, NDArray[np.float64]] = field(default_factory=dict)
+    #: Counters of the system under test; None without any, and of a live page.
+    counters: WorkloadCounters | None = None
 
     @property
     def anchor(self) -> str:
@@ -92,6 +95,7 @@ def workloads_of(facts: PageFacts) -> list[WorkloadFacts]:
             timeline=timelines[number] if number < len(timelines) else {},
             asked=asked[number] if number < len(asked) else {},
             failed_s={kind: at for (of, kind), at in facts.failed_s.items() if of == number},
+            counters=facts.counters.get(number),
         )
         for number, report in enumerate(found)
     ]

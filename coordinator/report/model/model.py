@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from osbench.common.errors import DamagedRun
 from osbench.common.plugin.plugin_names import NATIVE
+from osbench.coordinator.counters.counter_series import CounterFigures
 from osbench.coordinator.report.model import json_codec
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.model.time_figures import ByState, Latency, TimeFigures
@@ -80,6 +81,8 @@ class WorkloadReport:
     drill: DrillFigures | None = None
     #: None for loads of one level.
     staircase: Staircase | None = None
+    #: Counters of the system under test, resources first, the fullest first.
+    counters: tuple[CounterFigures, ...] = ()
     #: None if the workload made no HTTP requests.
     requests: RequestsReport | None = None
     start_lag: TimeFigures = field(default_factory=TimeFigures)

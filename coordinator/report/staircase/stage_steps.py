@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import fmean
 
+from osbench.coordinator.counters.counter_query import CounterKind
+from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseStep, staircase_of
 from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, TrialFigures
@@ -12,7 +14,8 @@ from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, 
 
 def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:
     """Return the staircase of a workload; None if its load has no steps."""
-    steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search)
+    counters = outcome.counters
+    steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search, counters)
     return staircase_of(steps, is_open=outcome.offered.is_open)
 
 
@@ -30,10 +33,13 @@ def _steps(outcome: WorkloadOutcome) -> Iterator[StaircaseStep]:
                 concurrency=stage.in_flight if is_open else stage.end,
                 count=stage.ok,
                 failed=stage.failed + stage.timed_out,
+                resources=_resources(outcome.counters, [(stage.from_s, stage.to_s)]),
             )
 
 
-def _trial_steps(search: SearchOutcome) -> Iterator[StaircaseStep]:
+def _trial_steps(
+    search: SearchOutcome, counters: WorkloadCounters | None
+) -> Iterator[StaircaseStep]:
     """Yield the rates that were tried, lowest first; means if a rate had several trials."""
     by_rate: dict[float, list[TrialFigures]] = {}
     for trial in search.trials:
@@ -49,7 +55,22 @@ def _trial_steps(search: SearchOutcome) -> Iterator[StaircaseStep]:
             concurrency=fmean(trial.concurrency for trial in trials),
             count=sum(trial.ok for trial in trials),
             failed=sum(trial.failed + trial.timed_out for trial in trials),
+            resources=_resources(counters, [(trial.from_s, trial.to_s) for trial in trials]),
         )
+
+
+def _resources(
+    counters: WorkloadCounters | None, stretches: Sequence[tuple[float, float]]
+) -> dict[str, float]:
+    """The mean used part of each resource, by its label."""
+    if counters is None:
+        return {}
+    found = {
+        one.label: counters.mean(one, stretches)
+        for one in counters.series
+        if one.kind is CounterKind.SHARE
+    }
+    return {label: mean for label, mean in found.items() if mean is not None}
 
 
 def _mean(times: Sequence[float | None]) -> float | None:

@@ -7,10 +7,11 @@ p95 instead of the mean). Up to it throughput grows faster than p95, from it on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from osbench.coordinator.formatting import duration, three_digits
+from osbench.coordinator.counters.counter_series import NEAR_LIMIT
+from osbench.coordinator.formatting import duration, plain, three_digits
 from osbench.coordinator.statistics.scalability import (
     FittedTerm,
     NoFit,
@@ -23,6 +24,8 @@ _FEWEST_LOADS = 3
 #: Iterations of a step below which it is not used for knee and law, and the share of failed ones
 #: from which on it is not.
 FEWEST_ITERATIONS, MOST_FAILED = 20, 0.05
+#: Resources that are named because they were nearly full all the time.
+_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class StaircaseStep:
     failed: int = 0
     #: The id of a run, if the load does not name the step, or "".
     name: str = ""
+    #: Mean used part of resources of the system under test while it was held, by name and host.
+    resources: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def tells(self) -> bool:
@@ -54,6 +59,11 @@ class StaircaseStep:
         return self.count >= FEWEST_ITERATIONS and self.failed <= MOST_FAILED * (
             self.count + self.failed
         )
+
+    @property
+    def fullest(self) -> tuple[str, float] | None:
+        """The resource that was used most, and its used part; None if none is known."""
+        return max(self.resources.items(), key=lambda one: one[1], default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +91,8 @@ class Staircase:
     #: Message on the knee and the law, or on why there is no knee.
     knee_sentence: str
     fit_sentence: str
+    #: Which resource is the first to be nearly full; "" if none is watched.
+    resources_sentence: str = ""
 
 
 def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase | None:
@@ -100,7 +112,73 @@ def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase 
         fit=None if isinstance(fit, NoFit) else fit,
         knee_sentence=knee_sentence,
         fit_sentence=fit.reason if isinstance(fit, NoFit) else _fit_sentence(fit),
+        resources_sentence=first_full(ordered, "/s" if is_open else " users"),
     )
+
+
+def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
+    """Name the resource that is nearly full at the least load; "" if none is watched.
+
+    Means of equal loads are taken together. A resource that is nearly full from the least load on
+    is not one that the load fills.
+    """
+    by_load: dict[float, dict[str, list[float]]] = {}
+    for step in steps:
+        for name, used in step.resources.items():
+            by_load.setdefault(step.load, {}).setdefault(name, []).append(used)
+    means = [
+        (load, {name: _mean(used) for name, used in found.items()})
+        for load, found in sorted(by_load.items())
+    ]
+    if not means:
+        return ""
+    names = {name for _, found in means for name in found}
+    least, at_least = means[0]
+    always = sorted(name for name, used in at_least.items() if used >= NEAR_LIMIT)
+    limit = f"{100 * NEAR_LIMIT:.0f} %"
+    said = ""
+    if always:
+        listed = ", ".join(plain(name) for name in always[:_NAMED])
+        listed += ", ..." if len(always) > _NAMED else ""
+        said = f" Above it from the least load, {least:.4g}{unit}, on: {listed}."
+    before: dict[str, tuple[float, float]] = {}
+    for load, found in means:
+        full = sorted(
+            (
+                (used, name)
+                for name, used in found.items()
+                if used >= NEAR_LIMIT and name not in always
+            ),
+            reverse=True,
+        )
+        if full:
+            used, name = full[0]
+            beside = f", with {plain(full[1][1])}" if len(full) > 1 else ""
+            earlier = before.get(name)
+            rose = f"; at {earlier[0]:.4g}{unit} {_percent(earlier[1])}" if earlier else ""
+            return (
+                f"{plain(name)} is the first resource above {limit}{beside}: {_percent(used)} on"
+                f" average at {load:.4g}{unit}{rose}.{said}"
+            )
+        before |= {name: (load, used) for name, used in found.items()}
+    other = "other " if always else ""
+    others = [
+        (used, name, load)
+        for load, found in means
+        for name, used in found.items()
+        if name not in always
+    ]
+    if not others:
+        return f"No {other}resource is watched.{said}"
+    used, name, load = max(others)
+    return (
+        f"None of {len(names) - len(always)} {other}resources that are watched comes to {limit}:"
+        f" the fullest is {plain(name)}, {_percent(used)} on average at {load:.4g}{unit}.{said}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
 
 def _knee(steps: Sequence[StaircaseStep], unit: str) -> tuple[Knee | None, str]:

@@ -10,6 +10,8 @@ from osbench.coordinator.report.staircase.staircase import Staircase, StaircaseS
 #: Steps that have a line each.
 STEPS = 20
 _TIMES = ("p50", "p95", "p99")
+#: Longest name of a resource in a row.
+_LABEL = 32
 
 
 def staircase_lines(staircase: Staircase) -> Iterator[str]:
@@ -22,6 +24,9 @@ def staircase_lines(staircase: Staircase) -> Iterator[str]:
     heads = ["arrivals/s" if staircase.is_open else "users", "ok/s", "in flight"]
     rows = [[*heads, *_TIMES, "failed"]]
     rows += [_cells(step) for step in shown]
+    if staircase.resources_sentence:
+        for row, cell in zip(rows, ["fullest", *map(_fullest, shown)], strict=True):
+            row.append(cell)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     notes = ["", *(_note(step, staircase, named) for step in shown)]
     for row, note in zip(rows, notes, strict=True):
@@ -31,6 +36,8 @@ def staircase_lines(staircase: Staircase) -> Iterator[str]:
         yield f"and {count(len(steps) - len(shown), 'more step')}"
     yield staircase.knee_sentence
     yield staircase.fit_sentence
+    if staircase.resources_sentence:
+        yield staircase.resources_sentence
 
 
 def _cells(step: StaircaseStep) -> list[str]:
@@ -42,6 +49,13 @@ def _cells(step: StaircaseStep) -> list[str]:
         *("-" if value is None else duration(value) for value in times),
         count(step.failed),
     ]
+
+
+def _fullest(step: StaircaseStep) -> str:
+    if step.fullest is None:
+        return "-"
+    label, used = step.fullest
+    return f"{plain(label, _LABEL)} {100 * used:.0f} %"
 
 
 def _note(step: StaircaseStep, staircase: Staircase, named: bool) -> str:

@@ -27,6 +27,12 @@ from osbench.coordinator.traces.analysis.quantiles import (
     slow_bands,
     usable,
 )
+from osbench.coordinator.traces.analysis.resource_causes import (
+    IterationCounters,
+    ResourceCause,
+    resource_causes,
+    resource_sentence,
+)
 from osbench.coordinator.traces.analysis.sentences import (
     UNANSWERED,
     gaps,
@@ -92,6 +98,10 @@ class Answer:
     shapes: tuple[Shape, ...]
     #: Typical traces of the middle.
     ordinary: tuple[BandExample, ...]
+    #: Counters of the system under test that are clearly higher while the described traces run.
+    resources: tuple[ResourceCause, ...] = ()
+    #: Number of counters that were compared; 0 without any.
+    watched: int = 0
 
     @property
     def described_band(self) -> Band | None:
@@ -108,10 +118,23 @@ class Explanation:
     answers: tuple[Answer, ...]
 
 
-def explain(features: Features, clocks: Clocks = _RIGHT, seed: int = 0) -> Explanation:
-    """Explain every group of traces; `clocks` are the corrections of their times."""
+def explain(
+    features: Features,
+    clocks: Clocks = _RIGHT,
+    seed: int = 0,
+    counters: IterationCounters | None = None,
+) -> Explanation:
+    """Explain every group of traces; `clocks` are the corrections of their times.
+
+    `counters`: counters of the system under test with the times of the rows.
+    """
     answers = [
-        _without_verdict(features, number, _answer(features, number, name, seed), clocks)
+        _without_verdict(
+            features,
+            number,
+            _with_counters(features, number, _answer(features, number, name, seed), counters),
+            clocks,
+        )
         for number, name in enumerate(features.groups)
     ]
     answers = [answer for answer in answers if answer.traces or answer.failed]
@@ -138,6 +161,28 @@ def _without_verdict(features: Features, number: int, answer: Answer, clocks: Cl
         for band in answer.bands
     )
     return replace(answer, bands=bands, sentence=no_verdict(*clocks.odd(wrong[0])))
+
+
+def _with_counters(
+    features: Features, number: int, answer: Answer, counters: IterationCounters | None
+) -> Answer:
+    """The answer with the counters that are clearly higher in the described band."""
+    band = answer.described_band
+    found = counters.groups.get(number) if counters is not None else None
+    if counters is None or band is None or found is None:
+        return answer
+    _, near, _, _ = _parted(features, number)
+    slow = cut(near, *limits(band.name))
+    others = near[~np.isin(near, slow)]
+    times = [(counters.started_s[rows], counters.ended_s[rows]) for rows in (slow, others)]
+    causes = resource_causes(found, *times)
+    host = band.clear.host if band.clear is not None else ""
+    return replace(
+        answer,
+        resources=causes,
+        watched=len(found.series),
+        sentence=answer.sentence + resource_sentence(causes, host),
+    )
 
 
 def _is_clear(answer: Answer) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from osbench.common.errors import StoreError, UsageError
 from osbench.common.plugin.sla import SpanFigures, SpanSelection
+from osbench.coordinator.counters.counter_series import WorkloadCounters
 from osbench.coordinator.formatting import count, distinct, plain
 from osbench.coordinator.results.totals import Cost
 from osbench.coordinator.storage.run_directory import RunDirectory
@@ -23,6 +24,7 @@ from osbench.coordinator.traces.analysis.features import NO_GROUP, Features
 from osbench.coordinator.traces.analysis.notes import missing_parts
 from osbench.coordinator.traces.collection.archive import Archive, Spool
 from osbench.coordinator.traces.collection.compared_parts import LoadParts, due_in
+from osbench.coordinator.traces.collection.iteration_counters import iteration_counters
 from osbench.coordinator.traces.collection.overhead import tracing_overhead
 from osbench.coordinator.traces.collection.queried_traces import QueriedTraces, QuerySettings
 from osbench.coordinator.traces.collection.query_sample import even_sample, queried
@@ -65,6 +67,9 @@ class CollectionSettings:
     query: QuerySettings | None = None
     #: The wait for spans that services have not sent yet, seconds.
     otlp_late_s: float = 0.0
+
+    #: Counters of the system under test, by workload.
+    counters: Mapping[int, WorkloadCounters] = field(default_factory=dict)
 
     @property
     def by_otlp(self) -> bool:
@@ -211,9 +216,9 @@ class Collection:
         ]
         features = digest.table.close()
         self._spans = digest.calls.figures()
-        sentences = {
-            answer.name: answer.sentence for answer in explain(features, digest.clocks).answers
-        }
+        beside = iteration_counters(self._directory, features, settings.counters)
+        explained = explain(features, digest.clocks, counters=beside)
+        sentences = {answer.name: answer.sentence for answer in explained.answers}
         self._compare_parts(rows, features)
         self._archive.close(features, self._described(digest, len(rows), kept))
         by_otlp = self._settings.by_otlp

@@ -21,6 +21,7 @@ from osbench.coordinator.traces.collection.collector import (
     CollectionSettings,
 )
 from osbench.coordinator.traces.collection.compared_parts import compared_parts
+from osbench.coordinator.traces.collection.iteration_counters import counters_of
 from osbench.coordinator.traces.collection.queried_traces import QuerySettings
 from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.sampling import readable_store
@@ -59,7 +60,9 @@ def collect_traces(
     receiver, backend = sources.receiver, sources.backend
     collected = Collected()
     if wanted():
-        settings = replace(_settings(conf, sources), selections=selections or {})
+        settings = replace(
+            _settings(conf, sources), selections=selections or {}, counters=counters_of(outcomes)
+        )
         conn_str = _store_of(outcomes, deployment) if conf.traces.collect else None
         collected = _traces(directory, outcomes, settings, conn_str, wanted, receiver)
         collected = with_client_times(

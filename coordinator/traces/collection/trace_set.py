@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.errors import UsageError
+from osbench.coordinator.counters.counter_file import read_counters
 from osbench.coordinator.formatting import count, distinct
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.coverage import TraceCoverage
 from osbench.coordinator.traces.analysis.digest import GRACE_S, digest_of
 from osbench.coordinator.traces.analysis.features import Features
 from osbench.coordinator.traces.analysis.ranking import Ranked, ranked_from
+from osbench.coordinator.traces.analysis.resource_causes import IterationCounters
 from osbench.coordinator.traces.analysis.what_if import PredictedLoad
 from osbench.coordinator.traces.collection.archive import Archive
 from osbench.coordinator.traces.collection.client_times import client_times
+from osbench.coordinator.traces.collection.iteration_counters import iteration_counters
 from osbench.coordinator.traces.collection.predicted_loads import predicted_loads
 from osbench.coordinator.traces.model.clock_skew import Clocks, clocks_from
 from osbench.coordinator.traces.model.critical_path import Path as CriticalPath
@@ -56,6 +59,8 @@ class TraceSet:
     by_otlp: bool = False
     #: Sentence on the queries to a backend.
     queried: tuple[str, ...] = ()
+    #: Reads the counters of the system under test for the features; None if there are none.
+    counters: Callable[[], IterationCounters | None] = lambda: None
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
         """Return a trace's tree, and the critical path of each of its roots."""
@@ -104,6 +109,7 @@ def of_run(directory: RunDirectory) -> TraceSet:
         predicted_loads=lambda: predicted_loads(directory, features),
         by_otlp=found.get("by_otlp", False),
         queried=tuple(map(str, found.get("queried", ()))),
+        counters=lambda: iteration_counters(directory, features, read_counters(directory)),
     )
 
 
@@ -131,6 +137,7 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
         traced=0,
         skipped=0,
         predicted_loads=lambda: predicted_loads(directory, features),
+        counters=lambda: iteration_counters(directory, features, read_counters(directory)),
     )
 
 

@@ -12,6 +12,7 @@ from osbench.coordinator.results.outcome import WorkloadOutcome
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.analysis.comparison import Comparison, compare_parts
 from osbench.coordinator.traces.analysis.explanation import explain
+from osbench.coordinator.traces.analysis.resource_causes import IterationCounters
 from osbench.coordinator.traces.collection.client_times import ClientTimes, client_times
 from osbench.coordinator.traces.collection.collector import Collected
 from osbench.coordinator.traces.collection.compared_parts import (
@@ -19,6 +20,7 @@ from osbench.coordinator.traces.collection.compared_parts import (
     compared_parts,
     due_in,
 )
+from osbench.coordinator.traces.collection.iteration_counters import counters_of, iteration_counters
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +50,8 @@ def with_client_times(
     warmup_ns = {at: int(one.warmup.seconds * 1e9) for at, one in enumerate(outcomes)}
     try:
         times = client_times(directory, names, warmup_ns, only, wanted)
-        sentences = _sentences(times, names, outcomes)
+        beside = iteration_counters(directory, times.features, counters_of(outcomes))
+        sentences = _sentences(times, names, outcomes, beside)
         comparisons = {
             number: _compared(times, names[number], number, parts)
             for number, parts in compared_parts(outcomes).items()
@@ -68,7 +71,10 @@ def with_client_times(
 
 
 def _sentences(
-    times: ClientTimes, names: Sequence[str], outcomes: Sequence[WorkloadOutcome]
+    times: ClientTimes,
+    names: Sequence[str],
+    outcomes: Sequence[WorkloadOutcome],
+    beside: IterationCounters | None,
 ) -> Mapping[str, str]:
     """Return why iterations of workloads are slow, by name, if they have enough slow ones.
 
@@ -77,7 +83,7 @@ def _sentences(
     searches = {name for name, one in zip(names, outcomes, strict=True) if one.search is not None}
     return {
         answer.name: answer.sentence
-        for answer in explain(times.features).answers
+        for answer in explain(times.features, counters=beside).answers
         if answer.described_band is not None and answer.name not in searches
     }
 

@@ -134,7 +134,8 @@ def _of(
     picks = _picked(rows, workloads)
     wanted = {_hex(rows, pick.at) for some in picks for pick in some}
     drawn = _waterfalls(directory, trace_set, wanted)
-    answers = {answer.name: answer for answer in explain(features, trace_set.clocks).answers}
+    explained = explain(features, trace_set.clocks, counters=trace_set.counters())
+    answers = {answer.name: answer for answer in explained.answers}
     ranking = sorted(trace_set.ranking, key=lambda row: (-row.critical_s, row.service, row.name))
     notes = tuple(
         trace_notes(

@@ -178,6 +178,9 @@ def _answer(console: Console, answer: Answer) -> None:
             f"Left out as outliers: {count(answer.far, answer.unit)},"
             f" the slowest {_exemplars(answer.farthest)}",
         )
+    if answer.watched and not answer.resources:
+        watched = count(answer.watched, "counter")
+        _line(console, f"Of {watched} of the system under test none is clearly higher then")
     if answer.variance:
         parts = (
             f"{100 * part.share:.0f} % {_words(SpanKey(part.who, part.what, part.about))}"

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import json
 import secrets
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from urllib.parse import unquote
 
 import requests
 
 from osbench.common.errors import UsageError
-from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes, bounded_session
+from osbench.common.network.bounded_query import (
+    AnswerTooLargeError,
+    BoundedQueries,
+    QueryBounds,
+    parse_header_list,
+)
 from osbench.common.network.causes import root_cause
 from osbench.common.secrets.masking import mask_text
 from osbench.common.secrets.url_masking import mask_url
@@ -88,9 +90,9 @@ class TraceBackend:
         self.shown = mask_url(url)
         self.kind = kind
         self._base = base.rstrip("/")
-        self._headers = {"Accept": "application/json", **_parsed(headers)}
+        given = parse_header_list(headers, "[traces] query_headers")
+        self._queries = BoundedQueries({"Accept": "application/json", **given})
         self._everything = everything
-        self._sessions = threading.local()
         #: Tempo has version 2 of its API; None as long as that is not known.
         self._second: bool | None = None
 
@@ -136,7 +138,7 @@ class TraceBackend:
             status, body = self._read(self._base + path)
         except requests.Timeout:
             state, why = AnswerState.TIMED_OUT, "no answer in time"
-        except _TooLargeError:
+        except AnswerTooLargeError:
             state, why = AnswerState.TOO_LARGE, f"more than {ANSWER_BYTES >> 20} MiB"
         except (requests.RequestException, OSError, ValueError) as error:
             state, why = AnswerState.UNREACHABLE, plain(mask_text(root_cause(error)), _TOLD)
@@ -176,33 +178,14 @@ class TraceBackend:
         )
 
     def _read(self, url: str) -> tuple[int, bytes]:
-        """Return status and body. Raises requests.RequestException, OSError, ValueError."""
-        session = getattr(self._sessions, "session", None)
-        if session is None:
-            session = self._sessions.session = bounded_session()
-            session.headers.update(self._headers)
-        deadline = time.monotonic() + _ANSWER_S
-        with session.get(
-            url,
-            timeout=(_CONNECT_S, _READ_S),
-            stream=True,
-            # a page to log in is not a trace, and headers are not for other hosts
-            allow_redirects=False,
-        ) as response:
-            if announced_bytes(response) > ANSWER_BYTES:
-                raise _TooLargeError
-            body = bytearray()
-            for part in response.iter_content(CHUNK_BYTES):
-                body += part
-                if len(body) > ANSWER_BYTES:
-                    raise _TooLargeError
-                if time.monotonic() > deadline:
-                    raise requests.Timeout
-            return response.status_code, bytes(body)
+        """Return status and body.
 
-
-class _TooLargeError(Exception):
-    """Raised if a response has more than `ANSWER_BYTES`."""
+        Raises AnswerTooLargeError, requests.RequestException, OSError, ValueError.
+        """
+        bounds = QueryBounds(
+            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, answer_bytes=ANSWER_BYTES
+        )
+        return self._queries.get(url, bounds)
 
 
 def _refusal(status: int, body: bytes) -> tuple[AnswerState, str]:
@@ -219,18 +202,6 @@ def _refusal(status: int, body: bytes) -> tuple[AnswerState, str]:
     elif status == 422 or "exceeds max size" in text:
         state = AnswerState.TOO_LARGE
     return state, f"HTTP {status} {text}".strip()
-
-
-def _parsed(headers: str) -> dict[str, str]:
-    """Return headers as the OTLP exporters of OpenTelemetry have them. Raises UsageError."""
-    found = {}
-    for pair in filter(None, headers.split(",")):
-        name, equals, value = (part.strip() for part in pair.partition("="))
-        value = unquote(value)
-        if not equals or not name or not name.isascii() or not (name + value).isprintable():
-            raise UsageError("[traces] query_headers must be name=value,name=value")
-        found[name] = value
-    return found
 
 
 def _documents(body: bytes) -> Iterator[Mapping[str, Any]]:

@@ -12,11 +12,15 @@ const OPTIONS = {
   fails: failuresOption,
   bands: bandsOption,
   heat: heatOption,
+  shares: sharesOption,
+  queue1: (chart, view) => queueOption(chart, view, 0),
+  queue2: (chart, view) => queueOption(chart, view, 1),
+  queue3: (chart, view) => queueOption(chart, view, 2),
   curve: curveOption,
   hist: durationsOption,
   histf: failedDurationsOption,
 };
-const OVER_TIME = ["load", "rates", "fails", "bands", "heat"];
+const OVER_TIME = ["load", "rates", "fails", "bands", "heat", "shares", "queue1", "queue2", "queue3"];
 
 function armZoom(plot) {
   if (!fine) return;
@@ -125,6 +129,8 @@ function readOut(stage, x) {
   const tail = chart.p99.rows.find((row) => Math.abs(row[0] - x) <= chart.p99.width / 2);
   if (tail) put("p99", duration(tail[1]));
   if (load.failed[second]) put("failed", `${significant(load.failed[second])}/s`, "err");
+  const full = fullestAt(chart, x);
+  if (full) put(full.label, `${significant(100 * full.value)} %`);
   const late = chart.spoilt.some(([from, to]) => x >= from && x <= to);
   if (late) put("starts", chart.late, "warn");
 }

@@ -1,0 +1,79 @@
+"""GET requests for data, bounded in bytes and in time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import requests
+
+from osbench.common.errors import UsageError
+from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes, bounded_session
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryBounds:
+    """Longest waits for a connection, for the next bytes and for a response; and its size."""
+
+    connect_s: float
+    read_s: float
+    answer_s: float
+    answer_bytes: int
+
+
+class AnswerTooLargeError(Exception):
+    """A response has more bytes than `QueryBounds` allows."""
+
+
+class BoundedQueries:
+    """GET requests with the same headers. `get` may be called by several threads."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+        self._sessions = threading.local()
+
+    def get(self, url: str, bounds: QueryBounds) -> tuple[int, bytes]:
+        """Status and body.
+
+        Raises AnswerTooLargeError, requests.RequestException, OSError, ValueError.
+        """
+        session = getattr(self._sessions, "session", None)
+        if session is None:
+            session = self._sessions.session = bounded_session()
+            session.headers.update(self._headers)
+        deadline = time.monotonic() + bounds.answer_s
+        with session.get(
+            url,
+            timeout=(bounds.connect_s, bounds.read_s),
+            stream=True,
+            # a page to log in is not a result, and headers are not for other hosts
+            allow_redirects=False,
+        ) as response:
+            if announced_bytes(response) > bounds.answer_bytes:
+                raise AnswerTooLargeError
+            body = bytearray()
+            for part in response.iter_content(CHUNK_BYTES):
+                body += part
+                if len(body) > bounds.answer_bytes:
+                    raise AnswerTooLargeError
+                if time.monotonic() > deadline:
+                    raise requests.Timeout
+            return response.status_code, bytes(body)
+
+
+def parse_header_list(headers: str, option: str) -> dict[str, str]:
+    """Headers as the OTLP exporters of OpenTelemetry have them: name=value,name=value.
+
+    Values are percent-encoded; `option` names the setting in the error. Raises UsageError.
+    """
+    found = {}
+    for pair in filter(None, headers.split(",")):
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        value = unquote(value)
+        if not equals or not name or not name.isascii() or not (name + value).isprintable():
+            raise UsageError(f"{option} must be name=value,name=value")
+        found[name] = value
+    return found

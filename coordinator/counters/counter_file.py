@@ -1,0 +1,85 @@
+"""The file of counters in a run directory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+import numpy as np
+import zstandard
+
+from osbench.common.decompression import decompressed
+from osbench.common.protocol.unpacking import unpack
+from osbench.common.regular_files import read_regular
+from osbench.coordinator.counters.counter_query import CounterKind
+from osbench.coordinator.counters.counter_series import CounterSeries, WorkloadCounters
+from osbench.coordinator.storage.run_directory import RunDirectory
+
+COUNTERS = "counters"
+#: Version of its format.
+_FORMAT = 1
+#: Most bytes that are read of it, decompressed.
+_MOST_BYTES = 256 << 20
+
+
+def write_counters(directory: RunDirectory, found: Mapping[int, WorkloadCounters]) -> None:
+    """Replace the file. Raises StorageError."""
+    document = {
+        "format": _FORMAT,
+        "workloads": {
+            number: {
+                "step_s": one.step_s,
+                "elapsed_s": one.elapsed_s,
+                "series": [
+                    [each.name, each.host, each.kind.value, each.unit, _packed(each)]
+                    for each in one.series
+                ],
+            }
+            for number, one in found.items()
+        },
+    }
+    packed = zstandard.ZstdCompressor(level=3).compress(msgpack.packb(document))
+    directory.replace(COUNTERS, packed, sync=True)
+
+
+def read_counters(directory: RunDirectory) -> dict[int, WorkloadCounters]:
+    """The counters by number of the workload; empty if there are none that this version reads.
+
+    Raises DamagedRun if the file is not as its run has left it.
+    """
+    directory.files.check(COUNTERS)
+    try:
+        packed = read_regular(directory.path / COUNTERS, _MOST_BYTES)
+        found: Any = unpack(decompressed(packed, _MOST_BYTES))
+        if found["format"] != _FORMAT:
+            return {}
+        return {int(number): _counters(one) for number, one in found["workloads"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _packed(series: CounterSeries) -> bytes:
+    return series.values.astype("<f4").tobytes()
+
+
+def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
+    """The counters of a workload. Raises ValueError, KeyError, TypeError."""
+    series = tuple(
+        CounterSeries(
+            name=str(name),
+            host=str(host),
+            kind=CounterKind(kind),
+            unit=str(unit),
+            values=np.frombuffer(values, "<f4").astype(np.float64),
+        )
+        for name, host, kind, unit, values in document["series"]
+    )
+    step_s, elapsed_s = float(document["step_s"]), float(document["elapsed_s"])
+    if (
+        not (0 < step_s < math.inf and math.isfinite(elapsed_s))
+        or len({len(one.values) for one in series}) > 1
+    ):
+        raise ValueError("not a time axis")
+    return WorkloadCounters(step_s=step_s, elapsed_s=elapsed_s, series=series)

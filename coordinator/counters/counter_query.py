@@ -1,0 +1,114 @@
+"""Queries of counters: name, PromQL and meaning of each, from a file of the user or the defaults.
+
+`$window` in a query is a duration that holds three scrapes at least.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from osbench.common.errors import UsageError
+from osbench.common.named_files import read_text
+from osbench.common.yaml_documents import load_yaml
+from osbench.coordinator.formatting import count, plain
+
+#: Stands for a duration in queries.
+WINDOW = "$window"
+#: Unit of values from 0 to 1, shown in percent.
+SHARE_UNIT = "share"
+
+_MOST_QUERIES, _MOST_NAME, _MOST_QUERY, _MOST_UNIT = 100, 60, 4000, 20
+_KEYS = ("name", "query", "kind", "unit", "host_label")
+_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+class CounterKind(StrEnum):
+    """Meaning of the values of a counter."""
+
+    #: Used part of a resource that is full at 1.
+    SHARE = "share"
+    #: Work that waits, or its reasons to wait: more is worse, without a limit.
+    QUEUE = "queue"
+    #: Work that passes, or another value: more is not worse.
+    FLOW = "flow"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterQuery:
+    """A query of one counter, which may have a series for each host."""
+
+    name: str
+    #: PromQL.
+    query: str
+    kind: CounterKind = CounterKind.FLOW
+    #: Unit of the values: `SHARE_UNIT`, "bytes/s", "/s" or any other text.
+    unit: str = ""
+    #: Label that names the host.
+    host_label: str = "instance"
+
+
+def read_queries(path: Path) -> tuple[CounterQuery, ...]:
+    """The queries in a YAML file: a list of mappings. Raises UsageError, which has all problems."""
+    try:
+        found = load_yaml(read_text(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not text in UTF-8"
+        raise UsageError(f"[metrics] queries: {path}: {reason}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"[metrics] queries: {path} is not YAML: {plain(str(error))}") from None
+    if not isinstance(found, list) or not found or len(found) > _MOST_QUERIES:
+        raise UsageError(
+            f"[metrics] queries: {path} must be a list of 1 to {_MOST_QUERIES} queries, each with"
+            " `name` and `query`"
+        )
+    problems = [
+        f"{path}, entry {at}: {problem}"
+        for at, one in enumerate(found, 1)
+        for problem in _problems(one)
+    ]
+    names = [str(one.get("name")) for one in found if isinstance(one, Mapping)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    problems += [f"{path}: the name {plain(name)!r} stands twice" for name in twice]
+    if problems:
+        lines = "\n".join(f"  {line}" for line in problems)
+        raise UsageError(f"[metrics] queries: {count(len(problems), 'problem')}\n{lines}")
+    return tuple(_query(one) for one in found)
+
+
+def _problems(entry: Any) -> Iterator[str]:
+    if not isinstance(entry, Mapping):
+        yield "must be a mapping with `name` and `query`"
+        return
+    for key in entry:
+        if key not in _KEYS:
+            yield f"unknown key {plain(str(key))!r}; there are {', '.join(_KEYS)}"
+    for key, most in (("name", _MOST_NAME), ("query", _MOST_QUERY)):
+        value = entry.get(key)
+        if not isinstance(value, str) or not value.strip() or len(value) > most:
+            yield f"`{key}` must be a text of 1 to {most:,} characters"
+    if entry.get("kind", CounterKind.FLOW) not in list(CounterKind):
+        yield f"`kind` must be one of {', '.join(CounterKind)}"
+    unit = entry.get("unit", "")
+    if not isinstance(unit, str) or len(unit) > _MOST_UNIT:
+        yield f"`unit` must be a text of at most {_MOST_UNIT} characters"
+    label = entry.get("host_label", "instance")
+    if not isinstance(label, str) or not _LABEL.match(label):
+        yield "`host_label` must be the name of a label"
+
+
+def _query(entry: Mapping[str, Any]) -> CounterQuery:
+    kind = CounterKind(entry.get("kind", CounterKind.FLOW))
+    return CounterQuery(
+        name=entry["name"].strip(),
+        query=entry["query"].strip(),
+        kind=kind,
+        unit=SHARE_UNIT if kind is CounterKind.SHARE else entry.get("unit", ""),
+        host_label=entry.get("host_label", "instance"),
+    )

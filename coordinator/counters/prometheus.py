@@ -1,0 +1,173 @@
+"""Queries a Prometheus, or another server with its HTTP API, version 1.
+
+https://prometheus.io/docs/prometheus/latest/querying/api/ has the requests and responses.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import requests
+
+from osbench.common.errors import UsageError
+from osbench.common.network.bounded_query import (
+    AnswerTooLargeError,
+    BoundedQueries,
+    QueryBounds,
+    parse_header_list,
+)
+from osbench.common.network.causes import root_cause
+from osbench.common.secrets.masking import mask_text
+from osbench.common.secrets.url_masking import mask_url
+from osbench.coordinator.formatting import plain
+
+#: Longest waits for a connection and for the next bytes, and for a whole response, seconds.
+_CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 30.0
+#: Most bytes of a response, decoded.
+_ANSWER_BYTES = 32 << 20
+#: Longest text of a response that messages repeat.
+_TOLD = 200
+#: Statuses of a query that is wrong, or takes too long: others may succeed.
+_OF_THE_QUERY = frozenset((400, 422))
+_REFUSED = frozenset((401, 403, 407))
+
+
+class PrometheusAwayError(Exception):
+    """The server cannot be queried at all."""
+
+
+class QueryRefusedError(Exception):
+    """The server refuses one query."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueriedSeries:
+    """A series in a response."""
+
+    labels: Mapping[str, str]
+    #: Times, seconds since 1970 by the clock of the server, and values; finite ones only.
+    points: tuple[tuple[float, float], ...]
+
+
+class Prometheus:
+    """A server that is queried. Methods raise PrometheusAwayError and QueryRefusedError."""
+
+    def __init__(self, url: str, headers: str = "") -> None:
+        """`headers` are name=value,name=value, percent-encoded. Raises UsageError."""
+        #: The URL without secrets.
+        self.shown = mask_url(url)
+        self._base = _base(url)
+        given = parse_header_list(headers, "[metrics] prometheus_headers")
+        self._queries = BoundedQueries({"Accept": "application/json", **given})
+
+    def now_s(self) -> float:
+        """The clock of the server, seconds since 1970."""
+        data = self._ask("query", {"query": "time()"})
+        try:
+            return float(data["result"][1])
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise PrometheusAwayError(_STRANGER) from None
+
+    def at(self, query: str) -> list[QueriedSeries]:
+        """The series of a query now; of a range of raw samples all of these."""
+        return _series(self._ask("query", {"query": query}))
+
+    def over(
+        self, query: str, begin_at: float, end_at: float, step_s: float
+    ) -> list[QueriedSeries]:
+        """The series of a query between two times of the server's clock."""
+        given = {
+            "query": query,
+            "start": f"{begin_at:.3f}",
+            "end": f"{end_at:.3f}",
+            "step": f"{step_s:.3f}",
+        }
+        return _series(self._ask("query_range", given))
+
+    def _ask(self, path: str, given: Mapping[str, str]) -> Mapping[str, Any]:
+        bounds = QueryBounds(
+            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, answer_bytes=_ANSWER_BYTES
+        )
+        try:
+            url = f"{self._base}/api/v1/{path}?{urlencode(given)}"
+            status, body = self._queries.get(url, bounds)
+        except requests.Timeout:
+            raise PrometheusAwayError("no answer in time") from None
+        except AnswerTooLargeError:
+            raise QueryRefusedError(f"more than {_ANSWER_BYTES >> 20} MiB") from None
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise PrometheusAwayError(plain(mask_text(root_cause(error)), _TOLD)) from None
+        document = _document(body)
+        if document is None:
+            if status == 200:
+                raise PrometheusAwayError(_STRANGER)
+            text = body[: 4 * _TOLD].decode("utf-8", "replace").strip()
+            raise PrometheusAwayError(_worded(status, text))
+        if status == 200 and isinstance(document.get("data"), Mapping):
+            data: Mapping[str, Any] = document["data"]
+            return data
+        why = _worded(status, str(document.get("error") or document.get("message") or ""))
+        if status in _OF_THE_QUERY:
+            raise QueryRefusedError(why)
+        raise PrometheusAwayError(why)
+
+
+_STRANGER = "the answer is not that of Prometheus's API"
+
+
+def _base(url: str) -> str:
+    """The URL before /api. Raises UsageError."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        if known and not parts.query and not parts.fragment:
+            return url.rstrip("/")
+    except ValueError:
+        pass
+    raise UsageError(
+        f"[metrics] prometheus = {mask_url(url)!r} is not an address of Prometheus: it must be"
+        " http://HOST:9090, or with https, and may have a path before /api"
+    )
+
+
+def _document(body: bytes) -> Mapping[str, Any] | None:
+    """The JSON object with `status` in a response; None if it is something else."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, Mapping) and "status" in found else None
+
+
+def _worded(status: int, text: str) -> str:
+    refused = "; look at [metrics] prometheus_headers" if status in _REFUSED else ""
+    return f"HTTP {status} {plain(mask_text(text), _TOLD)}".strip() + refused
+
+
+def _series(data: Mapping[str, Any]) -> list[QueriedSeries]:
+    """The series of a vector or matrix. Raises QueryRefusedError for a scalar or text."""
+    kind, found = data.get("resultType"), data.get("result")
+    if kind not in ("vector", "matrix") or not isinstance(found, Sequence):
+        raise QueryRefusedError("the query has no series as its result")
+    try:
+        return [
+            QueriedSeries(
+                labels={str(name): str(value) for name, value in one["metric"].items()},
+                points=_points(one["values"] if kind == "matrix" else [one["value"]]),
+            )
+            for one in found
+            # native histograms have other members
+            if "histogram" not in one and "histograms" not in one
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise PrometheusAwayError(_STRANGER) from None
+
+
+def _points(pairs: Sequence[Any]) -> tuple[tuple[float, float], ...]:
+    found = ((float(at), float(value)) for at, value in pairs)
+    return tuple(pair for pair in found if all(map(math.isfinite, pair)))

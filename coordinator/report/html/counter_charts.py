@@ -1,0 +1,115 @@
+"""Charts and table of the counters of the system under test, on the time axis of the load."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from osbench.coordinator.counters.counter_query import SHARE_UNIT, CounterKind
+from osbench.coordinator.counters.counter_series import (
+    CounterFigures,
+    CounterSeries,
+    WorkloadCounters,
+    figures_of,
+    value_text,
+)
+
+#: Resources in the first chart, charts of queues, and rows of the table.
+_SHARES, _QUEUES, _ROWS = 5, 3, 60
+#: Least value of a share that waits for a chart of it.
+_WAITING = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterLine:
+    """A counter as a line."""
+
+    label: str
+    #: "" of a number, "%" of a share.
+    unit: str
+    #: Evenly spaced; None in gaps.
+    values: list[float | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterRow:
+    """A row of the table."""
+
+    figures: CounterFigures
+    mean: str
+    p95: str
+    most: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterCharts:
+    """All that the page shows of counters."""
+
+    step_s: float = 1.0
+    #: Used parts of resources, the fullest first; and queues, the most variable first.
+    shares: list[CounterLine] = field(default_factory=list)
+    queues: list[CounterLine] = field(default_factory=list)
+    rows: list[CounterRow] = field(default_factory=list)
+    #: Counters that are not in the table.
+    more: int = 0
+
+    def payload(self) -> dict[str, Any]:
+        """The lines for the page's script, as `counters`; empty if there are none."""
+        if not self.shares and not self.queues:
+            return {}
+        lines = {
+            "step": self.step_s,
+            "shares": [{"label": one.label, "values": one.values} for one in self.shares],
+            "queues": [
+                {"label": one.label, "unit": one.unit, "values": one.values} for one in self.queues
+            ],
+        }
+        return {"counters": lines}
+
+
+def counter_charts(counters: WorkloadCounters | None) -> CounterCharts:
+    """The charts of a workload; empty without counters."""
+    if counters is None:
+        return CounterCharts()
+    figures = figures_of(counters)
+    by_label = {(one.name, one.host): one for one in counters.series}
+    ordered = [by_label[one.name, one.host] for one in figures]
+    shares = [one for one in ordered if one.kind is CounterKind.SHARE]
+    queues = sorted((one for one in ordered if _moves(one)), key=lambda one: -_movement(one))
+    return CounterCharts(
+        step_s=counters.step_s,
+        shares=[_line(one) for one in shares[:_SHARES]],
+        queues=[_line(one) for one in queues[:_QUEUES]],
+        rows=[
+            CounterRow(
+                figures=one,
+                mean=value_text(one.mean, one.unit),
+                p95=value_text(one.p95, one.unit),
+                most=value_text(one.max, one.unit),
+            )
+            for one in figures[:_ROWS]
+        ],
+        more=max(0, len(figures) - _ROWS),
+    )
+
+
+def _moves(series: CounterSeries) -> bool:
+    if series.kind is not CounterKind.QUEUE:
+        return False
+    most = float(np.nanmax(series.values))
+    return most >= (_WAITING if series.unit == SHARE_UNIT else 1e-9)
+
+
+def _movement(series: CounterSeries) -> float:
+    """The standard deviation in multiples of the mean."""
+    mean = float(np.nanmean(series.values))
+    return float(np.nanstd(series.values)) / mean if mean > 0 else 0.0
+
+
+def _line(series: CounterSeries) -> CounterLine:
+    values = [None if math.isnan(one) else round(one, 5) for one in series.values.tolist()]
+    unit = "%" if series.unit == SHARE_UNIT else series.unit
+    return CounterLine(label=series.label, unit=unit, values=values)

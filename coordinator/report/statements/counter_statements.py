@@ -1,0 +1,37 @@
+"""Statements on counters of the system under test: resources that were nearly full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from osbench.coordinator.counters.counter_query import CounterKind
+from osbench.coordinator.counters.counter_series import NEAR_LIMIT, CounterFigures, value_text
+from osbench.coordinator.formatting import count, plain
+from osbench.coordinator.report.model.model import WorkloadReport
+from osbench.coordinator.report.statements.statement import Look, Statement, said
+
+#: Resources that have a line each.
+_LINES = 5
+
+
+def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
+    """Resources that were nearly full; if there were none, the fullest."""
+    shares = [one for one in workload.counters if one.kind == CounterKind.SHARE]
+    near = [one for one in shares if one.is_near_limit]
+    for one in near[:_LINES]:
+        yield said("resources", f"{counter_words(one)}: nearly full", Look.WARNING)
+    if len(near) > _LINES:
+        yield said("resources", f"and {count(len(near) - _LINES, 'more resource')} nearly full")
+    if shares and not near:
+        limit = f"{100 * NEAR_LIMIT:.0f} %"
+        yield said(
+            "resources",
+            f"none of {count(len(shares))} watched comes to {limit} for a twentieth of the time;"
+            f" the fullest: {counter_words(shares[0])}",
+        )
+
+
+def counter_words(one: CounterFigures) -> str:
+    """A counter with its p95 of time and its mean."""
+    p95, mean = value_text(one.p95, one.unit), value_text(one.mean, one.unit)
+    return f"{plain(one.label)} {p95} at the 95th percentile of time, {mean} on average"

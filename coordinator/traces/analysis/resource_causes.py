@@ -1,0 +1,190 @@
+"""Counters of the system under test that are clearly higher while slow iterations run.
+
+Both have a course over time, so that neighbouring iterations are not independent. A difference is
+therefore compared with the differences after the counter was moved along the time axis, round its
+end (Harris, A shift test for independence in generic time series, 2020). The greatest of all
+counters at each shift corrects for their number (Westfall and Young, Resampling-based multiple
+testing, 1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from osbench.coordinator.counters.counter_query import SHARE_UNIT, CounterKind
+from osbench.coordinator.counters.counter_series import (
+    CounterSeries,
+    WorkloadCounters,
+    counter_label,
+    value_text,
+)
+from osbench.coordinator.formatting import plain
+from osbench.coordinator.traces.analysis.features import Ints
+
+Floats = NDArray[np.float64]
+
+#: Shifts that a verdict takes at least.
+_FEWEST_SHIFTS = 50
+#: Correlation of the times of slow iterations with themselves from which on a shift is left out:
+#: bursts may be periodic. Shifts next to 0 count, since chance puts them there, too.
+_ALIKE = 0.5
+#: Corrected p-value of a clear difference.
+_P = 0.04
+#: A resource that causes slowness is nearly full, and fuller than otherwise by so much.
+_FULL, _FULLER = 0.75, 0.15
+#: A queue is so many times as long as otherwise; one whose values are shares has this value.
+_TIMES, _WAITING = 3.0, 0.1
+#: Part of the time axis on which a counter has to be known.
+_KNOWN = 0.8
+#: Counters that are named.
+_NAMED = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IterationCounters:
+    """Counters, and the times of the rows of a table of features."""
+
+    #: By number of the group.
+    groups: Mapping[int, WorkloadCounters]
+    #: When each row started and ended, seconds after t0; nan if that is not known.
+    started_s: Floats
+    ended_s: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceCause:
+    """A counter that is clearly higher while slow iterations run."""
+
+    name: str
+    host: str
+    kind: str
+    unit: str
+    #: Mean while they run, and while others do.
+    slow: float
+    others: float
+    #: p-value, corrected for the number of counters.
+    p: float
+
+    def words(self, host: str) -> str:
+        """The counter and both values, and whether its host is this one."""
+        slow, others = value_text(self.slow, self.unit), value_text(self.others, self.unit)
+        of_it = ", the host of that span," if _is_host(self.host, host) else ""
+        label = plain(counter_label(self.name, self.host))
+        return f"{label}{of_it} was at {slow} (others: {others})"
+
+
+def resource_causes(
+    counters: WorkloadCounters, slow: tuple[Floats, Floats], others: tuple[Floats, Floats]
+) -> tuple[ResourceCause, ...]:
+    """The counters that are clearly higher, fullest resources first.
+
+    `slow` and `others` are starts and ends of iterations, seconds after t0.
+    """
+    series = [one for one in counters.series if _is_tested(one)]
+    if not series:
+        return ()
+    points = len(series[0].values)
+    weights = [_weights(*one, counters.step_s, points) for one in (slow, others)]
+    if not all(one.sum() for one in weights):
+        return ()
+    weights = [one / one.sum() for one in weights]
+    apart = weights[0] - weights[1]
+    shifts = _shifts(apart)
+    if len(shifts) < _FEWEST_SHIFTS:
+        return ()
+    table = np.column_stack([_filled(one.values) for one in series])
+    means = np.array([one @ table for one in weights])
+    differences = _at_shifts(apart, table)
+    spread = differences[shifts].std(axis=0)
+    # a counter that does not move has no difference
+    spread[spread < 1e-12] = np.inf
+    greatest = (differences[shifts] / spread).max(axis=1)
+    p = (1 + (greatest[:, None] >= differences[0] / spread).sum(axis=0)) / (1 + len(shifts))
+    found = [
+        ResourceCause(
+            name=one.name,
+            host=one.host,
+            kind=one.kind.value,
+            unit=one.unit,
+            slow=float(means[0, at]),
+            others=float(means[1, at]),
+            p=float(p[at]),
+        )
+        for at, one in enumerate(series)
+        if p[at] < _P and _is_much(one, float(means[0, at]), float(means[1, at]))
+    ]
+    return tuple(sorted(found, key=lambda one: (one.kind != CounterKind.SHARE, one.p, -one.slow)))
+
+
+def _shifts(weights: Floats) -> Ints:
+    """The shifts at which slow iterations would not lie as they do, and all next to 0."""
+    alike = _at_shifts(weights, weights[:, None])[:, 0] >= _ALIKE * float(weights @ weights)
+    other = np.flatnonzero(~alike)
+    if len(other):
+        # those before the first and after the last other shift are next to 0, round the end
+        alike[: other[0]] = alike[other[-1] :] = False
+    alike[0] = True
+    return np.flatnonzero(~alike)
+
+
+def _at_shifts(weights: Floats, table: Floats) -> Floats:
+    """Weighted sums of columns that were moved along the axis, round its end, by shift."""
+    # the theorem of convolution
+    product = np.fft.rfft(weights)[:, None] * np.conj(np.fft.rfft(table, axis=0))
+    return np.asarray(np.fft.irfft(product, len(weights), axis=0), np.float64)
+
+
+def resource_sentence(causes: Sequence[ResourceCause], host: str) -> str:
+    """A message on counters that were higher, those on `host` first; "" without any."""
+    if not causes:
+        return ""
+    ordered = sorted(causes, key=lambda one: not _is_host(one.host, host))
+    said = "; ".join(one.words(host) for one in ordered[:_NAMED])
+    return f" While they ran, {said}."
+
+
+def _is_host(one: str, other: str) -> bool:
+    """Two names denote the same host, with a domain or without."""
+    if not one or not other:
+        return False
+    if one == other:
+        return True
+    parts = one.partition("."), other.partition(".")
+    named = not any(host[:1].isdigit() for host in (one, other))
+    return named and parts[0][0] == parts[1][0] and not (parts[0][2] and parts[1][2])
+
+
+def _is_tested(series: CounterSeries) -> bool:
+    known = np.isfinite(series.values)
+    return series.kind is not CounterKind.FLOW and len(known) > 0 and known.mean() >= _KNOWN
+
+
+def _is_much(series: CounterSeries, slow: float, others: float) -> bool:
+    if series.kind is CounterKind.SHARE:
+        return slow >= _FULL and slow - others >= _FULLER
+    least = _WAITING if series.unit == SHARE_UNIT else 0.0
+    return slow >= max(_TIMES * others, least) and slow > others
+
+
+def _filled(values: Floats) -> Floats:
+    """Values, with their mean in the gaps."""
+    known = np.isfinite(values)
+    return np.where(known, values, values[known].mean())
+
+
+def _weights(started_s: Floats, ended_s: Floats, step_s: float, points: int) -> Floats:
+    """The time of iterations by place on the time axis; each iteration has 1 in all."""
+    known = np.isfinite(started_s) & np.isfinite(ended_s)
+    first: Ints = np.rint(started_s[known] / step_s).astype(np.int64)
+    last: Ints = np.rint(ended_s[known] / step_s).astype(np.int64)
+    inside = (last >= 0) & (first < points)
+    first, last = np.clip(first[inside], 0, points - 1), np.clip(last[inside], 0, points - 1)
+    each = 1.0 / (last - first + 1)
+    changes = np.zeros(points + 1)
+    np.add.at(changes, first, each)
+    np.add.at(changes, last + 1, -each)
+    return np.maximum(np.cumsum(changes)[:points], 0.0)

@@ -1,0 +1,47 @@
+"""Places the iterations of features on the time axis of counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from osbench.coordinator.counters.counter_series import WorkloadCounters
+from osbench.coordinator.results.outcome import WorkloadOutcome
+from osbench.coordinator.storage.run_directory import RunDirectory
+from osbench.coordinator.traces.analysis.features import Features
+from osbench.coordinator.traces.analysis.resource_causes import IterationCounters
+
+_NONE = np.empty(0, np.int64)
+
+
+def counters_of(outcomes: Sequence[WorkloadOutcome]) -> dict[int, WorkloadCounters]:
+    """The counters of workloads that have any, by number."""
+    return {number: one.counters for number, one in enumerate(outcomes) if one.counters}
+
+
+def iteration_counters(
+    directory: RunDirectory, features: Features, counters: Mapping[int, WorkloadCounters]
+) -> IterationCounters | None:
+    """The counters for features whose groups are workloads; None if there are none.
+
+    Reads the result blocks of the run, unless there are no counters. Raises DamagedRun.
+    """
+    if not counters or not len(features):
+        return None
+    started, ended = np.full(len(features), np.nan), np.full(len(features), np.nan)
+    rows = {}
+    for number in counters:
+        mine = np.flatnonzero(features.group == number)
+        rows[number] = mine[np.argsort(features.iteration[mine], kind="stable")]
+    for number, columns in directory.rows():
+        mine = rows.get(number, _NONE)
+        if not len(mine) or not len(columns):
+            continue
+        numbers = features.iteration[mine]
+        place = np.minimum(np.searchsorted(numbers, columns.iteration), len(mine) - 1)
+        found = numbers[place] == columns.iteration
+        at = mine[place[found]]
+        started[at] = columns.started[found] / 1e9
+        ended[at] = columns.ended[found] / 1e9
+    return IterationCounters(groups=counters, started_s=started, ended_s=ended)
