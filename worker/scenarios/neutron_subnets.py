@@ -44,7 +44,7 @@ class NeutronSubnets(NeutronScenario):
 
 
 def _users_by_project(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Ids of the users that contexts made, by the id of their project."""
+    """Return ids of the users that contexts made, by the id of their project."""
     found: dict[str, list[str]] = {}
     for user in context.get(USERS, ()):
         found.setdefault(user["project_id"], []).append(user["id"])
