@@ -48,7 +48,7 @@ def _quotas(groups: Path, root: Path) -> Iterator[CpuQuota]:
 
 
 def _folders(groups: Path, root: Path) -> Iterator[Path]:
-    """Return the folders of the process's group and of those around it.
+    """Yield the folders of the process's group and of those around it.
 
     A container without a namespace of groups sees its path on the host, which is not there: its own
     group is the root then.

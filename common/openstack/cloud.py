@@ -89,7 +89,10 @@ class Cloud:
         return found
 
     def document(self, method: str, service: str, path: str, **options: Any) -> Any:
-        """Return the JSON document in a service's response; None if the response is empty."""
+        """Return the JSON document in a service's response; None if the response is empty.
+
+        Raises the same errors as `request`, and RequestFailed if the response is not JSON.
+        """
         answer = self.request(method, service, path, **options)
         if not answer.content:
             return None

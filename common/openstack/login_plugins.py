@@ -79,7 +79,7 @@ def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str
 
 
 def _needed(loader: Any, auth_type: str) -> Iterator[str]:
-    """Return the options that a plug-in needs, some of which its loader does not ask for."""
+    """Yield the options that a plug-in needs, some of which its loader does not ask for."""
     options = loader.get_options()
     yield from (option.dest for option in options if option.required)
     methods = [*(getattr(loader, "_methods", None) or ()), auth_type]

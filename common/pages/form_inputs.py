@@ -34,7 +34,7 @@ class FormInput:
 
 
 def form_inputs(page: str) -> Iterator[FormInput]:
-    """Return the inputs with a name, in the order of the page; comments and scripts have none."""
+    """Yield the inputs with a name, in the order of the page; comments and scripts have none."""
     page = page[:PAGE_CHARS]
     form: tuple[str, ...] = ()
     at = 0

@@ -240,7 +240,10 @@ class Exporter:
         raise ExportError(f"the exporter {self.NAME} writes no files: give it a URL")
 
     def send(self, run: ExportedRun, url: str) -> str:
-        """Send the run to a server; return a message on the data that was sent."""
+        """Send the run to a server; return a message on the data that was sent.
+
+        Raise ExportError with a message to report an error.
+        """
         raise ExportError(f"the exporter {self.NAME} writes files: {url} is no path")
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:

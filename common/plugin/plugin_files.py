@@ -33,7 +33,7 @@ def _hidden(path: Path) -> bool:
 
 
 def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
-    """Return name and method of each scenario that a class of a file defines.
+    """Yield name and method of each scenario that a class of a file defines.
 
     Raises PluginError for a marked class that cannot be a scenario.
     """

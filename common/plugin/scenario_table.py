@@ -88,7 +88,7 @@ def _beginning(name: str) -> str:
 
 
 def _scenarios(point: str, definition: Definition) -> Iterator[tuple[str, Definition]]:
-    """Return the scenarios of an entry point. Raises PluginError."""
+    """Yield the scenarios of an entry point. Raises PluginError."""
     cls, method = definition.load()
     marked = [] if method else list(plugin_files.marked_methods(cls, definition.place))
     if not marked or MARK in vars(cls):

@@ -114,7 +114,7 @@ class RallySource(PluginSource):
         return found
 
     def full_name(self, kind: str, name: str) -> str:
-        """Return `name@platform` of an existing plug-in."""
+        """Return `name@platform` of an existing plug-in. Raises PluginError if there is none."""
         if kind not in plugin_registry.BASES or not self.ready():
             raise PluginError(f"there is no {kind} {name!r} in Rally")
         found = plugin_registry.plugin(kind, name)

@@ -104,7 +104,7 @@ def mask(value: Any) -> Any:
 
 
 def secret_values(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """Return the texts within a value whose names suggest a secret; of long ones each line."""
+    """Yield the texts within a value whose names suggest a secret; of long ones each line."""
     yield from _secrets(value, Place.FIELD, secret)
 
 

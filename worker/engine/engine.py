@@ -415,7 +415,7 @@ class Engine:
             self._notify()
 
     def give_back(self, numbers: list[Interval]) -> None:
-        """Return numbers that were granted and will not start here."""
+        """Give back numbers that were granted and will not start here."""
         with self._changed:
             self._returned.update(numbers)
 

@@ -72,7 +72,7 @@ class PreciseSleep:
         self.awake_ns = 0
 
     def until(self, due_ns: int) -> None:
-        """Return at a time, monotonic nanoseconds; at once if it is over."""
+        """Wait until a time, monotonic nanoseconds; end at once if it is over."""
         now = monotonic_ns()
         ahead_ns = self.ahead_ns(now)
         if due_ns - now > ahead_ns:

@@ -147,7 +147,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
 
     @property
     def min_users(self) -> int:
-        """Return 1: one thread runs the code."""
+        """Return 1, or 0 without a share: one thread runs the code."""
         return min(1, self.share)
 
     def _fill(self) -> None:
@@ -198,7 +198,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # one iteration
 
     def _take_user(self, asked: int) -> Turn:
-        """Return a virtual user that has no iteration. Raises LoadOver."""
+        """Wait for a virtual user that has no iteration, and return it. Raises LoadOver."""
         wait = Wait(asked, self.stop_ns)
         with self._changed:
             while not self.over:

@@ -66,7 +66,7 @@ class UserSelector:
 
     @property
     def admin(self) -> Account:
-        """Return the administrator."""
+        """Return the administrator. Raises DeploymentError if the deployment has none."""
         if self._admin is None:
             raise DeploymentError(f"deployment {self.deployment.name} has no admin")
         return self._admin

@@ -94,7 +94,7 @@ class ForkedProcess:
 
 
 def _await_end(pid: int, timeout_s: float | None) -> None:
-    """Return when the process has ended, or after `timeout_s`."""
+    """Wait until the process has ended, for at most `timeout_s`."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:

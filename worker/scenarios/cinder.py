@@ -35,7 +35,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up images, flavors and types of volumes."""
+        """Check the arguments; look up images, flavors and types. Raises DeploymentError."""
         super().prepare(context, cloud)
         args = context["args"]
         if "update_volume_kwargs" not in cls.method(context).__annotations__:

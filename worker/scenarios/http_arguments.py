@@ -42,7 +42,7 @@ _SCHEMES = ("http", "https")
 
 
 def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
-    """Return problems of arguments of a request, all or some; `where` stands before names."""
+    """Yield problems of arguments of a request, all or some; `where` stands before names."""
     for name, value in args.items():
         place = f"{where}{name}"
         if name == "url":

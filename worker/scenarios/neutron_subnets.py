@@ -18,7 +18,7 @@ class NeutronSubnets(NeutronScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that there is a subnet for each user."""
+        """Check that there is a subnet for each user. Raises DeploymentError."""
         if neutron.RANGES_USED not in context:
             raise DeploymentError(
                 "NeutronSubnets.delete_subnets needs the context network, whose subnets it deletes"

@@ -16,7 +16,10 @@ class OpenStack(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check before the load that the service exists and the paths of the checks are valid."""
+        """Check before the load that the service exists and the paths of the checks are valid.
+
+        Raises DeploymentError.
+        """
         args = context["args"]
         if args.get("as_admin"):
             context["user_selector"].warm(admin=True, users=False)

@@ -37,7 +37,7 @@ class Servers(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments for new servers; look up images and flavors."""
+        """Check the arguments; look up images and flavors. Raises DeploymentError."""
         args = context["args"]
         picks = bool(context.get("networks"))
         super().prepare(context, cloud)

@@ -99,7 +99,7 @@ class Outbox:
         self.acknowledge(self._next)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """Return all unacknowledged blocks in order."""
+        """Yield all unacknowledged blocks in order."""
         for number in self._numbers():
             data = self._read(number)
             if data is not None:

@@ -174,7 +174,7 @@ class Session:
             self.workloads.fetch()
 
     def leave(self) -> None:
-        """Start nothing more and return unstarted numbers; running iterations may end."""
+        """Start nothing more and give unstarted numbers back; running iterations may end."""
         with self._lock:
             self.leaving = True
             self.workloads.stop()

@@ -80,7 +80,7 @@ class Shipper:
             self._interval_s, self._longest_s = SHORTEST_S, interval_s
 
     def give_back(self, workload: int, numbers: Iterable[Interval]) -> None:
-        """Return numbers that no engine has had."""
+        """Give numbers back that no engine has had."""
         with self._lock:
             self._returned[workload].update(numbers)
         self._wake.set()

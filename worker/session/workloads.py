@@ -147,7 +147,7 @@ class Workloads:
     # granted numbers
 
     def add(self, batch: Batch) -> None:
-        """Take the numbers of a batch, or return them if another workload is under load."""
+        """Take the numbers of a batch, or give them back if another workload is under load."""
         engine, ready = self.engine, self._ready
         if engine is None:
             self._stock.append(batch)
@@ -159,7 +159,7 @@ class Workloads:
             engine.add(batch)
 
     def take_back(self, seq: int) -> None:
-        """Return the numbers of a batch that are not started."""
+        """Give the unstarted numbers of a batch back."""
         found = [batch for batch in self._stock if batch.seq == seq]
         self._stock = [batch for batch in self._stock if batch.seq != seq]
         for batch in found:
@@ -175,13 +175,13 @@ class Workloads:
             self.engine.set_lease(until_ns)
 
     def stop(self) -> None:
-        """Start nothing more and return unstarted numbers. Running iterations go on."""
+        """Start nothing more and give unstarted numbers back. Running iterations go on."""
         if self.engine is not None:
             self.engine.stop(monotonic_ns())
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Return the numbers that wait in engines that start nothing more, or have no engine."""
+        """Give numbers back that have no engine, or whose engine starts nothing more."""
         self._return_stock()
         now = monotonic_ns()
         for engine in self._engines():
@@ -377,7 +377,7 @@ class Workloads:
         self.engine = None
 
     def _return_stock(self, *, but: int = -1) -> None:
-        """Return waiting batches to the coordinator, except batches of the workload `but`."""
+        """Give waiting batches back, except batches of the workload `but`."""
         stock, self._stock = self._stock, []
         for batch in stock:
             if batch.workload == but:

@@ -33,7 +33,7 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Return names of the services that the scenario's cleanup lists."""
+    """Yield names of the services that the scenario's cleanup lists."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)

@@ -140,7 +140,7 @@ def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def all_steps(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Yield the steps of a flow, wherever they stand; nothing else of a wrong task."""
+    """Return the steps of a flow, wherever they stand; nothing else of a wrong task."""
     lists = [args.get(key) for key in ("on_start", "steps", "on_stop")]
     mix = args.get("mix")
     branches = mix if isinstance(mix, list | tuple) else ()
