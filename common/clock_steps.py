@@ -16,7 +16,7 @@ _ATTEMPTS = 3
 
 
 class ClockSteps:
-    """How far the wall clock was set in all, by looks at it; for one thread."""
+    """The sum of the steps by which the wall clock was set; for one thread."""
 
     def __init__(
         self,

@@ -21,17 +21,17 @@ class CpuQuota:
     stat: Path
 
     def periods(self) -> tuple[int, int]:
-        """Periods of the quota that had work to do, and those of them in which it was throttled."""
+        """Return periods of the quota that had work to do, and how many of them were throttled."""
         return _number(self.stat, "nr_periods"), _number(self.stat, "nr_throttled")
 
 
 def cpu_quota(groups: Path = _GROUPS, root: Path = _ROOT) -> CpuQuota | None:
-    """The quota of this process; None where it has none, or on other systems than Linux."""
+    """Return the quota of this process; None if it has none, or on other systems than Linux."""
     return min(_quotas(groups, root), key=lambda one: one.cores, default=None)
 
 
 def usable_cores() -> int:
-    """Whole cores that this process may use, by its affinity and its quota; at least one."""
+    """Return whole cores that this process may use, by its affinity and its quota; at least one."""
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
@@ -48,10 +48,10 @@ def _quotas(groups: Path, root: Path) -> Iterator[CpuQuota]:
 
 
 def _folders(groups: Path, root: Path) -> Iterator[Path]:
-    """The folders of the process's group and of those around it.
+    """Yield the folders of the process's group and of those around it.
 
-    A container without a namespace of groups sees its path on the host, which is not there: its
-    own group is the root then.
+    A container without a namespace of groups sees its path on the host, which is not there: its own
+    group is the root then.
     """
     try:
         lines = groups.read_text("utf-8").splitlines()
@@ -72,7 +72,7 @@ def _folders(groups: Path, root: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float:
-    """The quota that a group has itself, in cores; 0 for none."""
+    """Return the quota that a group has itself, in cores; 0 for none."""
     quota, _, period = _text(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_text(folder / f"cpu.cfs_{part}_us") for part in ("quota", "period"))

@@ -9,7 +9,7 @@ _RATIO = 128 * 1024 // 4
 
 
 def decompressed(frame: bytes, limit: int) -> bytes:
-    """The content of one frame that says how large it is, at most `limit` bytes.
+    """Return the content of one frame that says how large it is, at most `limit` bytes.
 
     Raises ValueError for anything else.
     """

@@ -11,14 +11,14 @@ from osbench.common.regular_files import TooOpen, read_private, sync_directory, 
 
 
 class EncryptedFile:
-    """One file. Its key is made where it is missing. All methods raise OsbenchError."""
+    """An encrypted file. Its key is created if it is missing. All methods raise OsbenchError."""
 
     def __init__(self, path: Path, key_path: Path) -> None:
         self.path = path
         self._key_path = key_path
 
     def read(self) -> bytes | None:
-        """The content; None where there is no file."""
+        """Return the content; None if there is no file."""
         try:
             token = read_private(self.path)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The errors of osbench: one short tree; the message says what, where and what to do."""
+"""The errors of osbench: one short tree; a message names the problem, its place and the remedy."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class OutputError(OsbenchError):
 
 
 class ContextError(OsbenchError):
-    """A context cannot be set up or undone, or what it made cannot be stored."""
+    """A context cannot be set up or undone, or its data cannot be stored."""
 
 
 class FleetError(OsbenchError):
@@ -83,7 +83,7 @@ class StoreError(OsbenchError):
 
 
 class StoreMissing(StoreError):
-    """Nobody serves at the address of Redis or the broker: perhaps not yet."""
+    """No server at the address of Redis or the broker: perhaps not yet."""
 
 
 class CalibrationError(OsbenchError):
@@ -93,12 +93,12 @@ class CalibrationError(OsbenchError):
 
 
 class StoreAway(OsbenchError):
-    """Redis did not answer; whether the command took effect is not known."""
+    """Redis did not respond; whether the command took effect is not known."""
 
     exit_code = 3
 
     def __init__(self, text: str, *, server: str = "Redis") -> None:
-        """`server` names what did not answer, with its address."""
+        """`server` names the server that did not respond, with its address."""
         super().__init__(text)
         self.server = server
 
@@ -108,7 +108,7 @@ class BrokerAway(StoreAway):
 
 
 class StoreLost(OsbenchError):
-    """Redis or the broker was away for so long that the run ends; it can be resumed."""
+    """Redis or the broker was unreachable for so long that the run ends; it can be resumed."""
 
     exit_code = 3
 
@@ -136,7 +136,7 @@ class DamagedRun(OsbenchError):
 
     @property
     def problem(self) -> str:
-        """The problem, without its remedy."""
+        """Return the problem, without its remedy."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ class DamagedRun(OsbenchError):
 
 
 class OlderCopy(DamagedRun):
-    """The journal lacks what was decided later: who goes on with it would do things twice."""
+    """The journal lacks later decisions: a coordinator that resumes would repeat them."""
 
 
 class Untrusted(OsbenchError):
@@ -153,7 +153,7 @@ class Untrusted(OsbenchError):
 
 
 class Problem:
-    """One fault of an input file: its place, what is wrong, and the value found."""
+    """A fault of an input file: its place, a message, and the value found."""
 
     __slots__ = ("message", "place")
 
@@ -177,12 +177,12 @@ class TaskError(OsbenchError):
 
 
 class KindError(Exception):
-    """An error that knows its kind: what its message says without what is of one case alone."""
+    """An error that knows its kind: its message without the parts that are of one case alone."""
 
     kind: str
 
 
 @functools.lru_cache(1024)
 def kind_of(message: str) -> str:
-    """The message with `*` in place of numbers and ids; status codes and errno stay."""
+    """Return the message with `*` instead of numbers and ids; status codes and errno stay."""
     return _SINGLE.sub("*", message)

@@ -1,7 +1,7 @@
-"""Shows foreign text: what could steer a terminal, or is not text at all, comes out escaped.
+"""Escapes foreign text: characters that could steer a terminal, and bytes that are not text.
 
-Names of workers, marks in Redis and messages of scenarios are written by others. A terminal
-would obey control characters in them, and marks of direction would reorder what is read.
+Names of workers, marks in Redis and messages of scenarios are written by others. A terminal would
+obey control characters in them, and marks of direction would reorder the text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAMELESS = "(no name)"
 
 
 def escaped(text: str, *, breaks: bool = False) -> str:
-    """`text` in which what could steer a terminal is written as \\xNN, \\uNNNN or \\UNNNNNNNN.
+    """Return `text` with characters that could steer a terminal as \\xNN, \\uNNNN or \\UNNNNNNNN.
 
     `breaks` keeps tabs and newlines.
     """
@@ -30,12 +30,12 @@ def escaped(text: str, *, breaks: bool = False) -> str:
 
 
 def on_page(value: object) -> object:
-    """A value that a template is about to show: strings escaped, all else as it is."""
+    """Return a value that a template is about to show: strings escaped, all else as it is."""
     return escaped(value, breaks=True) if type(value) is str else value
 
 
 def escaped_in_json(packed: str) -> str:
-    """JSON without ASCII escapes, whose strings are shown as `escaped` would show them.
+    """Return JSON without ASCII escapes, whose strings are shown as `escaped` would show them.
 
     Controls below 0x20 are escapes of JSON already.
     """
@@ -43,14 +43,14 @@ def escaped_in_json(packed: str) -> str:
 
 
 def decoded(data: bytes) -> str:
-    """Bytes as text, whatever they are: those that are not UTF-8 come out as \\xNN."""
+    """Return bytes as text, whatever they are: bytes that are not UTF-8 become \\xNN."""
     return data.decode(errors="backslashreplace")
 
 
 def name_of(name: object, limit: int) -> str:
-    """What a scenario gave as a name, as plain text of one line, cut to `limit` characters.
+    """Return a scenario's name for something as plain text of one line, cut to `limit` characters.
 
-    Bytes are decoded; what is neither text nor bytes is shown as `str` shows it. Never raises.
+    Bytes are decoded; other types are shown as `str` shows them. Never raises.
     """
     if isinstance(name, str):
         # of an enumeration its value, which `str` may not return

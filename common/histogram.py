@@ -29,7 +29,7 @@ _ORIGIN = (1023 + _HALF_BITS - 1) << _HALF_BITS
 
 
 def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
-    """Positions of `values` in the counts; `lowest` is the least of them, all 0..HIGHEST_NS."""
+    """Return positions of `values` in the counts; `lowest` is the least, all 0..HIGHEST_NS."""
     index: NDArray[np.intp] = values.astype(np.float64).view(np.int64)
     index >>= _SHIFT
     index -= _ORIGIN
@@ -40,7 +40,7 @@ def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
 
 
 def highest_equivalent(index: int) -> int:
-    """The largest value, in nanoseconds, that is counted at a position."""
+    """Return the largest value, in nanoseconds, that is counted at a position."""
     bucket = (index >> _HALF_BITS) - 1
     if bucket < 1:
         return index
@@ -48,7 +48,7 @@ def highest_equivalent(index: int) -> int:
 
 
 def rank(count: int, percent: float) -> int:
-    """The nearest rank (from 1) of a percentile among `count` values."""
+    """Return the nearest rank (from 1) of a percentile among `count` values."""
     return max(1, math.ceil(Fraction(str(percent)) * count / 100))
 
 
@@ -72,7 +72,7 @@ class Histogram:
 
     @classmethod
     def of(cls, values: Iterable[int]) -> Histogram:
-        """The histogram of some values in nanoseconds."""
+        """Create the histogram of some values in nanoseconds."""
         histogram = cls()
         histogram.add(np.fromiter(values, np.int64))
         return histogram
@@ -103,13 +103,13 @@ class Histogram:
             self._extend(other.count, other.sum, other.min, other.max)
 
     def copy(self) -> Histogram:
-        """The same samples; those added to one later are not in the other."""
+        """Return the same samples; those added to one later are not in the other."""
         found = Histogram()
         found.merge(self)
         return found
 
     def since(self, earlier: Histogram) -> Histogram:
-        """The samples that are not in `earlier`, an older copy of this.
+        """Return the samples that are not in `earlier`, an older copy of this.
 
         Its least and greatest value are exact to the width of a sub-bucket.
         """
@@ -125,18 +125,18 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """The exact mean in nanoseconds. Raises ZeroDivisionError without values."""
+        """Return the exact mean in nanoseconds. Raises ZeroDivisionError without values."""
         return self.sum / self.count
 
     def percentile(self, percent: float) -> int:
-        """The value in nanoseconds that `percent` (0..100) of the samples do not exceed.
+        """Return the value in nanoseconds that `percent` (0..100) of the samples do not exceed.
 
         At most 0.1 % above the exact one. Raises ValueError without values.
         """
         return self.at_ranks((rank(self.count, percent),))[0]
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
-        """The values in nanoseconds of the samples of these ranks, 1 (least) to `count`.
+        """Return the values in nanoseconds of the samples of these ranks, 1 (least) to `count`.
 
         The highest value counted together with the sample, not above the exact maximum.
         Raises ValueError for a rank that no sample has.
@@ -147,7 +147,7 @@ class Histogram:
         return [min(highest_equivalent(int(index)), self.max) for index in found]
 
     def to_dict(self) -> dict[str, Any]:
-        """A form for msgpack: little-endian arrays of the buckets that are not empty."""
+        """Return a form for msgpack: little-endian arrays of the buckets that are not empty."""
         index = np.flatnonzero(self._counts)
         return {
             "index": index.astype("<u4").tobytes(),
@@ -160,7 +160,7 @@ class Histogram:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Histogram:
-        """The histogram that `to_dict` described."""
+        """Return the histogram that `to_dict` described."""
         histogram = cls()
         index = np.frombuffer(form["index"], "<u4")
         counts = np.frombuffer(form["counts"], "<i8")

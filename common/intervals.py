@@ -24,7 +24,7 @@ class Intervals:
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64]) -> Intervals:
-        """The set of an array's members; repeated members count once."""
+        """Return the set of an array's members; repeated members count once."""
         found = cls()
         if len(numbers):
             # np.unique costs three times as much for a small array
@@ -39,7 +39,7 @@ class Intervals:
         return zip(self._starts, self._ends, strict=True)
 
     def __len__(self) -> int:
-        """Number of members."""
+        """Return the number of members."""
         return sum(self._ends) - sum(self._starts)
 
     def __bool__(self) -> bool:
@@ -62,11 +62,11 @@ class Intervals:
 
     @property
     def pieces(self) -> int:
-        """Number of intervals."""
+        """Return the number of intervals."""
         return len(self._starts)
 
     def copy(self) -> Intervals:
-        """An independent set with the same members."""
+        """Return an independent set with the same members."""
         twin = Intervals()
         twin._starts, twin._ends = self._starts.copy(), self._ends.copy()
         return twin
@@ -112,7 +112,7 @@ class Intervals:
             self.remove(low, high)
 
     def within(self, low: int, high: int) -> Intervals:
-        """The members in [low, high)."""
+        """Return the members in [low, high)."""
         found = Intervals()
         first = bisect_right(self._ends, low)
         for at in range(first, len(self._starts)):
@@ -123,7 +123,7 @@ class Intervals:
         return found
 
     def meets(self, other: Iterable[Interval]) -> bool:
-        """Whether a member is in `other` too."""
+        """Return whether a member is in `other` too."""
         starts, ends = self._starts, self._ends
         for low, high in other:
             first = bisect_right(ends, low)
@@ -132,7 +132,7 @@ class Intervals:
         return False
 
     def intersection(self, other: Iterable[Interval]) -> Intervals:
-        """The members that are in `other` too."""
+        """Return the members that are in `other` too."""
         found = Intervals()
         for low, high in other:
             found.update(self.within(low, high))
@@ -154,7 +154,7 @@ class Intervals:
         return taken
 
     def members(self) -> NDArray[np.int64]:
-        """All members, ascending, as an array."""
+        """Return all members, ascending, as an array."""
         if not self._starts:
             return np.empty(0, np.int64)
         return np.concatenate([np.arange(low, high, dtype=np.int64) for low, high in self])

@@ -17,25 +17,25 @@ from osbench.common.network.listen_address import parse_listen_address
 
 #: Connections at once: for each one more, the oldest is closed.
 CONNECTIONS = 32
-#: Longest wait for some more of a request, or for somebody to read the answer, seconds.
+#: Longest wait for some more of a request, or for the client to read the response, seconds.
 WAIT_S = 10.0
 #: Longest wait for the endpoint to end, seconds.
 END_S = 0.05
 
 
 class _Source:
-    """Asks for the metrics anew at each request."""
+    """Collects the metrics anew for each request."""
 
     def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
         self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
-        """What is known now."""
+        """Return the present metrics."""
         return self._collect()
 
 
 class _Handler(WSGIRequestHandler):
-    """Answers one request; logs nothing."""
+    """Serves one request; logs nothing."""
 
     def setup(self) -> None:
         """Bound each wait."""
@@ -43,7 +43,7 @@ class _Handler(WSGIRequestHandler):
         super().setup()
 
     def handle(self) -> None:
-        """Answer, if the client lets us."""
+        """Respond, if the client lets us."""
         # it stopped, or is closed for others
         with contextlib.suppress(OSError):
             super().handle()
@@ -77,7 +77,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """A connection is over."""
+        """Release the thread of a connection that is over."""
         with self._lock:
             self._open.pop(request, None)
         super().shutdown_request(request)
@@ -91,9 +91,9 @@ class _Server6(_Server):
 def metrics_endpoint(
     listen: str | None, collect: Callable[[], Iterable[Metric]]
 ) -> Iterator[int | None]:
-    """Serve what `collect` returns; gives the port. Nothing where `listen` is empty.
+    """Serve the metrics of `collect`; yields the port. Serves nothing if `listen` is empty.
 
-    `collect` is called in other threads, and must not raise. Raises UsageError where the address
+    `collect` is called in other threads, and must not raise. Raises UsageError if the address
     cannot be used.
     """
     if not listen:
@@ -121,7 +121,7 @@ def metrics_endpoint(
 
 
 def _listening(address: str, port: int, registry: CollectorRegistry) -> WSGIServer:
-    """A server of a registry at an address. Raises OSError."""
+    """Return a server of a registry at an address. Raises OSError."""
     family, *_, found = socket.getaddrinfo(
         address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

@@ -1,4 +1,4 @@
-"""Reads what a user names, within a bound: it may be a pipe, a device, or a file without an end."""
+"""Reads files that a user names, within a bound: it may be a pipe, a device, or endless."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIECE = 1 << 20
 
 
 def expanded(name: Path | str) -> Path:
-    """The path with a home directory in the place of ~; as it is where that is not known."""
+    """Return the path with the home directory instead of ~; unchanged if that is not known."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -29,9 +29,9 @@ def expanded(name: Path | str) -> Path:
 
 
 def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
-    """The content of a file, pipe or device.
+    """Return the content of a file, pipe or device.
 
-    Raises OSError, also for more than `limit` bytes, and for a pipe into which nobody writes.
+    Raises OSError, also for more than `limit` bytes, and for a pipe without a writer.
     """
     # a pipe without a writer would hold `open`
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -47,12 +47,12 @@ def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
 
 
 def read_text(path: Path | str, limit: int = DOCUMENT_BYTES) -> str:
-    """`read_named` as text in UTF-8, with line ends as "\\n". Raises UnicodeDecodeError, too."""
+    """Read a file as text in UTF-8, line ends as "\\n". May raise UnicodeDecodeError."""
     return _text(read_named(path, limit))
 
 
 def read_stdin(limit: int = DOCUMENT_BYTES) -> str:
-    """Standard input as text. Raises OSError, also for more than `limit` characters."""
+    """Return standard input as text. Raises OSError, also for more than `limit` characters."""
     if sys.stdin is None:
         raise OSError(errno.EBADF, "is closed", "-")
     text = sys.stdin.read(limit + 1)

@@ -1,4 +1,4 @@
-"""How iterations end, and what befalls virtual users: codes that result rows carry."""
+"""Outcomes of iterations, and events of virtual users: codes that result rows carry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Outcome(enum.IntEnum):
-    """One byte of a result row. Reports show `name.lower()`."""
+    """The code of an outcome in a result row, one byte. Reports show `name.lower()`."""
 
     OK = 1
     FAILED = 2

@@ -15,10 +15,10 @@ _DISTRIBUTION = "/usr"
 
 @functools.cache
 def is_unoptimised() -> bool:
-    """Whether CPython was built without profile-guided optimisation, as pyenv does by default.
+    """Return whether CPython lacks profile-guided optimisation, as with pyenv by default.
 
-    Such a build takes about a fifth more CPU (docs/performance.md). False where the build does not
-    tell.
+    Such a build takes about a fifth more CPU (docs/performance.md). False if the build does not
+    record it.
     """
     asked = sysconfig.get_config_var("CONFIG_ARGS")
     if platform.python_implementation() != "CPython" or asked is None:
@@ -27,6 +27,6 @@ def is_unoptimised() -> bool:
 
 
 def python_build() -> str:
-    """Version of this Python, as in "3.11.7" or "3.11.7, not optimised"."""
+    """Return the version of this Python, as in "3.11.7" or "3.11.7, not optimised"."""
     version = platform.python_version()
     return f"{version}, not optimised" if is_unoptimised() else version

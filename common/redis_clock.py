@@ -31,15 +31,15 @@ class ClockOffset:
     uncertainty_ns: int
 
     def to_monotonic_ns(self, at_s: float) -> int:
-        """The instant of this host's monotonic clock for a Redis time in seconds."""
+        """Return the time of this host's monotonic clock for a Redis time in seconds."""
         return round(at_s * 1e9) - self.monotonic_ns
 
     def told_ns(self, at_s: float, told_at: float, since_ns: int) -> int:
-        """The instant of this host's monotonic clock for a Redis time that another host told.
+        """Return the time of this host's monotonic clock for a Redis time that another host sent.
 
-        It was told at the Redis time `told_at`, which is before now and after `since_ns` of this
+        It was sent at the Redis time `told_at`, which is before now and after `since_ns` of this
         host's monotonic clock. If Redis time says otherwise, its clock was set before it was
-        measured here: the instant is then as far from now as it was from the telling.
+        measured here: the time is then as far from now as it was from the sending.
         """
         now_ns = time.monotonic_ns()
         if since_ns - _SET_NS <= self.to_monotonic_ns(told_at) <= now_ns + _SET_NS:
@@ -47,16 +47,16 @@ class ClockOffset:
         return now_ns + round((at_s - told_at) * 1e9)
 
     def at_s(self, monotonic_ns: int) -> float:
-        """The Redis time, seconds since 1970, of an instant of this host's monotonic clock."""
+        """Return the Redis time, seconds since 1970, of a time of this host's monotonic clock."""
         return (monotonic_ns + self.monotonic_ns) / 1e9
 
     def now_s(self) -> float:
-        """Redis time now, seconds since 1970."""
+        """Return Redis time now, seconds since 1970."""
         return self.at_s(time.monotonic_ns())
 
     @property
     def wall_s(self) -> float:
-        """Redis time minus this host's wall clock, seconds."""
+        """Return Redis time minus this host's wall clock, seconds."""
         return (self.monotonic_ns + time.monotonic_ns() - time.time_ns()) / 1e9
 
 
@@ -87,8 +87,8 @@ def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> Clo
 class RedisClock:
     """Redis time on this host by the last measurement, for a run.
 
-    Somebody may set the clock of Redis under load. A workload keeps the instant of its start on the
-    monotonic clock, and tells it in the Redis time that holds when it is told.
+    The clock of Redis may be set under load. A workload keeps the time of its start on the
+    monotonic clock, and sends it in the Redis time that holds when it is sent.
     """
 
     def __init__(self, client: Client) -> None:
@@ -102,23 +102,23 @@ class RedisClock:
         self._measured = time.monotonic()
 
     def refresh(self, age_s: float = _FRESH_S) -> None:
-        """Measure anew, in little time, what is older than this. Raises StoreAway, StoreError."""
+        """Measure anew, in little time, an older measurement. Raises StoreAway, StoreError."""
         if time.monotonic() - self._measured > age_s:
             self._offset = measure(self._client, within_s=_WITHIN_S)
             self._measured = time.monotonic()
 
     def now_s(self) -> float:
-        """Redis time now, seconds since 1970."""
+        """Return Redis time now, seconds since 1970."""
         return self._offset.now_s()
 
     def at_s(self, monotonic_ns: int) -> float:
-        """The Redis time, seconds since 1970, of an instant of this host's monotonic clock."""
+        """Return the Redis time, seconds since 1970, of a time of this host's monotonic clock."""
         return self._offset.at_s(monotonic_ns)
 
     def to_monotonic_ns(self, at_s: float) -> int:
-        """The instant of this host's monotonic clock for a Redis time in seconds."""
+        """Return the time of this host's monotonic clock for a Redis time in seconds."""
         return self._offset.to_monotonic_ns(at_s)
 
     def since_s(self, monotonic_ns: int) -> float:
-        """Seconds since an instant of this host's monotonic clock."""
+        """Return the seconds since a time of this host's monotonic clock."""
         return (time.monotonic_ns() - monotonic_ns) / 1e9

@@ -29,7 +29,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a regular file as it is now. Raises OSError, also where it is something else.
+    """Return a regular file's size in bytes now. Raises OSError, also if it is something else.
 
     A file system of another host may keep sizes for a while, and asks again when a file is opened.
     """
@@ -38,7 +38,7 @@ def size_of(path: Path) -> int:
 
 
 def read_regular(path: Path, limit: int) -> bytes:
-    """The content of a regular file. Raises OSError, also where it is larger than `limit` bytes."""
+    """Return a regular file's content. Raises OSError, also if it has more than `limit` bytes."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
@@ -54,11 +54,11 @@ def make_private_directory(path: Path) -> None:
 
 
 class TooOpen(Exception):
-    """A file with secrets that is accessible to others; the message says what to do."""
+    """A file with secrets that is accessible to others; the message names the remedy."""
 
 
 def read_private(path: Path, limit: int = -1) -> bytes:
-    """The content of a file with secrets, its first `limit` bytes unless that is -1.
+    """Return the content of a file with secrets, its first `limit` bytes unless that is -1.
 
     Raises OSError, and TooOpen for a mode beyond 0600.
     """
@@ -70,7 +70,7 @@ def read_private(path: Path, limit: int = -1) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file atomically by one of mode 0600: a crash leaves the old or the new one.
+    """Replace a file atomically by a file of mode 0600: a crash leaves the old or the new one.
 
     Raises OSError.
     """

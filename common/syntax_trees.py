@@ -19,12 +19,12 @@ _ATTEMPTS = 5
 
 
 def syntax_tree(source: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """The tree of a module. Raises SyntaxError, and ValueError for a null byte."""
+    """Return the tree of a module. Raises SyntaxError, and ValueError for a null byte."""
     return _again(lambda: ast.parse(source, file))
 
 
 def first_line(cls: type) -> int:
-    """The line at which a class begins. Raises OSError and TypeError where no text is found."""
+    """Return the line at which a class begins. Raises OSError and TypeError if no text is found."""
     return _again(lambda: inspect.getsourcelines(cls)[1])
 
 

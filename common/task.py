@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Length of the windows of `Workload.abort` where it has no `over_s`, seconds.
+#: Length of the windows of `Workload.abort` if it has no `over_s`, seconds.
 ABORT_OVER_S = 10.0
 
 
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """What outputs call it: the name that the file gives it, else that of the scenario."""
+        """Return its name in outputs: the name that the file gives it, else the scenario's."""
         return self.named or self.scenario
 
 
@@ -105,5 +105,5 @@ class Task:
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
-        """All workloads in file order; their index is the workload number of a run."""
+        """Return all workloads in file order; their index is the workload number of a run."""
         return tuple(w for subtask in self.subtasks for w in subtask.workloads)

@@ -1,4 +1,4 @@
-"""Marks the trace ids of a run, so that its spans are told from those of others by the id alone."""
+"""Marks the trace ids of a run, so that the id alone distinguishes its spans from others."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class TraceMark:
         self._keyed = hashlib.blake2b(key=key, digest_size=_TO - _FROM)
 
     def put(self, trace_id: bytes) -> bytes:
-        """A trace id of 16 random bytes with the mark in it."""
+        """Return a trace id of 16 random bytes with the mark in it."""
         return trace_id[:_FROM] + self._of(trace_id) + trace_id[_TO:]
 
     def is_on(self, trace_id: bytes) -> bool:
-        """Whether a trace id is one of this run."""
+        """Return whether a trace id belongs to this run."""
         return len(trace_id) == 16 and trace_id[_FROM:_TO] == self._of(trace_id)
 
     def _of(self, trace_id: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Reads YAML within bounds: an alias is cheap to write, and what it stands for may be huge."""
+"""Reads YAML within bounds: an alias is cheap to write, and its value may be huge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class YamlBoundError(yaml.YAMLError):
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """Ends where lists and maps are nested too deeply: what follows would take it very long."""
+    """Ends if lists and maps are nested too deeply: reading them would take very long."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -31,7 +31,7 @@ class _BoundedLoader(yaml.SafeLoader):
         self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """The next node. Raises YamlBoundError."""
+        """Return the next node. Raises YamlBoundError."""
         self._levels += 1
         self._nodes += 1
         if self._nodes > NODES:
@@ -43,7 +43,7 @@ class _BoundedLoader(yaml.SafeLoader):
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """The next map. A key `on` is a text in it, and not true as in YAML 1.1."""
+        """Return the next map. A key `on` is a text in it, and not true as in YAML 1.1."""
         node = super().compose_mapping_node(anchor)
         for key, _ in node.value:
             if key.tag == _BOOL and key.value.lower() in _WORDS:
@@ -52,7 +52,7 @@ class _BoundedLoader(yaml.SafeLoader):
 
 
 def load_yaml(text: str) -> Any:
-    """The value of a document, None if it is empty. Raises yaml.YAMLError, and no other error."""
+    """Return a document's value, None if it is empty. Raises no other error than yaml.YAMLError."""
     try:
         loader = open_yaml(text)
         try:
@@ -71,9 +71,9 @@ def load_yaml(text: str) -> Any:
 
 
 def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
-    """A loader of a document of at most `most` characters.
+    """Return a loader of a document of at most `most` characters.
 
-    Raises yaml.YAMLError where it is longer or no YAML at all.
+    Raises yaml.YAMLError if it is longer or not YAML at all.
     """
     if len(text) > most:
         raise YamlBoundError(f"is longer than {most:,} characters")
@@ -81,10 +81,10 @@ def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
 
 
 def check_bounds(node: yaml.Node) -> bool:
-    """Whether a document that is not made to values yet holds an alias of itself.
+    """Return whether a document that is not made to values yet holds an alias of itself.
 
-    Raises yaml.YAMLError where it is too large or too deep, RecursionError where it is nested
-    very deeply.
+    Raises yaml.YAMLError if it is too large or too deep, RecursionError if it is nested very
+    deeply.
     """
     measure = _Measure()
     size, levels = measure.of(node)
@@ -104,7 +104,7 @@ class _Measure:
         self._known: dict[int, tuple[int, int] | None] = {}
 
     def of(self, node: yaml.Node) -> tuple[int, int]:
-        """How many values, how many levels."""
+        """Return how many values, how many levels."""
         if not isinstance(node, yaml.CollectionNode):
             return 1, 0
         if id(node) in self._known:

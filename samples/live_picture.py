@@ -25,7 +25,7 @@ WAIT_S = 65
 
 
 def picture(url: str, target: Path) -> None:
-    """Open the live view, wait, and keep what it shows."""
+    """Open the live view, wait, and save a picture of it."""
     from playwright.sync_api import sync_playwright
 
     chromium = shutil.which("chromium")

@@ -1,4 +1,4 @@
-"""A service that sends its spans by OTLP: in small, what OpenTelemetry's SDKs do.
+"""A service that sends its spans by OTLP: a small version of OpenTelemetry's SDKs.
 
     GET /items       ten items; slow for about 3 % of requests
 
@@ -52,7 +52,7 @@ class Spans:
     def span(
         self, trace: str, parent: str, name: str, kind: int = 1, **attributes: str
     ) -> Iterator[str]:
-        """A span around a block; gives its id."""
+        """Record a span around a block; yield its id."""
         span_id, begin = secrets.token_hex(8), time.time_ns()
         try:
             yield span_id
@@ -95,13 +95,13 @@ class Spans:
                     time.sleep(float(error.headers.get("Retry-After") or 1))
                     continue
             except OSError:
-                # nobody receives
+                # there is no receiver
                 pass
             return
 
 
 class Service(ThreadingHTTPServer):
-    """Answers requests; `slow` is what is slow: db, lock or queue."""
+    """A service with items; `slow` is the cause of slow requests: db, lock or queue."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -112,14 +112,14 @@ class Service(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request."""
+    """Serves a request."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: Service
 
     def do_GET(self) -> None:
-        """Serve the items, in a span of the caller's trace if it has one that is sampled."""
+        """Serve the items, in a span of the caller's trace if it has a sampled one."""
         slow = self.server.slow if random.random() < SLOW_SHARE else ""
         if slow == "queue":
             # before the work begins, as behind a pool that is too small

@@ -31,7 +31,7 @@ DOCS = demo.SAMPLES.parent / "docs"
 TASK = demo.SAMPLES / "tasks" / "evening.yaml"
 #: Exit codes of a run whose report is worth a picture: its criteria held or not.
 JUDGED = (0, 1, 4)
-#: Chromium as a guest: no profile of its own, no network.
+#: Chromium as a guest: no profile, no network.
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -46,7 +46,7 @@ FLAGS = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the report: where it looks, in which theme, how large."""
+    """A picture of the report: its section, its theme, its size."""
 
     name: str
     anchor: str = ""
@@ -65,7 +65,7 @@ PICTURES = (
 
 
 def run(home: Path) -> Path:
-    """Run the task against the sample service; gives the run's directory."""
+    """Run the task against the sample service; return the run's directory."""
     hmac_key = secrets.token_hex(16)
     (home / "osbench.conf").write_text(f"[DEFAULT]\ndata_dir = {home}/data\n")
     with (

@@ -45,7 +45,7 @@ class Shop:
 
     def __init__(self, database: Path) -> None:
         self._database = database
-        #: Names by token, of those who have logged in.
+        #: Names by token, of customers who have logged in.
         self._customers: dict[str, str] = {}
         with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -71,7 +71,7 @@ class Shop:
         return [body]
 
     def login(self, environ: dict[str, Any]) -> tuple[str, Any]:
-        """Any name with the password `secret-` and that name."""
+        """Log in under any name with the password `secret-` and that name."""
         body = _document(environ)
         name = str(body.get("name", ""))
         if not name or body.get("password") != f"secret-{name}":
@@ -90,7 +90,7 @@ class Shop:
         return "201 Created", {"item": _document(environ).get("item"), "by": name}
 
     def show_item(self, environ: dict[str, Any]) -> tuple[str, Any]:
-        """One item."""
+        """Return an item."""
         number = int(environ["PATH_INFO"].rpartition("/")[2])
         rows = self._query("SELECT id, name FROM items WHERE id = ?", number)
         if not rows:
@@ -98,7 +98,7 @@ class Shop:
         return "200 OK", {"id": rows[0][0], "name": rows[0][1]}
 
     def list_items(self, environ: dict[str, Any]) -> tuple[str, Any]:
-        """The ten newest items."""
+        """Return the ten newest items."""
         rows = self._query("SELECT id, name FROM items ORDER BY id DESC LIMIT 10")
         return "200 OK", [{"id": number, "name": name} for number, name in rows]
 
@@ -128,7 +128,7 @@ class Shop:
 
 
 def _document(environ: dict[str, Any]) -> dict[str, Any]:
-    """The JSON object in the body; empty where there is none."""
+    """Return the JSON object in the body; empty if there is none."""
     try:
         body = json.loads(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
     except ValueError:
@@ -151,7 +151,7 @@ class QuietHandler(WSGIRequestHandler):
 
 
 def traced(application: Any) -> Any:
-    """The application within OSProfiler's middleware, where the environment holds a key."""
+    """Return the application within OSProfiler's middleware, if the environment holds a key."""
     key = os.environ.get("OSPROFILER_HMAC_KEY")
     store = os.environ.get("OSPROFILER_CONN_STR")
     if not key or not store:

@@ -26,7 +26,7 @@ from osbench.worker.process.supervisor_life import SupervisorLife
 
 #: Loggers that write two lines per message at INFO.
 _VERBOSE_LOGGERS = ("celery.worker.strategy", "celery.app.trace")
-#: States of processes that are heard and take no work.
+#: States of living processes that take no work.
 _UNREADY = ("draining", "stuck")
 
 EPILOG = """
@@ -127,7 +127,7 @@ def main(  # noqa: PLR0913 - one per option of the command
 
 
 def _begin_prepared() -> None:
-    """Import what worker processes need, and begin with the arguments that come."""
+    """Import the modules of worker processes, and begin with the arguments that come."""
     # other starts need none of these modules so early
     from osbench.worker.process import prepared_start, process  # noqa: PLC0415 - see above
 
@@ -181,7 +181,7 @@ def _serve(
 
 
 def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
-    """The line printed at start."""
+    """Return the line printed at start."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""
     places = [f"Redis {shown(conf.messaging.redis_url)}"]
@@ -196,8 +196,9 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
 
 
 def _ready(conf: Any, plugin_paths: Sequence[str], life: SupervisorLife) -> None:
-    """Wait for Redis; raises OsbenchError where the keys or a plug-in path are missing, or it is
-    unfit.
+    """Check key file and plug-in paths, then wait for Redis.
+
+    Raises OsbenchError if one is missing or Redis is unusable.
     """
     # imported here, since somebody waits for the workers of local mode
     from osbench.common.plugin import plugin_files  # noqa: PLC0415 - see above
@@ -245,7 +246,7 @@ def _check_ready(conf: Any, processes: int | None) -> int:
 
 
 def _configuration(config_files: Sequence[str], **given: Any) -> Any:
-    """The configuration with the options of the command. Raises UsageError without a Redis."""
+    """Return the configuration with the command's options. Raises UsageError without a Redis."""
     conf = load(config_files)
     for name, value in given.items():
         if value is not None:

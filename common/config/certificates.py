@@ -26,7 +26,7 @@ _PARAMETER = re.compile(r"(?<=[?&])ssl_\w+=[^&\s]*&?")
 
 
 def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Put the certificates of [messaging] into its addresses with TLS; yields what is wrong."""
+    """Put the certificates of [messaging] into its addresses with TLS; yield the errors."""
     messaging = conf.messaging
     files = {name: messaging[name] for name in PARAMETERS if messaging[name]}
     if not files:
@@ -61,12 +61,12 @@ def _with(url: str, files: dict[str, str]) -> str:
 
 
 def shown(url: str) -> str:
-    """An address for messages: without password, and without the names of certificate files."""
+    """Return an address for messages: without password and names of certificate files."""
     return _PARAMETER.sub("", mask_url(url)).rstrip("?&")
 
 
 def taken_from(url: str) -> tuple[str, dict[str, str]]:
-    """An address without parameters of TLS, and those by name."""
+    """Return an address without parameters of TLS, and these by name."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     found = {name: value for name, value in pairs if name.startswith("ssl_")}

@@ -27,7 +27,7 @@ _Sections = dict[str, dict[str, list[str]]]
 
 
 def search_path() -> list[Path]:
-    """Default configuration files, in order; the first that exists is read."""
+    """Return the default configuration files, in order; the first that exists is read."""
     return [expanded("~/.osbench/osbench.conf"), Path("/etc/osbench/osbench.conf")]
 
 
@@ -88,7 +88,7 @@ def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
 
 
 def _group_name(section: str) -> str:
-    """The group a section stands for; oslo.config takes section names in any case."""
+    """Return the group a section stands for; oslo.config takes section names in any case."""
     return "DEFAULT" if section.upper() == "DEFAULT" else section.lower()
 
 
@@ -118,7 +118,7 @@ def _suggestion(name: str, close: Sequence[str]) -> str:
 
 
 def _described(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
-    """Place, option and value for messages, with secret values and passwords in URLs masked."""
+    """Describe place, option and value for messages, with secrets and passwords masked."""
     if value is None:
         return f"{path}: [{section}] {name}"
     if secret:
@@ -140,7 +140,7 @@ def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str
 
 
 def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:
-    """Where the effective value comes from, and the value as it is written there."""
+    """Return the source of the effective value, and the value as it is written there."""
     variable = f"OS_{group.upper()}__{name.upper()}"
     if variable in os.environ:
         return f"environment variable {variable}", os.environ[variable]
@@ -152,7 +152,7 @@ def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, s
 
 
 def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
-    """Why the value is refused. Not oslo.config's own message, which would repeat a secret."""
+    """Return why the value is refused, not in oslo.config's words, which may show a secret."""
     if isinstance(error, (cfg.NoSuchOptError, cfg.TemplateSubstitutionError)):
         return "names an unknown option after $; a dollar sign is written $$"
     try:
@@ -163,7 +163,7 @@ def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
 
 
 def sample() -> str:
-    """The text of etc/osbench.conf: every option with its help, commented out at its default."""
+    """Return etc/osbench.conf as text: every option with its help, commented out at its default."""
     lines = [
         "# Configuration of osbench. Read from --config-file, else ~/.osbench/osbench.conf, else",
         "# /etc/osbench/osbench.conf. Each option stands here with its default.",
@@ -180,7 +180,7 @@ def sample() -> str:
 
 
 def limits(option: cfg.Opt) -> str:
-    """A sentence on the values that an option takes, or "" where its type says it."""
+    """Return a message on the values that an option takes, or "" if its type says it."""
     kind = option.type
     choices = getattr(kind, "choices", None)
     if choices:
@@ -190,7 +190,7 @@ def limits(option: cfg.Opt) -> str:
 
 
 def written(default: Any) -> str:
-    """A default as a file has it."""
+    """Return a default as a file has it."""
     if default is None:
         return ""
     if isinstance(default, list):

@@ -29,7 +29,7 @@ DURATION: Mapping[str, Any] = {"type": "number", "format": "duration"}
 
 
 def seconds(text: str) -> float:
-    """The seconds that a text stands for; an integer where it has no fraction.
+    """Return the seconds that a text stands for; an integer if it has no fraction.
 
     Without a unit the text is a number of seconds; units are ms, s, m, h and d. Raises ValueError.
     """
@@ -45,5 +45,5 @@ def seconds(text: str) -> float:
 
 
 def is_duration(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema is one of seconds that may be written as a duration."""
+    """Return whether a schema is for seconds that may be written as a duration."""
     return schema.get("format") == "duration" and schema.get("type") in ("number", "integer")

@@ -1,6 +1,6 @@
 """Logging to stderr: one line per record, followed by its traceback.
 
-Secrets are masked, and what could steer a terminal or begin another line is escaped.
+Secrets are masked; characters that could steer a terminal or begin another line are escaped.
 """
 
 from __future__ import annotations

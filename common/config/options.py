@@ -16,7 +16,7 @@ AUTO = "auto"
 #: What sends the requests of clients of OpenStack.
 FAST, REQUESTS = "fast", "requests"
 
-#: Largest answer of a service that is kept, MiB, if no setting says otherwise.
+#: Largest response of a service that is kept, MiB, if no setting says otherwise.
 ANSWER_LIMIT_MIB = 64
 
 
@@ -48,7 +48,7 @@ class _Seconds(_Number):
 
 
 class _Share(_Number):
-    """A share of the whole, or `AUTO`."""
+    """A fraction from 0 to 1, or `AUTO`."""
 
     def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or AUTO
         return AUTO if value == AUTO else super().__call__(value)
@@ -83,14 +83,14 @@ class _Path(types.String):
 
 
 class _OptionalPath(_Path):
-    """The same; nothing stands for no file."""
+    """A path, or none if the value is empty."""
 
     def __call__(self, value: Any) -> str:
         return super().__call__(value) if value else ""
 
 
 class Url(types.ConfigType):
-    """A URL of one of the given schemes. Errors do not show the value: it may have a password."""
+    """A URL with an allowed scheme. Errors do not show the value: it may have a password."""
 
     def __init__(self, *schemes: str) -> None:
         super().__init__(type_name="URL")

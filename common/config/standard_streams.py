@@ -11,7 +11,7 @@ from osbench.common.errors import OutputError
 
 
 class _Output(io.FileIO):
-    """Standard output, whose failures say so; that nobody reads it stays a BrokenPipeError."""
+    """Standard output, whose failures are reported; without a reader it stays a BrokenPipeError."""
 
     def write(self, data: Any, /) -> int:
         """Write bytes. Raises OutputError."""
@@ -24,7 +24,7 @@ class _Output(io.FileIO):
 
 
 class _Dropping(io.FileIO):
-    """Standard error: what cannot be written is dropped, and the command goes on."""
+    """Standard error: bytes that cannot be written are dropped, and the command goes on."""
 
     def write(self, data: Any, /) -> int:
         """Write bytes, or pretend to."""
@@ -35,9 +35,9 @@ class _Dropping(io.FileIO):
 
 
 def secure_standard_streams() -> None:
-    """Open those that are closed, and have those for output fail as the classes above.
+    """Open closed standard streams, and make those for output fail as the classes above.
 
-    Else the next file that is opened, or connection, would take the place of a closed one.
+    Otherwise the next file that is opened, or connection, would get the descriptor of a closed one.
     """
     for number, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         try:
@@ -47,7 +47,7 @@ def secure_standard_streams() -> None:
             os.open(os.devnull, flags)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - a descriptor
-    # not those that somebody else has put in their place
+    # not streams that other code has put in their place
     if sys.stdout is sys.__stdout__:
         sys.stdout = _stream(_Output(1, "w", closefd=False), sys.stdout)
     if sys.stderr is sys.__stderr__:
@@ -55,7 +55,7 @@ def secure_standard_streams() -> None:
 
 
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
-    """A stream over a file, with encoding and error handler of the one before."""
+    """Return a stream over a file, with encoding and error handler of the one before."""
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=before.encoding if before is not None else "utf-8",

@@ -1,1 +1,1 @@
-"""The deployment record: its schema, where it comes from, and how both sides read it."""
+"""The deployment record: its schema, its sources, and its readers on both sides."""

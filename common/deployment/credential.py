@@ -1,4 +1,4 @@
-"""One credential of a cloud: a user name with a password, or any auth plug-in of keystoneauth1."""
+"""A credential of a cloud: a user name with a password, or any auth plug-in of keystoneauth1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-#: Options that name who logs in, the most telling first, with the word for it.
+#: Options that name who logs in, the most specific first, with the word for it.
 _WHO = {
     "username": "user",
     "user_id": "user with the id",
@@ -33,7 +33,7 @@ _SCOPE_KEYS += ("application_credential_id", "application_credential_name")
 
 @dataclass(frozen=True, kw_only=True)
 class Credential:
-    """A way to log in to a cloud, and how its services are reached."""
+    """A way to log in to a cloud, and settings to reach its services."""
 
     auth_url: str
     #: With `auth_type` the parts of `auth` with these names, or "".
@@ -55,32 +55,32 @@ class Credential:
     auth_type: str = ""
     #: Options of the plug-in, by the names of keystoneauth1's loaders.
     auth: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
-    #: Addresses that replace those of the catalogue, by service type.
+    #: Addresses that replace addresses of the catalogue, by service type.
     endpoint_overrides: Mapping[str, str] = field(default_factory=dict, hash=False)
     #: A token obtained before (`login.state_of`), or "".
     state: str = field(default="", repr=False)
 
     @property
     def verify(self) -> bool | str:
-        """The argument `verify` of requests and keystoneauth1."""
+        """Return the argument `verify` of requests and keystoneauth1."""
         return False if self.https_insecure else self.https_cacert or True
 
     @property
     def cert(self) -> str | tuple[str, str] | None:
-        """The argument `cert` of requests and keystoneauth1."""
+        """Return the argument `cert` of requests and keystoneauth1."""
         if self.https_cert and self.https_key:
             return self.https_cert, self.https_key
         return self.https_cert
 
     @property
     def login_name(self) -> str:
-        """Name or id of the user, application credential or client that logs in; "" for none."""
+        """Return name or id of the user, application credential or client; "" for none."""
         named = next((key for key in _WHO if self.auth.get(key)), "")
         return self.username or str(self.auth.get(named, ""))
 
     @property
     def subject(self) -> str:
-        """The user, application credential or client that logs in, for messages."""
+        """Return the user, application credential or client that logs in, for messages."""
         if not self.auth_type:
             return f"user {self.username!r}"
         named = next((key for key in _WHO if self.auth.get(key)), "")
@@ -88,7 +88,7 @@ class Credential:
 
     @property
     def scope(self) -> str:
-        """Project, domain or system that a token is for, for messages; "" if it follows."""
+        """Return a token's project, domain or system, for messages; "" if it follows."""
         if not self.auth_type:
             return f"of project {self.project_name!r}"
         if self.auth.get("system_scope"):
@@ -101,35 +101,35 @@ class Credential:
 
     @property
     def project_key(self) -> tuple[Any, ...]:
-        """Equal for credentials of the same project, as far as they say."""
+        """Return a key that is equal for credentials of the same project, as far as they say."""
         if not self.auth_type:
             return self.project_name, self.project_domain_name
         return tuple(self.auth.get(key) for key in _SCOPE_KEYS)
 
     @property
     def project_domain(self) -> str:
-        """Name or id of the project's domain."""
+        """Return name or id of the project's domain."""
         return self.project_domain_name or self.auth.get("project_domain_id") or "default"
 
     @property
     def user_domain(self) -> str:
-        """Name or id of the user's domain."""
+        """Return name or id of the user's domain."""
         return self.user_domain_name or self.auth.get("user_domain_id") or "default"
 
     def for_user(self, **fields: Any) -> Self:
-        """A credential for a user with a password in the same cloud."""
+        """Return a credential for a user with a password in the same cloud."""
         return replace(self, auth_type="", auth={}, state="", **fields)
 
     def without_token(self) -> Self:
-        """The credential without the token obtained before, to log in anew."""
+        """Return the credential without the token obtained before, to log in anew."""
         return replace(self, state="") if self.state else self
 
     def plugin_options(self) -> dict[str, Any]:
-        """The options of the auth plug-in."""
+        """Return the options of the auth plug-in."""
         return {"auth_url": self.auth_url, **self.auth}
 
     def password_options(self) -> dict[str, Any]:
-        """Keyword arguments of `keystoneauth1.identity.Password`, for Keystone v2 and v3."""
+        """Return keyword arguments of `keystoneauth1.identity.Password`, for Keystone v2 and v3."""
         return {
             "auth_url": self.auth_url,
             "username": self.username,

@@ -22,7 +22,7 @@ class EnvironmentRecord:
 
 
 def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of OpenStack's clients that are set; openstacksdk leaves the same out."""
+    """Return variables of OpenStack's clients that are set; openstacksdk leaves the same out."""
     return {
         name: value
         for name, value in environ.items()
@@ -31,7 +31,7 @@ def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Keys of a record from OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR."""
+    """Return keys of a record from OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR."""
     return _chosen(
         {
             "profiler_hmac_key": environ.get("OSPROFILER_HMAC_KEY"),
@@ -41,7 +41,7 @@ def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def spec_from_environment(environ: Mapping[str, str]) -> EnvironmentRecord:
-    """The record that the variables of OpenStack's clients describe, and `profiling_of`.
+    """Return the record that the variables of OpenStack's clients describe, and `profiling_of`.
 
     Without any variable of OpenStack's clients, profiling makes a record without OpenStack.
     OS_CLOUD is not read here. Raises DeploymentError with all variables that are missing or
@@ -77,7 +77,7 @@ _SIMPLE = {
     "user_domain_name": ("OS_USER_DOMAIN_NAME",),
     "project_domain_name": ("OS_PROJECT_DOMAIN_NAME",),
 }
-#: Variables that say who logs in, and for what, where it is not a name.
+#: Variables that say who logs in, and for what, if it is not a name.
 _SCOPED = (
     *("OS_PROJECT_ID", "OS_TENANT_ID", "OS_DOMAIN_ID", "OS_DOMAIN_NAME"),
     *("OS_SYSTEM_SCOPE", "OS_TRUST_ID"),
@@ -126,7 +126,7 @@ def _used_by_all(given: Mapping[str, str]) -> set[str]:
 
 
 def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]] | None:
-    """A user in the short form and the variables used; None if it takes an auth plug-in."""
+    """Return a user in the short form and the variables used; None if it takes an auth plug-in."""
     default = {
         name
         for name, instead in _DOMAIN_IDS.items()
@@ -142,7 +142,7 @@ def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], s
 
 
 def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]]:
-    """A user with an auth plug-in and the variables used. Raises DeploymentError."""
+    """Return a user with an auth plug-in and the variables used. Raises DeploymentError."""
     # only such an environment needs it, and it is slow to import
     from osbench.common.openstack.login_plugins import loader_of  # noqa: PLC0415
 
@@ -166,7 +166,7 @@ def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any]
 
 
 def _openstack(given: Mapping[str, str]) -> dict[str, Any]:
-    """Keys of the record that do not depend on the login."""
+    """Return keys of the record that do not depend on the login."""
     interface = _first(given, "OS_ENDPOINT_TYPE", "OS_INTERFACE")
     identity = given.get("OS_IDENTITY_API_VERSION")
     words = {name: name.removeprefix("OS_").removesuffix(_OVERRIDE) for name in given}

@@ -1,6 +1,6 @@
-"""The deployment record: what is under test, with which credentials, and how it is traced.
+"""The deployment record: the system under test, its credentials, and its tracing.
 
-The file is Rally's, or one of ours for services without Keystone:
+The file is Rally's, or osbench's for services without Keystone:
 
     {"openstack": {"auth_url": "http://cloud:5000/v3", "admin": {...}, "users": [...], ...}}
     {"osbench": {"services": {"shop": "http://shop:8080"}}}
@@ -46,9 +46,9 @@ class Deployment:
     def from_spec(
         cls, name: str, spec: Any, *, source: str = "deployment", salt: bytes | None = None
     ) -> Self:
-        """A record with the content of a file. Raises DeploymentError with every problem.
+        """Create a record with the content of a file. Raises DeploymentError with every problem.
 
-        `salt` (random where None) prevents guessing passwords from the version.
+        `salt` (random if None) prevents guessing passwords from the version.
         """
         problems = problems_of(spec)
         if problems:
@@ -68,40 +68,40 @@ class Deployment:
 
     @classmethod
     def from_file(cls, name: str, path: str | Path) -> Self:
-        """A record from a file in JSON or YAML. Raises DeploymentError."""
+        """Read a record from a file in JSON or YAML. Raises DeploymentError."""
         return cls.from_spec(name, read_spec(Path(path)), source=str(path))
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """The record from what `to_dict` returned. Raises DeploymentError for anything else."""
+        """Return the record of a `to_dict` result. Raises DeploymentError for anything else."""
         try:
             return cls(**record)
         except TypeError:
             raise DeploymentError("malformed deployment record") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """The record in msgpack types, with its secrets: to be encrypted."""
+        """Return the record in msgpack types, with its secrets: to be encrypted."""
         record = {"name": self.name, "spec": dict(self.spec), "version": self.version}
         return record | {"states": dict(self.states)} if self.states else record
 
     def with_states(self, states: Mapping[str, str]) -> Self:
-        """The record with tokens (`login.state_of`) for credentials, by place: admin, users[0]."""
+        """Return the record with tokens (`login.state_of`) by place: admin, users[0]."""
         # not as text, so that the token is known as a secret by its name
         return replace(self, states={place: json.loads(state) for place, state in states.items()})
 
     def masked(self) -> dict[str, Any]:
-        """The content with passwords, keys and user information of URLs hidden."""
+        """Return the content with passwords, keys and user information of URLs hidden."""
         masked: dict[str, Any] = mask(self.spec)
         return masked
 
     @property
     def platform(self) -> str:
-        """`openstack`, or `osbench` for services without Keystone."""
+        """Return `openstack`, or `osbench` for services without Keystone."""
         return PLATFORMS[self._platform_name]
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """The configuration under the platform's name."""
+        """Return the configuration under the platform's name."""
         content: Mapping[str, Any] = self.spec[self._platform_name]
         return content
 
@@ -111,7 +111,7 @@ class Deployment:
 
     @cached_property
     def credentials(self) -> Mapping[str, Credential]:
-        """All credentials, by their place: admin, system_admin, users[0]."""
+        """Return all credentials, by their place: admin, system_admin, users[0]."""
         content = self.content if self.platform == "openstack" else {}
         placed = {key: content[key] for key in ("admin", "system_admin") if key in content}
         placed |= {f"users[{at}]": user for at, user in enumerate(content.get("users", ()))}
@@ -121,51 +121,51 @@ class Deployment:
 
     @property
     def admin(self) -> Credential | None:
-        """The administrator's credential, if the record has one."""
+        """Return the administrator's credential, if the record has one."""
         return self.credentials.get("admin")
 
     @property
     def system_admin(self) -> Credential | None:
-        """The credential for Keystone's own resources, if they need another one than `admin`."""
+        """Return the credential for Keystone's resources, if they need another than `admin`."""
         return self.credentials.get("system_admin")
 
     @cached_property
     def users(self) -> tuple[Credential, ...]:
-        """The credentials of plain users that the record has, in its order."""
+        """Return the credentials of plain users that the record has, in its order."""
         return tuple(
             found for place, found in self.credentials.items() if place.startswith("users[")
         )
 
     @property
     def profiler_hmac_key(self) -> str | None:
-        """The key that the services under test accept trace headers with."""
+        """Return the key that the services under test accept trace headers with."""
         return self.content.get("profiler_hmac_key") or None
 
     @property
     def profiler_conn_str(self) -> str | None:
-        """OSProfiler's connection string of the trace store; may hold a password."""
+        """Return OSProfiler's connection string of the trace store; may hold a password."""
         return self.content.get("profiler_conn_str") or None
 
     @property
     def enable_profiler(self) -> bool | None:
-        """The record's own profiling switch; None leaves it to the configuration file."""
+        """Return the record's own profiling switch; None leaves it to the configuration file."""
         return self.content.get("enable_profiler")
 
     @property
     def services(self) -> Mapping[str, str]:
-        """Base addresses of the services under test by name; empty for OpenStack."""
+        """Return base addresses of the services under test by name; empty for OpenStack."""
         services: Mapping[str, str] = self.content.get("services", {})
         return services
 
     @property
     def api_versions(self) -> Mapping[str, Mapping[str, str]]:
-        """Versions and types of services by name, as in the context `api_versions`."""
+        """Return versions and types of services by name, as in the context `api_versions`."""
         versions: Mapping[str, Mapping[str, str]] = self.content.get("api_versions", {})
         return versions
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """Origins of Keystone or of each of `services`: where trace headers may go.
+        """Return the origins that may get trace headers: of Keystone, or of each of `services`.
 
         The hosts of a cloud's service catalogue are added once it has been read.
         """

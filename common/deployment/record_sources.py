@@ -14,7 +14,7 @@ from osbench.common.yaml_documents import load_yaml
 
 
 def read_spec(path: Path) -> Any:
-    """The content of a deployment file: YAML where the file name says so, else JSON.
+    """Return the content of a deployment file: YAML if the file name says so, else JSON.
 
     Raises DeploymentError with the position of the first error, without the text there.
     """

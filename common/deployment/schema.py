@@ -1,8 +1,8 @@
 """Schema of a deployment record: Rally's `openstack` platform, and `osbench` for any service.
 
-The schema of `openstack` (also named `existing@openstack`) accepts what Rally's accepts, and the
-keys `enable_profiler`, `endpoint_overrides`, `api_versions` and `system_admin`; users may have
-`auth_type` and `auth`.
+The schema of `openstack` (also named `existing@openstack`) accepts all records that Rally's
+accepts, and the keys `enable_profiler`, `endpoint_overrides`, `api_versions` and `system_admin`;
+users may have `auth_type` and `auth`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _SCHEMA_NAMES = {
 
 
 def problems_of(spec: Any) -> list[Problem]:
-    """Everything that is wrong with the content of a deployment file; no secret is repeated."""
+    """Return all problems of the content of a deployment file; no secret is repeated."""
     if not isinstance(spec, Mapping):
         return [Problem("", f"must be an object, is {_kind(spec)}")]
     problems = []
@@ -187,7 +187,7 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
-    """A user has one project, under the key of Keystone v2 or v3."""
+    """Yield a problem unless a user has one project, under the key of Keystone v2 or v3."""
     if isinstance(user, Mapping) and not {"auth_type", "auth"} & user.keys():
         projects = [key for key in ("project_name", "tenant_name") if key in user]
         if not projects:
@@ -197,7 +197,7 @@ def _user_problems(place: str, user: Any) -> Iterator[Problem]:
 
 
 def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
-    """Problems for an error. jsonschema's own message would repeat the value, maybe a password."""
+    """Yield problems for an error. jsonschema's own message would repeat the value."""
     rule = error.validator
     wanted: Any = error.validator_value
     value: Any = error.instance

@@ -1,4 +1,4 @@
-"""Where the web server listens."""
+"""The address at which the web server listens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from osbench.common.errors import UsageError
 from osbench.common.network.listen_address import LOOPBACK, parse_listen_address
 
-#: Where it listens unless told otherwise; another port where this one is taken.
+#: Default port; another port if this one is taken.
 PORT = 8089
 
 
@@ -24,7 +24,7 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """The address of "ADDR:PORT", ":PORT" or "PORT"; "" is the default. Raises UsageError."""
+        """Parse "ADDR:PORT", ":PORT" or "PORT"; "" is the default. Raises UsageError."""
         if not text:
             return cls()
         host, port = parse_listen_address(text)
@@ -32,14 +32,14 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Only programs on this machine reach it."""
+        """Return whether only programs on this machine reach it."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
 
     def bind(self) -> socket.socket:
-        """A socket that listens there. Raises UsageError where that cannot be."""
+        """Return a socket that listens there. Raises UsageError if that is impossible."""
         ports = [self.port] if self.fixed else [self.port, 0]
         for port in ports:
             try:
@@ -56,7 +56,7 @@ class Address:
         raise AssertionError("there is a last port")
 
     def names(self) -> frozenset[str]:
-        """The names of hosts by which a browser may call it, as in the header Host.
+        """Return the names of hosts by which a browser may call it, as in the header Host.
 
         Others are refused: a foreign page could give its own name our address (DNS rebinding).
         """

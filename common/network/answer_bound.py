@@ -1,4 +1,4 @@
-"""How much of an HTTP answer is kept, and what is said of a larger one."""
+"""Bound of the size of an HTTP response, and the message on a larger one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from osbench.common.config.options import ANSWER_LIMIT_MIB
 
 @dataclass(frozen=True)
 class AnswerBound:
-    """How many bytes of an answer are kept, and the setting that says so, if there is one."""
+    """The most bytes of a response that are kept, and the setting that says so, if there is one."""
 
     #: As they are sent, and decoded.
     most_bytes: int = ANSWER_LIMIT_MIB << 20
     setting: str = ""
 
     def message(self, size: int = 0, *, decoded: bool = False) -> str:
-        """Words for an answer that is larger.
+        """Return the message on a response that is larger.
 
         `size` is how many bytes it has, as far as that is known: if `decoded`, as it was sent.
         """
@@ -41,5 +41,5 @@ BOUND_KEY = "answer_bound"
 
 
 def worker_bound(conf: cfg.ConfigOpts) -> AnswerBound:
-    """The bound of answers to the requests of iterations."""
+    """Return the bound of responses to the requests of iterations."""
     return AnswerBound(conf.worker.answer_limit_mib << 20, "[worker] answer_limit_mib")

@@ -1,6 +1,6 @@
-"""Bounds of what an HTTP server may answer: bytes that are kept, and lines before and after them.
+"""Bounds of HTTP responses: bytes that are kept, and lines before and after them.
 
-http.client and urllib3 bound neither interim answers nor trailers, and requests bounds no body.
+http.client and urllib3 bound neither interim responses nor trailers, and requests bounds no body.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from osbench.common.network.answer_bound import USUAL, AnswerBound
 #: What is read at once, bytes.
 CHUNK_BYTES = 1 << 16
 
-#: Longest line of an answer, bytes, with its end: as in http.client.
+#: Longest line of a response, bytes, with its end: as in http.client.
 LINE_BYTES = 65537
 
 #: Most digits of a length that is looked at.
 _DIGITS = 18
 
-#: Lines one after another, bytes: heads, interim answers and trailers.
+#: Lines one after another, bytes: heads, interim responses and trailers.
 LINES_BYTES = 2 << 20
 
 
@@ -36,7 +36,7 @@ class _BoundedLines(io.BufferedReader):
     _lined = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """The next line. Raises http.client.HTTPException if it has no end, or lines have none."""
+        """Return the next line. Raises http.client.HTTPException beyond the bounds."""
         bounded = size is not None and 0 <= size < LINE_BYTES
         line = super().readline(size if bounded else LINE_BYTES)
         self._lined += len(line)
@@ -46,12 +46,12 @@ class _BoundedLines(io.BufferedReader):
         return line
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As in BufferedReader."""
+        """Read bytes, as BufferedReader does."""
         self._lined = 0
         return super().read(size)
 
     def readinto(self, buffer: Any, /) -> int:
-        """As in BufferedReader."""
+        """Read bytes into a buffer, as BufferedReader does."""
         self._lined = 0
         return super().readinto(buffer)
 
@@ -68,7 +68,7 @@ class BoundedResponse(http.client.HTTPResponse):
 
 
 class HTTPConnection(connection.HTTPConnection):
-    """A connection whose answers have bounded lines."""
+    """A connection whose responses have bounded lines."""
 
     response_class = BoundedResponse
 
@@ -95,7 +95,7 @@ _POOLS = MappingProxyType({"http": HTTPConnectionPool, "https": HTTPSConnectionP
 
 
 class BoundedLinesAdapter(HTTPAdapter):
-    """An adapter of requests whose answers have bounded lines; bodies are the caller's."""
+    """An adapter of requests whose responses have bounded lines; bodies are the caller's."""
 
     #: Pools of connections that go there directly, by scheme.
     pools: Mapping[str, type[connectionpool.HTTPConnectionPool]] = _POOLS
@@ -106,7 +106,7 @@ class BoundedLinesAdapter(HTTPAdapter):
         self.poolmanager.pool_classes_by_scheme = dict(self.pools)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:
-        """The pools of connections through a proxy."""
+        """Return the pools of connections through a proxy."""
         manager: ProxyManager = super().proxy_manager_for(proxy, **options)
         if type(manager) is ProxyManager:
             manager.pool_classes_by_scheme = dict(_POOLS)
@@ -114,7 +114,7 @@ class BoundedLinesAdapter(HTTPAdapter):
 
 
 class BoundedAdapter(BoundedLinesAdapter):
-    """Reads answers within a bound, unless they are streamed."""
+    """Reads responses within a bound, unless they are streamed."""
 
     def __init__(self, bound: AnswerBound = USUAL, **options: Any) -> None:
         self.bound = bound
@@ -125,7 +125,7 @@ class BoundedAdapter(BoundedLinesAdapter):
     ) -> requests.Response:
         """Send a request, as in requests.
 
-        Raises requests.RequestException where the answer is too large.
+        Raises requests.RequestException if the response is too large.
         """
         response: requests.Response = super().send(request, stream=stream, **options)
         if not stream:
@@ -134,9 +134,9 @@ class BoundedAdapter(BoundedLinesAdapter):
 
 
 def read_bounded(response: requests.Response, bound: AnswerBound) -> None:
-    """Read a response: what a service sends is not to fill the memory.
+    """Read a response within a bound, so that a service cannot fill the memory.
 
-    Raises requests.RequestException for one that is too large, as it is sent or decoded.
+    Raises requests.RequestException for a response that is too large, as it is sent or decoded.
     """
     parts, size = [], 0
     announced = announced_bytes(response)
@@ -157,7 +157,7 @@ def _refused(response: requests.Response, message: str) -> requests.RequestExcep
 
 
 def announced_bytes(response: requests.Response) -> int:
-    """How long the body is by its head; 0 where that is not known."""
+    """Return the length of the body by its head; 0 if that is not known."""
     given = response.headers.get("content-length", "")
     method = response.request.method if response.request is not None else ""
     if method == "HEAD" or len(given) > _DIGITS or not (given.isascii() and given.isdecimal()):
@@ -166,7 +166,7 @@ def announced_bytes(response: requests.Response) -> int:
 
 
 def bounded_session() -> requests.Session:
-    """A session of requests whose answers are bounded."""
+    """Return a session of requests whose responses are bounded."""
     session = requests.Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, BoundedAdapter())

@@ -10,11 +10,11 @@ from osbench.common.network.environment_proxy import no_connection, proxy_of
 
 
 def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -> str:
-    """The text of the innermost cause, with the proxy if that is what failed.
+    """Return the text of the innermost cause, with the proxy if that failed.
 
     The outer exceptions of requests and keystoneauth1 contain object addresses, request ids and
-    whole URLs, so similar failures would not be grouped. What was raised `from None` has no cause.
-    `proxies` are those that the request was given beside the environment's.
+    absolute URLs, so similar failures would not be grouped. An exception raised `from None` has no
+    cause. `proxies` are the proxies that the request was given in addition to the environment's.
     """
     proxy = ""
     while True:

@@ -1,8 +1,8 @@
 """Bounds how long connections may be silent, and how many there are: by client and in all.
 
-A connection waits until the head of a request has come, and again once that is answered. Whoever
-comes is let in; where there are too many, the one that has waited longest goes. So connections that
-are opened and left alone keep nobody out.
+A connection waits until the head of a request has come, and again after the response. Every client
+is let in; if there are too many, the connection that has waited longest is closed. So idle
+connections keep no client out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Connections:
         self._clients: Counter[str] = Counter()
 
     def add(self, one: BoundedConnection) -> None:
-        """Let a connection in; another may have to go."""
+        """Let a connection in; another may be closed for it."""
         self._all.add(one)
         self._clients[one.peer] += 1
         self.wait(one)
@@ -41,7 +41,7 @@ class Connections:
             self._close_oldest([other for other in self._waiting if other.peer == one.peer])
 
     def wait(self, one: BoundedConnection) -> None:
-        """A connection waits for a request."""
+        """Note that a connection waits for a request."""
         if one not in self._all:
             # it had to go
             return
@@ -54,11 +54,11 @@ class Connections:
             self._close_oldest(list(self._waiting))
 
     def serve(self, one: BoundedConnection) -> None:
-        """A connection waits no more: its request is answered."""
+        """Note that a connection waits no more: its request is being served."""
         self._waiting.pop(one, None)
 
     def remove(self, one: BoundedConnection) -> None:
-        """A connection has ended."""
+        """Note that a connection has ended."""
         if one not in self._all:
             return
         self._all.remove(one)
@@ -97,7 +97,7 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Take what has come; a request ends the wait."""
+        """Take the received events; a request ends the wait."""
         super().handle_events()
         if self.cycle is not None and not self.cycle.response_complete:
             self._forget_timer()
@@ -119,7 +119,7 @@ class BoundedConnection(H11Protocol):
 
     def _end_wait(self) -> None:
         if self.transport.get_write_buffer_size():
-            # the client still reads the last answer
+            # the client still reads the last response
             self._wait()
         else:
             self.transport.abort()

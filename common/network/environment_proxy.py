@@ -12,7 +12,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
-    """URL of the proxy for a URL, with its scheme and port; "" for none.
+    """Return the URL of the proxy for a URL, with its scheme and port; "" for none.
 
     As in requests: `given` proxies by scheme, then the variables of the environment in small
     letters or capitals, and no_proxy. Raises ValueError for a proxy that is not a URL.
@@ -22,13 +22,13 @@ def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
 
 
 def shown_proxy(proxy: str) -> str:
-    """The URL of a proxy for messages, without user and password."""
+    """Return the URL of a proxy for messages, without user and password."""
     parts = urlsplit(proxy)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
 
 
 def no_connection(proxy: str, why: str) -> str:
-    """Message for a proxy that takes no connection, so that the target is not blamed."""
+    """Return the message for a proxy that takes no connection, so that the target is not blamed."""
     return f"cannot connect to the proxy {shown_proxy(proxy)}: {why}"
 
 

@@ -14,12 +14,12 @@ _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<p
 
 
 def is_listen_address(text: str) -> bool:
-    """Whether a text has the form of an address."""
+    """Return whether a text has the form of an address."""
     return _ADDRESS.fullmatch(text) is not None
 
 
 def parse_listen_address(text: str) -> tuple[str, int]:
-    """Host and port, 0 for any that is free. Raises UsageError."""
+    """Return host and port, 0 for any that is free. Raises UsageError."""
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65535:
         raise UsageError(

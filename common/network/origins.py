@@ -11,14 +11,14 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def origin(url: str) -> str:
-    """`scheme://host:port` of a URL, in lower case, with the scheme's port where it names none."""
+    """Return `scheme://host:port` of a URL, in lower case; without a port the scheme's."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}:{parts.port or _PORTS.get(parts.scheme, 0)}"
 
 
 def origin_changes(old: str, new: str) -> bool:
-    """Whether secrets for `old` must not go to `new`; an upgrade to TLS is no change.
+    """Return whether secrets for `old` must not go to `new`; an upgrade to TLS does not count.
 
     Also if `new` is not a URL that can be read.
     """
@@ -31,5 +31,5 @@ def origin_changes(old: str, new: str) -> bool:
 
 
 def secret_headers(names: Iterable[str]) -> list[str]:
-    """Names of headers that a redirect to another origin must not take along."""
+    """Return names of headers that a redirect to another origin must not take along."""
     return [name for name in names if is_secret(str(name))]

@@ -19,7 +19,7 @@ from osbench.common.openstack.service_catalogue import Service
 
 
 class Account:
-    """One user; used by all threads of a process."""
+    """A user; used by all threads of a process."""
 
     def __init__(
         self,
@@ -44,24 +44,23 @@ class Account:
 
     @property
     def name(self) -> str:
-        """The user and its project, for messages."""
+        """Return the user and its project, for messages."""
         return str(self.credential)
 
     def fresh(self) -> Account:
-        """The same without a token: its next request logs in."""
+        """Return the same without a token: its next request logs in."""
         system = self._system.credential.without_token() if self._system else None
         return Account(self.credential.without_token(), system=system)
 
     def for_service(self, service: str) -> Account:
-        """The account that sends requests to a service."""
+        """Return the account that sends requests to a service."""
         is_keystone = service in ("keystone", "identity")
         return self._system if is_keystone and self._system is not None else self
 
     def token(self, session: Session) -> access.AccessInfo:
-        """The token; requests one where there is none.
+        """Return the token; requests one if there is none.
 
-        Raises TimeoutError and ConnectionError where the network is at fault, else
-        AuthenticationFailed.
+        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
         """
         try:
             granted: access.AccessInfo = self.login.get_access(session)
@@ -70,7 +69,7 @@ class Account:
         return granted
 
     def renewed_token(self, session: Session, refused: str = "") -> access.AccessInfo:
-        """A token that has not expired and is not `refused`; requests one only if it has to.
+        """Return a token that has not expired and is not `refused`; requests one only if it has to.
 
         Raises the same errors as `token`.
         """
@@ -81,22 +80,22 @@ class Account:
         return granted
 
     def _granted(self, session: Session) -> access.AccessInfo:
-        """Any token: an expired one identifies the user and the catalogue just as well.
+        """Return any token: an expired one identifies the user and the catalogue just as well.
 
         So a new token is requested, and timed, by the request that needs it.
         """
         return self.login.auth_ref or self.token(session)
 
     def user_id(self, session: Session) -> str:
-        """Id of the user."""
+        """Return the id of the user."""
         return str(self._granted(session).user_id)
 
     def project_id(self, session: Session) -> str:
-        """Id of the project."""
+        """Return the id of the project."""
         return str(self._granted(session).project_id)
 
     def hosts(self, session: Session) -> set[str]:
-        """The origin of every service of the catalogue."""
+        """Return the origin of every service of the catalogue."""
         granted = self._granted(session)
         if not granted.has_service_catalog():
             return set()
@@ -104,7 +103,7 @@ class Account:
         return {origin(one.url) for several in found for one in several if one.url}
 
     def regions(self, session: Session) -> list[str]:
-        """The regions of the catalogue, sorted."""
+        """Return the regions of the catalogue, sorted."""
         granted = self._granted(session)
         catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else ()
         found = {
@@ -115,9 +114,9 @@ class Account:
         return sorted(str(one) for one in found if one)
 
     def address(self, service: Service, session: Session) -> str:
-        """The address of a service, with the version of its API, without a trailing slash.
+        """Return the address of a service, with the version of its API, without a trailing slash.
 
-        Raises DeploymentError where the catalogue does not have it.
+        Raises DeploymentError if the catalogue does not have it.
         """
         key = (service.types, service.version, service.wished)
         known = self._addresses.get(key)
@@ -151,7 +150,7 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """The regions that exist, where the region of the record is none of them."""
+        """Return a message on the existing regions, if the record's is not among them; or ""."""
         wished = self.credential.region_name
         # none: a catalogue that was reduced to one region (`login.state_of`)
         there = self.regions(session)
@@ -161,7 +160,7 @@ class Account:
 
 
 def versioned(url: str, service: Service) -> str:
-    """The address with the API version: that of the catalogue unless another one is configured."""
+    """Return the address with the API version: the catalogue's unless another one is configured."""
     if not service.version:
         return url
     if not service.wished:

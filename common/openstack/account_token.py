@@ -16,7 +16,7 @@ class AccountToken:
         self._account, self._session = account, session
 
     def headers(self) -> Mapping[str, str]:
-        """The headers with the token; requests one if there is none.
+        """Return the headers with the token; requests one if there is none.
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed.
         """
@@ -25,11 +25,11 @@ class AccountToken:
         return {_HEADER: str(granted.auth_token)}
 
     def is_over(self) -> bool:
-        """Whether there is no token, or one that has expired."""
+        """Return whether there is no token, or an expired one."""
         return bool(self._account.login.is_over())
 
     def renew(self, refused: Mapping[str, str]) -> None:
-        """Request a new token, unless there is a newer one than that of the headers `refused`.
+        """Request a new token, unless there is a newer one than the token in the headers `refused`.
 
         Raises the same errors as `headers`.
         """

@@ -1,4 +1,4 @@
-"""Requests to the services of a cloud, as one of its users."""
+"""Requests to the services of a cloud, as a user of it."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Cloud:
 
     @property
     def user_id(self) -> str:
-        """Id of the user."""
+        """Return the id of the user."""
         return self.account.user_id(self.session())
 
     @property
     def project_id(self) -> str:
-        """Id of the user's project."""
+        """Return the id of the user's project."""
         return self.account.project_id(self.session())
 
     def address(self, service: str) -> str:
-        """The address of a service, by its name or by a type of the catalogue.
+        """Return the address of a service, by its name or by a type of the catalogue.
 
-        Raises DeploymentError where the catalogue does not have it.
+        Raises DeploymentError if the catalogue does not have it.
         """
         known = SERVICES.get(service) or Service(types=(service,))
         account = self.account.for_service(service)
@@ -59,10 +59,10 @@ class Cloud:
         microversion: str = "",
         **options: Any,
     ) -> requests.Response:
-        """Send a request to a service; `options` are those of keystoneauth1.
+        """Send a request to a service; `options` are options of keystoneauth1.
 
         Raises RequestFailed for a status that is not in `expected` (by default any below 400 is),
-        TimeoutError and ConnectionError where there is no response, AuthenticationFailed and
+        TimeoutError and ConnectionError if there is no response, AuthenticationFailed and
         DeploymentError.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
@@ -83,13 +83,16 @@ class Cloud:
         return answer
 
     def send(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Send a request with this account's token, or with that of another `auth`."""
+        """Send a request with this account's token, or with the token of another `auth`."""
         given = {"auth": self.account.login, "authenticated": True, "raise_exc": False, **options}
         found: requests.Response = self.session().request(url, method, **given)
         return found
 
     def document(self, method: str, service: str, path: str, **options: Any) -> Any:
-        """The JSON document in a service's response; None where the response is empty."""
+        """Return the JSON document in a service's response; None if the response is empty.
+
+        Raises the same errors as `request`, and RequestFailed if the response is not JSON.
+        """
         answer = self.request(method, service, path, **options)
         if not answer.content:
             return None
@@ -103,7 +106,7 @@ class Cloud:
             ) from None
 
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
-        """Headers of every request to a service; `wanted` is the microversion it needs."""
+        """Return headers of every request to a service; `wanted` is the microversion it needs."""
         headers = {"Accept": "application/json"}
         known = SERVICES.get(service)
         if known is None:
@@ -120,7 +123,7 @@ class Cloud:
 
 
 def _asked(error: BaseException) -> str:
-    """The request that got no response: perhaps that for a token, or a hop of a redirect."""
+    """Return the request that got no response: perhaps for a token, or a hop of a redirect."""
     found: BaseException | None = error
     while found is not None:
         request = getattr(found, "request", None)
@@ -148,6 +151,6 @@ def _request_id(answer: requests.Response) -> str:
 
 
 def _shown(url: str) -> str:
-    """The URL for messages, without user information, query and fragment."""
+    """Return the URL for messages, without user information, query and fragment."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

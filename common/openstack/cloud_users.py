@@ -34,7 +34,7 @@ class CloudUser:
     temporary: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The user in msgpack types; holds secrets."""
+        """Return the user in msgpack types; holds secrets."""
         credential = self.credential
         plugin = {"auth_type": credential.auth_type, "auth": dict(credential.auth)}
         return {
@@ -52,7 +52,7 @@ class CloudUser:
 
 
 def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
-    """The user that `to_dict` described."""
+    """Return the user that `to_dict` described."""
     like = deployment.admin or deployment.users[0]
     return CloudUser(
         credential=replace(
@@ -74,9 +74,9 @@ def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
 
 
 def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[CloudUser]:
-    """The users that iterations act as: those of a context, else of the record, else its admin.
+    """Return the users that iterations act as: a context's, else the record's, else its admin.
 
-    Raises DeploymentError where there is none.
+    Raises DeploymentError if there is none.
     """
     if context.get(USERS):
         return [cloud_user_of(kept, deployment) for kept in context[USERS]]
@@ -91,12 +91,12 @@ def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[Clou
 
 
 def makes_users(config: Mapping[str, Any], deployment: Deployment) -> bool:
-    """Whether the context `users` makes users, and does not take those of the record."""
+    """Return whether the context `users` makes users, instead of taking the users of the record."""
     return not deployment.users or any(key in config for key in NEW_USERS)
 
 
 def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Credential]:
-    """The users of the record that the context `users` takes. Raises DeploymentError."""
+    """Return the users of the record that the context `users` takes. Raises DeploymentError."""
     named = config.get(CHOSEN)
     if named is None:
         return list(deployment.users)
@@ -112,7 +112,7 @@ def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Cred
 
 
 def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
-    """The users grouped by project, in the order of each project's first user."""
+    """Group the users by project, in the order of each project's first user."""
     projects: dict[Any, list[CloudUser]] = {}
     for user in users:
         credential = user.credential
@@ -122,14 +122,14 @@ def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
 
 
 def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """Positions of project and user for an iteration (from 1), round-robin over the projects."""
+    """Return positions of project and user for an iteration (from 1), projects in turn."""
     step = iteration - 1
     project = step % len(projects)
     return project, step // len(projects) % len(projects[project])
 
 
 def openstack_of(deployment: Deployment | None, who: str) -> Deployment:
-    """The deployment, which must be of OpenStack. Raises DeploymentError where it is not."""
+    """Return the deployment, which must be of OpenStack. Raises DeploymentError if it is not."""
     if deployment is None or deployment.platform != "openstack":
         raise DeploymentError(
             f"{who} needs a deployment of OpenStack: make one with `osbench-coord deployment "

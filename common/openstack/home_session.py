@@ -16,13 +16,13 @@ class HomeSession(requests.Session):
     with a further request, not at all.
     """
 
-    #: Where the last answer leads, and the URL of the first request of its chain.
+    #: URL to which the last response leads, and the URL of the first request of its chain.
     _leads: tuple[str, str] | None = None
 
     def request(  # type: ignore[override] # all else as in requests
         self, method: str, url: str, *more: Any, **options: Any
     ) -> requests.Response:
-        """Send a request; arguments, result and exceptions are those of requests."""
+        """Send a request; arguments, result and exceptions are as in requests."""
         leads, self._leads = self._leads, None
         home = leads[1] if leads is not None and leads[0] == url else None
         given = options.get("headers")
@@ -44,7 +44,7 @@ class HomeSession(requests.Session):
                 del prepared_request.headers[name]
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Whether a request to `url` may have the secrets of one to `home`."""
+        """Return whether a request to `url` may have the secrets of a request to `home`."""
         return not origin_changes(home, url)
 
     def _request(self, method: str, url: str, *more: Any, **options: Any) -> requests.Response:

@@ -46,10 +46,10 @@ class _Shared:
         self._reading = threading.RLock()
 
     def get_access(self, session: Any, **options: Any) -> Any:
-        """The token and what Keystone says of it. Raises exceptions of keystoneauth1.
+        """Return the token and its data from Keystone. Raises exceptions of keystoneauth1.
 
-        `session` has no plugin of its own: where the address answers 401 to who asks for its
-        versions, keystoneauth1 asks once more with a token, and would wait for itself here.
+        `session` has no plugin: if the address responds with 401 to a query of its versions,
+        keystoneauth1 would query once more with a token, and would wait for itself here.
         """
         # threads that wait for the one that logs in share its failure
         self._handed.failures = self._gate.failures
@@ -75,7 +75,7 @@ class _Shared:
             return granted
 
     def get_auth_ref(self, session: Any, **options: Any) -> Any:
-        """A new token. Raises exceptions of keystoneauth1."""
+        """Request a new token. Raises exceptions of keystoneauth1."""
         if self.once and self._ended:
             raise exceptions.AuthorizationFailure(
                 f"its token has ended or was refused, and {self.once} cannot log in again"
@@ -85,7 +85,7 @@ class _Shared:
         return self._gate.through(lambda: log_in(session, **options), seen)
 
     def _needs_reauthenticate(self) -> bool:
-        """Whether the token is to be renewed now.
+        """Return whether the token is to be renewed now.
 
         keystoneauth1 would renew tokens of up to 120 s with each request.
         """
@@ -99,18 +99,18 @@ class _Shared:
         return bool(self.auth_ref.will_expire_soon(self._margin_s))
 
     def get_token(self, session: Any, **options: Any) -> str | None:
-        """The token for a request of this thread."""
+        """Return the token for a request of this thread."""
         token: str | None = super().get_token(session, **options)  # type: ignore[misc]
         self._handed.token = token
         return token
 
     def is_over(self) -> bool:
-        """Whether there is no token, or one that has expired."""
+        """Return whether there is no token, or an expired one."""
         granted = self.auth_ref
         return granted is None or bool(granted.will_expire_soon(_SPARE_S))
 
     def renewed(self, session: Any, refused: str) -> Any:
-        """A token that is good and is not the one that was refused; "" for none.
+        """Return a valid token other than `refused`, which is "" if none was refused.
 
         Raises exceptions of keystoneauth1.
         """
@@ -134,7 +134,7 @@ class _Shared:
 
 
 def _margin_s(token: Any) -> float:
-    """Seconds before its end at which a token is renewed."""
+    """Return the seconds before its end at which a token is renewed."""
     try:
         life_s = (token.expires - token.issued).total_seconds()
     except (AttributeError, KeyError, TypeError):
@@ -161,12 +161,12 @@ Login = Any
 
 
 def is_v3(auth_url: str) -> bool:
-    """Whether the URL names version 3, so that Keystone need not be asked for its versions."""
+    """Return whether the URL names version 3, so that Keystone's versions need not be queried."""
     return urlsplit(auth_url).path.rstrip("/").endswith("/v3")
 
 
 def login(credential: Credential, gate: LoginGate | None = None) -> Login:
-    """A plugin that authenticates when a token is first needed.
+    """Return a plugin that authenticates when a token is first needed.
 
     `gate` is shared by the accounts of a process. Raises DeploymentError if keystoneauth1 has no
     such plugin, or it does not take the options.
@@ -191,7 +191,7 @@ def login(credential: Credential, gate: LoginGate | None = None) -> Login:
 
 
 def state_of(found: Login, credential: Credential) -> str:
-    """The serialized token of a plugin, for another process: a secret.
+    """Return the serialized token of a plugin, for another process: a secret.
 
     Its catalogue is reduced to the credential's interface and region.
     """

@@ -14,7 +14,7 @@ from osbench.common.ports import clock as time
 
 #: Statuses of a server that wants to be left alone for a while.
 _OVERLOADED = frozenset({429, 503})
-#: Pause after the first such answer, doubled by each further one, and the longest, seconds.
+#: Pause after the first such response, doubled by each further one, and the longest, seconds.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 16.0
 
 T = TypeVar("T")
@@ -23,21 +23,21 @@ T = TypeVar("T")
 class LoginGate:
     """Lets logins through; shared by the accounts of a process.
 
-    After an answer of 429 or 503 one thread at a time logs in, after a pause. Threads that wait
+    After a response of 429 or 503 one thread at a time logs in, after a pause. Threads that wait
     meanwhile share the result of its failure, so that none waits for more than one attempt.
-    Coroutines do not wait: during a pause they get the last answer.
+    Coroutines do not wait: during a pause they get the last response.
     """
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        #: Answers of 429 and 503 so far.
+        #: Responses of 429 and 503 so far.
         self.failures = 0
         self._pause_s = 0.0
         self._open_at = 0.0
         self._error: exceptions.HttpError | None = None
 
     def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
-        """The result of `log_in`. Raises what it raises, or what it raised in another thread.
+        """Return the result of `log_in`. Raises its exception, or that of another thread's attempt.
 
         `seen` is the number of `failures` when this thread began to wait; None for now.
         """
@@ -80,7 +80,7 @@ def _on_event_loop() -> bool:
 
 
 def _retry_after_s(error: exceptions.HttpError) -> float:
-    """Seconds that the server asks for; 0 if it does not, or names a date."""
+    """Return the seconds that the server asks for; 0 if it does not, or names a date."""
     headers: Any = getattr(error.response, "headers", {})
     with contextlib.suppress(TypeError, ValueError):
         return float(headers.get("Retry-After", 0))

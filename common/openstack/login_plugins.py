@@ -23,13 +23,13 @@ _MULTIFACTOR = "v3multifactor"
 
 
 def is_once(auth_type: str, auth: Mapping[str, Any]) -> bool:
-    """Whether a login cannot be repeated, so that its token cannot be renewed."""
+    """Return whether a login cannot be repeated, so that its token cannot be renewed."""
     methods = auth.get("auth_methods") or () if auth_type == _MULTIFACTOR else ()
     return auth_type in _ONCE or any(method in _ONCE for method in methods)
 
 
 def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
-    """The loader of an auth plug-in. Raises DeploymentError if there is none."""
+    """Return the loader of an auth plug-in. Raises DeploymentError if there is none."""
     if not metadata.entry_points(group=PLUGIN_NAMESPACE, name=auth_type):
         known = sorted(loading.get_available_plugin_names())
         close = difflib.get_close_matches(auth_type, known, n=1)
@@ -44,7 +44,7 @@ def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
             f"auth plug-in {auth_type!r} of keystoneauth1 needs packages that are not here"
         )
     if auth_type == _MULTIFACTOR:
-        # its own options are those of its methods
+        # its own options are the options of its methods
         loader._methods = _methods(auth)
     return loader
 
@@ -59,7 +59,7 @@ def _methods(auth: Mapping[str, Any]) -> Sequence[str]:
 
 
 def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for a loader, by its own names. Raises DeploymentError for unknown ones."""
+    """Return options for a loader, by its own names. Raises DeploymentError for unknown ones."""
     known: dict[str, str] = {}
     for option in loader.get_options():
         for name in (option, *option.deprecated):
@@ -79,7 +79,7 @@ def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str
 
 
 def _needed(loader: Any, auth_type: str) -> Iterator[str]:
-    """The options that a plug-in cannot be without, some of which its loader does not ask for."""
+    """Yield the options that a plug-in needs, some of which its loader does not ask for."""
     options = loader.get_options()
     yield from (option.dest for option in options if option.required)
     methods = [*(getattr(loader, "_methods", None) or ()), auth_type]
@@ -90,7 +90,7 @@ def _needed(loader: Any, auth_type: str) -> Iterator[str]:
 
 
 def load_plugin(auth_type: str, auth: Mapping[str, Any]) -> BaseIdentityPlugin:
-    """A plug-in that logs in to Keystone. Raises DeploymentError if it cannot be made.
+    """Return a plug-in that logs in to Keystone. Raises DeploymentError if it cannot be made.
 
     No message has the value of an option.
     """

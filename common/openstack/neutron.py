@@ -39,20 +39,20 @@ RESERVED = ("name", "project_id", "tenant_id")
 
 
 def path_of(kind: str, identity: str = "") -> str:
-    """The path of a kind's list, or of one object."""
+    """Return the path of a kind's list, or of one object."""
     listed_at = f"{kind.replace('_', '-')}s"
     return f"{listed_at}/{identity}" if identity else listed_at
 
 
 def listed(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
-    """All objects of a kind that fit the filters, page after page."""
+    """Return all objects of a kind that fit the filters, page after page."""
     return pages(cloud, SERVICE, path_of(kind), f"{kind}s", filters)
 
 
 def pages(
     cloud: Cloud, service: str, path: str, key: str, params: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """All objects of a list whose pages link to the next one, as those of Octavia do, too."""
+    """Return all objects of a list whose pages link to the next one, as in Neutron and Octavia."""
     found: list[dict[str, Any]] = []
     while True:
         document = cloud.document("GET", service, path, params=params)
@@ -66,7 +66,7 @@ def pages(
 
 
 def create(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Create an object; returns it."""
+    """Create an object and return it."""
     document = cloud.document("POST", SERVICE, path_of(kind), json={kind: dict(fields)})
     made: dict[str, Any] = document[kind]
     return made
@@ -79,17 +79,17 @@ def create_once(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str,
 
 
 def change_router(cloud: Cloud, router: str, change: str, **fields: Any) -> None:
-    """`add_router_interface` or `remove_router_interface`."""
+    """Request `add_router_interface` or `remove_router_interface`."""
     cloud.request("PUT", SERVICE, f"{path_of('router', router)}/{change}", json=fields)
 
 
 def network_fields(args: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Attributes of a network from Rally's arguments."""
+    """Return attributes of a network from Rally's arguments."""
     return {_RENAMED.get(key, key): value for key, value in (args or {}).items()}
 
 
 def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, Any]:
-    """Attributes of a router from Rally's arguments; `external` is an external network, or "".
+    """Return attributes of a router from Rally's arguments; `external`: its network, or "".
 
     `discover_external_gw` makes that network the router's gateway.
     """
@@ -106,7 +106,7 @@ def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, An
 def subnet_fields(
     network: str, args: Mapping[str, Any] | None, number: int, first: str | None = None
 ) -> dict[str, Any]:
-    """Attributes of a subnet; `number` is that of its range, counted from the range `first`."""
+    """Return attributes of a subnet; `number` is its range's, counted from the range `first`."""
     fields = {"network_id": network, **(args or {})}
     first = fields.pop("start_cidr", None) or first
     if "cidr" not in fields:
@@ -118,12 +118,12 @@ def subnet_fields(
 
 
 def version_of(addresses: str) -> int:
-    """The IP version of an address range. Raises ValueError if it is not an address range."""
+    """Return an address range's IP version. Raises ValueError if it is not an address range."""
     return ipaddress.ip_network(addresses, strict=False).version
 
 
 def address_range(number: int, first: str | None = None, version: int = 4) -> str:
-    """Range `number` (from 0) of those that follow `first` and have its size.
+    """Return range `number` (from 0) of the ranges that follow `first` and have its size.
 
     The same number gives the same range in all processes. After the last address the ranges start
     again with `first`. Raises ValueError.
@@ -137,7 +137,7 @@ def address_range(number: int, first: str | None = None, version: int = 4) -> st
 
 
 def external_network(cloud: Cloud, wanted: str | None = None) -> str:
-    """Id of the external network with this name or id, by default of the first, "" if none.
+    """Return an external network's id by its name or id; by default the first one's, "" if none.
 
     Raises DeploymentError if the wanted one does not exist or is not external.
     """
@@ -152,7 +152,7 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
 
 
 def floating_network(cloud: Cloud, wanted: str | None = None) -> str:
-    """Id of the network of floating IPs, as `external_network`. Raises DeploymentError if none."""
+    """Return the id of the network of floating IPs. Raises DeploymentError if there is none."""
     found = external_network(cloud, wanted)
     if not found:
         raise DeploymentError(

@@ -43,7 +43,7 @@ def listed(
     *,
     page: int = 0,
 ) -> list[dict[str, Any]]:
-    """All objects of a list, page after page; one page if `params` have a limit.
+    """Return all objects of a list, page after page; one page if `params` have a limit.
 
     `key` is that of the list in a document. `page` is the page size that is asked for; 0 leaves
     it to the service.
@@ -62,7 +62,7 @@ def listed(
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Id of an image or a flavor. Raises DeploymentError unless exactly one matches."""
+    """Return the id of an image or a flavor. Raises DeploymentError unless exactly one matches."""
     wanted = given if isinstance(given, Mapping) else {"id": given}
     if "id" in wanted:
         return str(wanted["id"])
@@ -93,7 +93,7 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
 
 
 def named(cloud: Cloud, what: str, given: str) -> str:
-    """Id of the object with this name or id. Raises DeploymentError unless exactly one matches."""
+    """Return the id of the object with a name or id. Raises DeploymentError unless it is one."""
     found = _every(cloud, what)
     return _only(what, given, [one for one in found if given in (one["id"], one["name"])], found)
 

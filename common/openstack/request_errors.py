@@ -40,7 +40,7 @@ class NotReady(KindError):
 
 
 def explanation(document: Any) -> str:
-    """The message in the body of an error response; each service has its own format."""
+    """Return the message in the body of an error response; each service has its own format."""
     if isinstance(document, str):
         return " ".join(document.split())[:MAX_MESSAGE_CHARS]
     if isinstance(document, list):
@@ -58,7 +58,7 @@ _REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
 
 
 class AuthenticationFailed(Exception):
-    """Keystone responded, but not with a token; `status` is 0 where it is no HTTP error."""
+    """Keystone responded, but not with a token; `status` is 0 if it is not an HTTP error."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
@@ -66,14 +66,14 @@ class AuthenticationFailed(Exception):
 
 
 def unreachable(place: str, error: Exception) -> Exception:
-    """A TimeoutError or ConnectionError for a request that got no response."""
+    """Return a TimeoutError or ConnectionError for a request that got no response."""
     if isinstance(error, exceptions.ConnectTimeout):
         return TimeoutError(f"{place}: {root_cause(error)}")
     return ConnectionError(f"{place}: {root_cause(error)}")
 
 
 def refusal(credential: Credential, error: Exception) -> Exception:
-    """The exception for a failed authentication."""
+    """Return the exception for a failed authentication."""
     if isinstance(error, exceptions.ConnectionError):
         return unreachable(credential.auth_url, error)
     reason, status = root_cause(error), 0

@@ -1,10 +1,10 @@
 """Names of cloud resources made by osbench: they identify the run, and prove its authorship.
 
 A name starts with run and workload, so that resources are found by this prefix even if a process
-was killed before it recorded them. Resources of iterations and of contexts have different
-prefixes, because those of iterations are removed before contexts are undone. Names given by
-contexts are known in advance. Names given by iterations end with a keyed hash, so that a similar
-name given by another client is never taken for one of them.
+was killed before it recorded them. Resources of iterations and of contexts have different prefixes,
+because resources of iterations are removed before contexts are undone. Names given by contexts are
+known in advance. Names given by iterations end with a keyed hash, so that a similar name given by
+another client is never taken for one.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _MARKED = re.compile(r"(osb-.+-i\d+-[0-9a-f]{8})([0-9a-f]{8})")
 
 
 def of_iterations(run: str, workload: int) -> str:
-    """Prefix of the names that iterations of a workload give."""
+    """Return the prefix of the names that iterations of a workload give."""
     return f"osb-{run}-{workload}-i"
 
 
 def of_contexts(run: str, workload: int) -> str:
-    """Prefix of the names that contexts of a workload give."""
+    """Return the prefix of the names that contexts of a workload give."""
     return f"osb-{run}-{workload}-c"
 
 
 def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
-    """A new name for something that an iteration makes; at most 64 characters.
+    """Return a new name for a resource that an iteration makes; at most 64 characters.
 
     `key` is the workload's, at most 64 characters of ASCII.
     """
@@ -43,13 +43,13 @@ def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
 
 
 def is_from_iteration(name: str, key: str) -> bool:
-    """Whether `in_iteration` made the name with that key."""
+    """Return whether `in_iteration` made the name with that key."""
     found = _MARKED.fullmatch(name)
     return found is not None and hmac.compare_digest(found[2], _mark(found[1], key))
 
 
 def run_in(name: str) -> str:
-    """The run whose iteration or context may have given this name; "" for other names.
+    """Return the run whose iteration or context may have given this name; "" for other names.
 
     Without the key of the run it cannot be proved: another client may have given a name like it.
     """

@@ -11,15 +11,15 @@ from osbench.common.errors import DeploymentError
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """How a service is listed in the catalogue, and how its API is addressed."""
+    """The entry of a service in the catalogue, and the address of its API."""
 
     #: Types in the catalogue, the preferred one first.
     types: tuple[str, ...]
-    #: First part of every path, where the catalogue does not name a version; "" for none.
+    #: First part of every path, if the catalogue does not name a version; "" for none.
     version: str = ""
     #: Whether the version replaces that of the catalogue.
     wished: bool = False
-    #: Name in the header OpenStack-API-Version; "" where there are no microversions.
+    #: Name in the header OpenStack-API-Version; "" if there are no microversions.
     microversion: str = ""
     #: The version that its microversions belong to.
     major: str = ""
@@ -56,7 +56,7 @@ class ApiVersion:
 
 
 def overridden(service: Service, wish: ApiVersion | None) -> Service:
-    """The service with another type or version of its path.
+    """Return the service with another type or version of its path.
 
     Raises DeploymentError for a version that cannot be chosen.
     """

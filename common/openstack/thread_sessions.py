@@ -24,14 +24,14 @@ HOSTS_KEPT = 16
 
 
 def plain_transport() -> requests.Session:
-    """A transport for a session, with persistent connections."""
+    """Return a transport for a session, with persistent connections."""
     transport = HomeSession()
     keep_connections(transport)
     return transport
 
 
 class KeepAliveAdapter(BoundedAdapter, TCPKeepAliveAdapter):
-    """The adapter of keystoneauth1 with bounded answers."""
+    """The adapter of keystoneauth1 with bounded responses."""
 
 
 def keep_connections(transport: requests.Session, bound: AnswerBound = USUAL) -> None:
@@ -50,7 +50,7 @@ class ThreadSessions:
         timeout_s: float,
         transport: Callable[[], requests.Session] = plain_transport,
     ) -> None:
-        """`credential` says how TLS is checked; `timeout_s` bounds each wait for data."""
+        """`credential` sets how TLS is checked; `timeout_s` bounds each wait for data."""
         self._credential = credential
         self._timeout_s = timeout_s
         self._transport = transport
@@ -58,7 +58,7 @@ class ThreadSessions:
         self._local = threading.local()
 
     def __call__(self) -> Session:
-        """This thread's session; for use by this thread alone."""
+        """Return this thread's session; for use by this thread alone."""
         session: Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = Session(

@@ -27,14 +27,14 @@ class FormInput:
 
     name: str
     value: str
-    #: Of its form: its id, its name and its action, those that it has.
+    #: Of its form: its id, its name and its action, as far as it has them.
     form: tuple[str, ...]
     #: A kind of input, such as hidden, in lower case; "text" if the page does not say it.
     kind: str
 
 
 def form_inputs(page: str) -> Iterator[FormInput]:
-    """The inputs with a name, in the order of the page; comments and scripts have none."""
+    """Yield the inputs with a name, in the order of the page; comments and scripts have none."""
     page = page[:PAGE_CHARS]
     form: tuple[str, ...] = ()
     at = 0
@@ -62,7 +62,7 @@ def form_inputs(page: str) -> Iterator[FormInput]:
 
 
 def input_value(page: str, name: str, form: str = "") -> str | None:
-    """The value of the first input of a name, of a form if one is named; None without any."""
+    """Return the first input's value by name, within a form if it is named; None without any."""
     for one in form_inputs(page):
         if one.name == name and (not form or form in one.form):
             return one.value
@@ -70,7 +70,7 @@ def input_value(page: str, name: str, form: str = "") -> str | None:
 
 
 def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
-    """The attributes of a tag from a position on, by name in lower case, and where they end."""
+    """Return the attributes of a tag from a position on, by name in lower case, and their end."""
     found: dict[str, str] = {}
     end = min(len(page), at + _TAG_CHARS)
     while True:
@@ -89,6 +89,6 @@ def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
 
 
 def _behind(page: str, mark: str, at: int) -> int:
-    """The position behind a mark; the end of the page if there is none."""
+    """Return the position behind a mark; the end of the page if there is none."""
     found = re.compile(re.escape(mark), re.IGNORECASE).search(page, at)
     return found.end() if found else len(page)

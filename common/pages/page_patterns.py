@@ -1,8 +1,8 @@
 """Regular expressions for texts of servers, which cannot hold a worker up.
 
-Python's expressions go back over what they have matched, and some of them take years for a short
-text. So only those are taken whose work is bounded by the square of a match's length, that length
-is bounded, and so is the time for a whole text.
+Python's expressions backtrack, and some of them take years for a short text. So only expressions
+are accepted whose work is bounded by the square of a match's length, that length is bounded, and so
+is the time for a whole text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TEXT_S = 1.0
 _TRIES = 16
 #: Ways to match one text that bounded repeats and alternatives may add up to.
 _MOST_WAYS = 64
-#: The same beside an unbounded repeat.
+#: The same next to an unbounded repeat.
 _FEW_WAYS = 4
 
 # the module has no public name
@@ -38,7 +38,7 @@ Part = tuple[Any, Any]
 
 
 class BadPattern(ValueError):
-    """An expression that is not taken; the message says why."""
+    """A refused expression; the message says why."""
 
 
 class SearchedTooLong(ValueError):
@@ -46,7 +46,7 @@ class SearchedTooLong(ValueError):
 
 
 def found_by(pattern: str, text: str) -> str | None:
-    """The group of the first match, the match if there is no group; None without a match.
+    """Return the group of the first match, the match if there is no group; None without a match.
 
     Raises BadPattern and SearchedTooLong.
     """
@@ -69,7 +69,7 @@ def found_by(pattern: str, text: str) -> str | None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise BadPattern for an expression that is not taken."""
+    """Raise BadPattern for an expression that is not accepted."""
     if not pattern:
         raise BadPattern("the regular expression is empty")
     _compiled(pattern)
@@ -77,7 +77,7 @@ def check_pattern(pattern: str) -> None:
 
 @lru_cache(1000)
 def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
-    """The compiled expression, and the text with which each match begins; "" if none is known."""
+    """Return the compiled expression, and the literal beginning of its matches or ""."""
     if len(pattern) > PATTERN_CHARS:
         raise BadPattern(f"a regular expression has at most {PATTERN_CHARS} characters")
     try:
@@ -151,7 +151,7 @@ class _Cost:
             self.open_repeats += 1
 
     def _ends_at(self, part: Part, following: Part) -> bool:
-        """Whether what is repeated cannot match what follows."""
+        """Return whether the repeated part cannot match the part that follows."""
         begin = _first_characters(following)
         if not begin:
             return False
@@ -163,7 +163,7 @@ class _Cost:
 
 
 def _varies(part: Part) -> bool:
-    """Whether a part can match a text in several ways, or texts of several lengths."""
+    """Return whether a part can match a text in several ways, or texts of several lengths."""
     code, value = str(part[0]), part[1]
     if code in _REPEATS or code in _KEPT:
         return True
@@ -173,7 +173,7 @@ def _varies(part: Part) -> bool:
 
 
 def _first_characters(part: Part) -> set[str]:
-    """The characters with which a part begins, if they are few; else none."""
+    """Return the characters with which a part begins, if they are few; else none."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return {chr(value)}
@@ -187,7 +187,7 @@ def _first_characters(part: Part) -> set[str]:
 
 
 def _matches(part: Part, character: str) -> bool:
-    """Whether a part of one character matches it; True for other parts."""
+    """Return whether a part of one character matches it; True for other parts."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return chr(value) == character
@@ -223,7 +223,7 @@ def _is_of(one: Part, character: str) -> bool:
 
 
 def _beginning(parts: Sequence[Part]) -> str:
-    """The literal characters with which each match begins."""
+    """Return the literal characters with which each match begins."""
     found = ""
     for code, value in parts:
         if str(code) != "LITERAL":

@@ -24,7 +24,7 @@ S = TypeVar("S", bound="Scenario")
 WIDTH = 5
 
 
-#: Name of the span of a pause, which is no part of the service time.
+#: Name of the span of a pause, which does not count as service time.
 PAUSE = "osbench.pause"
 
 _NEW = object.__new__
@@ -48,9 +48,9 @@ class Names:
         self._lock = threading.Lock()
 
     def number(self, name: object) -> int:
-        """The number of `name`, assigned on first use. Thread-safe.
+        """Return the number of `name`, assigned on first use. Thread-safe.
 
-        A name that is no plain text is made into one: a block cannot have others.
+        A name that is not a plain string is converted to one: a block cannot have others.
         """
         known = self.ids.get(name) if type(name) is str else None
         if known is None:
@@ -58,7 +58,7 @@ class Names:
         return known
 
     def plain(self, name: object) -> str:
-        """A name as plain text; one that has a number is known to be that."""
+        """Return a name as plain text; a name that has a number is plain already."""
         return name if type(name) is str and name in self.ids else name_of(name, NAME_CHARS)
 
     def _numbered(self, name: str) -> int:
@@ -83,7 +83,7 @@ class Names:
 
 
 class UnderWay(Protocol):
-    """An HTTP request that was asked for and has not ended."""
+    """An HTTP request that was started and has not ended."""
 
     #: Position of the innermost open action then.
     action: int
@@ -93,11 +93,11 @@ class UnderWay(Protocol):
     over: bool
 
     def packed(self, action: int) -> bytes:
-        """What took place so far, as a record of a result block."""
+        """Return a record of a result block with the phases that took place so far."""
 
 
 class Recorder:
-    """The actions of one iteration, flat: `WIDTH` integers per action, in order of their start."""
+    """The actions of an iteration, flat: `WIDTH` integers per action, in order of their start."""
 
     __slots__ = ("actions", "asked", "exchanges", "names", "open", "profiler")
 
@@ -117,7 +117,7 @@ class Recorder:
         self.profiler = profiler
 
     def open_name(self) -> str:
-        """The name of the action that began last of those that are open; "" if none is."""
+        """Return the name of the open action that began last; "" if none is open."""
         actions = self.actions
         for at in range(len(actions) // WIDTH * WIDTH - WIDTH, -1, -WIDTH):
             if not actions[at + 3]:
@@ -139,7 +139,7 @@ class Recorder:
         self.asked = asked
 
     def end_exchange(self, asked: UnderWay) -> None:
-        """Add what an HTTP request was like that has ended in some way."""
+        """Add the record of an HTTP request that has ended in some way."""
         if self.asked is asked:
             self.asked = asked.before
         else:
@@ -151,7 +151,7 @@ class Recorder:
             self.exchanges = packed
 
     def exchanges_so_far(self) -> bytes:
-        """The HTTP requests that ended, and those under way; by another thread than asks."""
+        """Return HTTP requests that ended or are under way; for other threads than the sender's."""
         packed, asked = [bytes(self.exchanges)], self.asked
         while asked is not None:
             if not asked.over:
@@ -160,7 +160,7 @@ class Recorder:
         return b"".join(packed)
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
-        """Run a call that blocks in a thread; returns what it returns."""
+        """Run a blocking call in a thread and return its result."""
         # not needed by scenarios that block, and slow to import
         import asyncio  # noqa: PLC0415 - see above
 
@@ -168,7 +168,7 @@ class Recorder:
 
 
 def new_recorder(names: Names) -> Recorder:
-    """`Recorder(names)`, in half the time: there is one for each iteration."""
+    """Return `Recorder(names)`, in half the time: there is one for each iteration."""
     recorder = _NEW(Recorder)
     recorder.names = names
     recorder.actions = []
@@ -181,7 +181,7 @@ def new_recorder(names: Names) -> Recorder:
 
 @contextmanager
 def pause_span(recorder: Recorder) -> Iterator[None]:
-    """A span around a pause of the scenario, if its iteration is traced."""
+    """Open a span around a pause of the scenario, if its iteration is traced."""
     profiler = recorder.profiler
     if profiler is None:
         yield

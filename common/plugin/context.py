@@ -1,4 +1,4 @@
-"""The context interface: what a workload's iterations need, made before the load, removed after."""
+"""The context interface: resources of iterations, made before the load, removed after."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def no_progress(what: str, done: int, planned: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextEnvironment:
-    """What a context may use in addition to its configuration."""
+    """Inputs of a context in addition to its configuration."""
 
     #: Id of the run.
     run: str
-    #: What is under test; None where the run has no deployment record.
+    #: The deployment under test; None if the run has no deployment record.
     deployment: Deployment | None = None
     #: What the contexts before this one have made, by key.
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -76,15 +76,15 @@ class Context:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """What the schema cannot forbid, as messages; `config` fits the schema."""
+        """Return errors that the schema cannot detect, as messages; `config` fits the schema."""
         return []
 
     def setup(self) -> None:
-        """Create what iterations need and record it in `made`. If it raises, no load starts."""
+        """Create the resources of iterations, record them in `made`. Errors prevent the load."""
         raise NotImplementedError
 
     def cleanup(self) -> None:
-        """Remove what `made` names, also after a `setup` that failed or was killed half-way.
+        """Remove the resources in `made`, also after a `setup` that failed or was killed half-way.
 
         It is called again if it raised before.
         """
@@ -94,7 +94,7 @@ class Context:
 def with_text(
     names: Sequence[str], args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Replace arguments that name files by the text of the files; returns the context, too.
+    """Replace arguments that name files by the text of the files; return the context, too.
 
     Raises ContextError if a file cannot be read.
     """
@@ -103,7 +103,7 @@ def with_text(
 
 
 def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Text of each file on the coordinator's host by its argument. Raises ContextError.
+    """Return the text of each file on the coordinator's host by its argument. Raises ContextError.
 
     An argument that is a list of files, or a mapping of files by name, becomes a mapping of their
     texts.

@@ -1,4 +1,4 @@
-"""Entry points: plug-ins and edges of installed packages, imported when they are asked for.
+"""Entry points: plug-ins and edges of installed packages, imported when they are requested.
 
 An edge is a package that the rest of osbench does not import, such as Rally's plug-ins.
 """
@@ -22,14 +22,14 @@ from osbench.common.plugin.loading.plugin_import import reason
 class Definition:
     """A plug-in that is known but perhaps not yet imported."""
 
-    #: Where it is defined, for messages.
+    #: Place of its definition, for messages.
     place: str
-    #: Returns the class and, where it denotes a method of it, its name, else "".
+    #: Returns the class and, if it denotes a method of it, its name, else "".
     load: Callable[[], tuple[type, str]]
 
 
 def add(table: dict[str, Definition], kind: str, name: str, definition: Definition) -> None:
-    """Add a plug-in to a table. Raises PluginError where the table has its name."""
+    """Add a plug-in to a table. Raises PluginError if the table has its name."""
     if name in table:
         raise errors.PluginError(
             f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}"
@@ -38,18 +38,18 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
 
 
 def installed(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Entry points of each kind: those of the group `osbench.<kind>`."""
+    """Return the entry points of each kind, which are in the group `osbench.<kind>`."""
     points = _read(tuple(sys.path))
     return {kind: points.get(f"osbench.{kind}", []) for kind in kinds}
 
 
 def names(kind: str) -> frozenset[str]:
-    """Names of the entry points of a kind."""
+    """Return names of the entry points of a kind."""
     return frozenset(point.name for point in installed((kind,))[kind])
 
 
 def loaded(kind: str, name: str) -> Any:
-    """The object of an entry point. Raises PluginError if it is missing or cannot be loaded."""
+    """Return an entry point's object. Raises PluginError if it is missing or cannot be loaded."""
     points = installed((kind,))[kind]
     point = next((one for one in points if one.name == name), None)
     if point is None:
@@ -62,7 +62,7 @@ def loaded(kind: str, name: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Our entry points by group. Reads the metadata of all packages, once for a `sys.path`."""
+    """Return osbench's entry points by group. Reads all metadata, once for a `sys.path`."""
     points: Any = importlib.metadata.entry_points()
     if isinstance(points, dict):
         # Python 3.11: by group; a `select` for each of ours looks at all that are installed
@@ -77,7 +77,7 @@ def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoin
 def definitions(
     kind: str, points: Iterable[importlib.metadata.EntryPoint]
 ) -> dict[str, Definition]:
-    """The plug-ins of entry points, by the names of these. Raises PluginError."""
+    """Return the plug-ins of entry points, by the names of these. Raises PluginError."""
     table: dict[str, Definition] = {}
     # a package found twice on the path (an editable install and its sources) is one package
     seen: set[tuple[str, str]] = set()
@@ -93,7 +93,7 @@ def definitions(
 
 @lru_cache(maxsize=16)
 def _name_of(package: importlib.metadata.Distribution) -> str:
-    """The name of a package: each look at it parses all its metadata."""
+    """Return the name of a package; cached, because each access parses all its metadata."""
     return package.name
 
 
@@ -110,7 +110,7 @@ def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tu
 
 
 def _target(point: importlib.metadata.EntryPoint, where: str) -> tuple[Any, Any]:
-    """Return the owner of what an entry point names, and the object. Raises PluginError."""
+    """Return an entry point's object, after the object's owner. Raises PluginError."""
     try:
         owner = target = importlib.import_module(point.module)
         for part in point.attr.split("."):

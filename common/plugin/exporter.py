@@ -18,7 +18,7 @@ _RAN = frozenset(outcome.name.lower() for outcome in outcomes.RAN)
 
 
 class IterationRow(NamedTuple):
-    """One iteration that was counted. A tuple, since a run has millions of them."""
+    """An iteration that was counted. A tuple, since a run has millions of them."""
 
     #: Counts the workloads of the run from 0.
     workload: int
@@ -26,19 +26,19 @@ class IterationRow(NamedTuple):
     iteration: int
     #: ok, failed, timed_out, or dropped_ with a reason.
     outcome: str
-    #: Instants in nanoseconds after t0, the start of the load. None where there is none: what was
-    #: dropped has neither started nor ended.
+    #: Times in nanoseconds after t0, the start of the load. None if there is none: a dropped
+    #: iteration has neither started nor ended.
     due_ns: int | None
     started_ns: int | None
     ended_ns: int | None
     #: Nanoseconds of think time: `think` and `sleep_between`.
     idle_ns: int
-    #: Type of the exception, and its message; "" where there was none.
+    #: Type of the exception, and its message; "" without an exception.
     error_type: str
     error: str
-    #: "" where it was not traced.
+    #: "" if the iteration was not traced.
     trace_id: str
-    #: Label of its worker, else host:pid; "" where the coordinator dropped it.
+    #: Label of its worker, else host:pid; "" if the coordinator dropped it.
     worker: str
     #: It belongs to the warm-up: the accounting counts it, and no other figure of the report.
     warmup: bool
@@ -47,30 +47,30 @@ class IterationRow(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Its state in the accounting: ok, failed, timed_out or dropped."""
+        """Return the iteration's state in the accounting: ok, failed, timed_out or dropped."""
         return self.outcome if self.outcome in _RAN else "dropped"
 
     @property
     def service_ns(self) -> int | None:
-        """Nanoseconds from its start to its end, without think time."""
+        """Return the nanoseconds from its start to its end, without think time."""
         if self.started_ns is None or self.ended_ns is None:
             return None
         return self.ended_ns - self.started_ns - self.idle_ns
 
     @property
     def response_ns(self) -> int | None:
-        """Nanoseconds from the instant when it was due to its end, without think time."""
+        """Return the nanoseconds from its due time to its end, without think time."""
         lasted_ns = _between(self.due_ns, self.ended_ns)
         return None if lasted_ns is None else lasted_ns - self.idle_ns
 
     @property
     def start_lag_ns(self) -> int | None:
-        """Nanoseconds from the instant when it was due to its start."""
+        """Return the nanoseconds from its due time to its start."""
         return _between(self.due_ns, self.started_ns)
 
     @property
     def due_s(self) -> float | None:
-        """`due_ns` in seconds, as are those that follow."""
+        """Return `due_ns` in seconds; the next properties convert likewise."""
         return _seconds(self.due_ns)
 
     @property
@@ -98,13 +98,13 @@ def _seconds(nanoseconds: int | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
 
 
-#: An integer; nanoseconds that are shown as seconds; one of few texts; any text; yes or no; an
-#: instant in nanoseconds after t0.
+#: An integer; nanoseconds that are shown as seconds; one of few texts; any text; yes or no; a time
+#: in nanoseconds after t0.
 Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
 
 
 class ExportColumn(NamedTuple):
-    """A value that exports have of each iteration."""
+    """A value that exports have for each iteration."""
 
     #: As it is called in exports.
     name: str
@@ -139,9 +139,9 @@ _TEXTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind in ("word", "te
 
 
 def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
-    """The columns of an iteration by name; seconds are floats, what it does not have is None.
+    """Return the columns of an iteration by name; seconds are floats, missing values are None.
 
-    Instants are seconds since 1970-01-01 UTC; `t0_at` is the start of the load, None if unknown.
+    Times are seconds since 1970-01-01 UTC; `t0_at` is the start of the load, None if unknown.
     """
     found = {name: get(row) for name, get in _GETTERS}
     for name in _SECONDS:
@@ -158,7 +158,7 @@ def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationCounts:
-    """How many durations there were, by length."""
+    """Counts of durations, by length."""
 
     #: Nanoseconds that the durations of each group do not exceed, rising.
     upper_ns: Sequence[int] = ()
@@ -169,22 +169,22 @@ class DurationCounts:
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """Return the count of all durations."""
         return sum(self.counts)
 
 
 class RunSnapshot:
-    """A run at an instant: under load, or finished."""
+    """The state of a run at some time: under load, or finished."""
 
-    #: The instant, seconds since 1970-01-01 UTC.
+    #: The time of the snapshot, seconds since 1970-01-01 UTC.
     at: float
     #: The JSON object of the run (docs/results.schema.json); under load with what is known so far.
     summary: Mapping[str, Any]
-    #: By workload: the instant t0, seconds since 1970-01-01 UTC; 0 where it never began.
+    #: By workload: t0, seconds since 1970-01-01 UTC; 0 if it never began.
     t0_at: Sequence[float]
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """By workload: durations by `service`, `response` and `start_lag`, without the warm-up.
+        """Return by workload `service`, `response` and `start_lag`, without the warm-up.
 
         The first two are of iterations that succeeded, the last is of all that ran. Lengths are
         right to 1.6 %; `rows` has them exactly.
@@ -196,19 +196,19 @@ class ExportedRun(RunSnapshot):
     """A finished run."""
 
     def rows(self) -> Iterator[IterationRow]:
-        """Every iteration that ended or was dropped, once; each call begins anew.
+        """Yield every iteration that ended or was dropped, once; each call begins anew.
 
-        Read from disk as you go on: a run may have more of them than memory holds. They come in
-        the order in which they were reported. Lost and not started ones have no row.
+        Read from disk on the way: a run may have more of them than memory holds. They come in the
+        order in which they were reported. Lost and not started iterations have no row.
         """
         raise NotImplementedError
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """The traces that the run has kept, as OTLP export requests in their JSON form."""
+        """Return the traces that the run has kept, as OTLP export requests in their JSON form."""
         raise NotImplementedError
 
     def rally_results(self) -> list[dict[str, Any]]:
-        """The run as the list of task results that Rally gives to its exporters, in memory."""
+        """Return the run as a list of task results as Rally gives its exporters, in memory."""
         raise NotImplementedError
 
 
@@ -228,26 +228,29 @@ class Exporter:
     ANY_SUFFIX: ClassVar[bool] = False
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Raise osbench.plugin.errors.ExportError if something is missing: no run begins then."""
+        """Raises osbench.plugin.errors.ExportError if something is missing: no run begins then."""
         self.config = config
 
     def export(self, run: ExportedRun, path: Path) -> None:
         """Write the run to the file `path`; without `FILE`, to files in the folder `path`.
 
-        The folder exists. A file is moved to where the user wants it when this returns, so that
-        an error leaves no half of one. Raise ExportError to report one in a sentence.
+        The folder exists. A file is moved to its final place when this returns, so that an error
+        leaves no partial file. Raise ExportError with a message to report an error.
         """
         raise ExportError(f"the exporter {self.NAME} writes no files: give it a URL")
 
     def send(self, run: ExportedRun, url: str) -> str:
-        """Send the run to a server; returns a sentence that says what was sent."""
+        """Send the run to a server; return a message on the data that was sent.
+
+        Raise ExportError with a message to report an error.
+        """
         raise ExportError(f"the exporter {self.NAME} writes files: {url} is not a path")
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write that a run ended before it had results; returns whether there is something.
+        """Report a run that ended before it had results; return whether something was written.
 
-        `failure` is the JSON object of an error (docs/results.schema.json), with the keys
-        `run_id` and `task`, each "" where it is not known.
+        `failure` is the JSON object of an error (docs/results.schema.json), with the keys `run_id`
+        and `task`, each "" if it is not known.
         """
         return False
 
@@ -261,7 +264,7 @@ class LiveExporter(Exporter):
     def push(self, snapshot: RunSnapshot, target: str) -> None:
         """Pass a snapshot on to the URL, file or folder that the user has given.
 
-        Called in a thread of its own: the run does not wait for it. Errors are reported once and
-        the next snapshot is tried again.
+        Called in a separate thread: the run does not wait for it. Errors are reported once and the
+        next snapshot is tried again.
         """
         raise NotImplementedError

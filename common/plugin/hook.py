@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What triggered a hook."""
+    """The event that triggered a hook."""
 
     #: "time" (whole seconds after the start of the load) or "iteration" (iterations reported).
     unit: str
@@ -41,7 +41,7 @@ class Failed(Exception):
 
 
 class Hook:
-    """Base of hooks. Runs in the coordinator, in a thread of its own; a new instance each time."""
+    """Base of hooks. Runs in the coordinator, in a separate thread; a new instance each time."""
 
     #: Name in task files.
     NAME: ClassVar[str] = ""
@@ -53,13 +53,13 @@ class Hook:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """What the schema cannot forbid, as messages; `config` fits the schema."""
+        """Return errors that the schema cannot detect, as messages; `config` fits the schema."""
         return []
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
         """Perform the action. An exception makes it fail; the load goes on.
 
-        What it returns goes into the report: None, or lists of charts in Rally's format,
+        The returned value goes into the report: None, or lists of charts in Rally's format,
         `{"additive": [...], "complete": [...]}`, each with `title`, `chart_plugin` and `data`.
         """
         raise NotImplementedError

@@ -25,37 +25,37 @@ class IterationRows(Protocol):
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Return the path of the file."""
 
     @property
     def name(self) -> str:
-        """The name of the file, for messages."""
+        """Return the name of the file, for messages."""
 
     @property
     def header(self) -> list[str]:
-        """Columns, as `RowReader` takes them."""
+        """Return the columns, as `RowReader` takes them."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file, in hex."""
+        """Return the SHA-256 of the file, in hex."""
 
     @property
     def arguments(self) -> Sequence[str]:
-        """The arguments that rows give."""
+        """Return the arguments that rows give."""
 
     @property
     def first(self) -> dict[str, Any]:
-        """The arguments of one row."""
+        """Return the arguments of one row."""
 
     @property
     def batch_limit(self) -> int:
-        """Rows that a batch should carry at most."""
+        """Return how many rows a batch should carry at most."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The arguments of the rows to check; equal ones may be left out."""
+        """Yield the arguments of the rows to check; equal ones may be left out."""
 
     def sealed(self, numbers: Intervals) -> bytes:
-        """The rows of some iterations, in their order, as a batch carries them."""
+        """Return the rows of some iterations, in their order, as a batch carries them."""
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """The step, without iterations that there is no row for."""
+        """Return the step, without iterations that there is no row for."""

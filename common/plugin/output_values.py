@@ -29,7 +29,7 @@ _PACKED = (type(None), bool, int, float, str, bytes, list, tuple, dict)
 
 
 def _plain(value: Any) -> Any:
-    """An equal value of a type that msgpack packs, perhaps with others in it."""
+    """Return an equal value of a type that msgpack packs, perhaps with others in it."""
     # an enumeration may hold a number of numpy; nothing that is meant goes deeper
     for _ in range(3):
         value = _plainer(value)

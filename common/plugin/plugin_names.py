@@ -1,4 +1,4 @@
-"""How task files name plug-ins: `name`, `name@native`, `name@rally` or `name@platform`."""
+"""Names of plug-ins in task files: `name`, `name@native`, `name@rally` or `name@platform`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Asked:
 
 
 def asked(name: str) -> Asked:
-    """Parse a name as task files write it."""
+    """Parse the name of a plug-in in a task file."""
     bare, at, suffix = name.partition("@")
     if not at:
         return Asked(bare=bare, in_rally=bare)
@@ -33,7 +33,7 @@ def asked(name: str) -> Asked:
 
 
 def order(name: str, prefer: str) -> tuple[str, ...]:
-    """Where to look for a plug-in, first to last; `prefer` is `NATIVE` or `RALLY`."""
+    """Return sources to search for a plug-in, first to last; `prefer` is `NATIVE` or `RALLY`."""
     source = asked(name).source
     if source is not None:
         return (source,)

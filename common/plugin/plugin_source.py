@@ -1,7 +1,7 @@
 """Sources of plug-ins: frameworks whose plug-ins run behind the interfaces of osbench.
 
 A source is a class without arguments and an entry point `osbench.source`. It is loaded when a task
-names a plug-in of it, or one that nobody has.
+names a plug-in of it, or a plug-in that is not found elsewhere.
 """
 
 from __future__ import annotations
@@ -48,58 +48,58 @@ class PluginSource(Protocol):
         """
 
     def missing(self) -> str:
-        """Why the framework cannot be used, with the remedy, as in "not installed: ..."; or ""."""
+        """Return why the framework cannot be used, with remedy, as "not installed: ..."; or ""."""
 
     def names(self, kind: str) -> frozenset[str]:
-        """Names of all plug-ins of a kind, installed or not; all but scenarios with platform."""
+        """Return names of a kind's plug-ins, installed or not; with platform but for scenarios."""
 
     def why_absent(self, kind: str, name: str) -> str | None:
-        """Why a plug-in of the framework is missing; None if it never had one of this name."""
+        """Return why a plug-in of the framework is missing; None if it never had this name."""
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
-        """The scenario that the framework calls `name`, or None."""
+        """Return the scenario that the framework calls `name`, or None."""
 
     def get(self, kind: str, name: str) -> type | None:
-        """The plug-in that the framework calls `name`, as a class of osbench's interface."""
+        """Return the plug-in that the framework calls `name`, as a class of osbench's interface."""
 
     def full_name(self, kind: str, name: str) -> str:
-        """`name@platform` of an existing plug-in."""
+        """Return `name@platform` of an existing plug-in."""
 
     def titles(self, kind: str) -> dict[str, str]:
-        """Full names and titles of all plug-ins of a kind; none if the framework is missing."""
+        """Return full names and titles of a kind's plug-ins; none if the framework is missing."""
 
     def faults(self) -> list[str]:
-        """Why files of the plug-in paths cannot be used, once they are imported."""
+        """Return why files of the plug-in paths cannot be used, once they are imported."""
 
     def remedies(self, kind: str) -> list[str]:
-        """Advice on classes without a name, of a kind or of all ("")."""
+        """Return advice on classes without a name, of a kind or of all ("")."""
 
     def held(self) -> dict[str, list[str]]:
-        """Contents of each file of the plug-in paths, as in "scenario Queue.work"."""
+        """Return contents of each file of the plug-in paths, as in "scenario Queue.work"."""
 
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Problems of a configuration, or of the arguments of a scenario's workload."""
+        """Return problems of a configuration, or of the arguments of a scenario's workload."""
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """Problems of the deployment with plug-ins; may ask the cloud."""
+        """Return problems of the deployment with plug-ins; may query the cloud."""
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
-        """Names of the checks that `cloud_problems` would make."""
+        """Return names of the checks that `cloud_problems` would make."""
 
 
 class Sources:
-    """Sources by name, each loaded when it is first asked for."""
+    """Sources by name, each loaded when it is first requested."""
 
     def __init__(self, points: Iterable[EntryPoint]) -> None:
         self._definitions = definitions("source", points)
         self._loaded: dict[str, PluginSource] = {}
 
     def get(self, name: str) -> PluginSource:
-        """The source `name`. Raises PluginError if there is none, or it cannot be loaded."""
+        """Return the source `name`. Raises PluginError if there is none, or it cannot be loaded."""
         if name not in self._loaded:
             definition = self._definitions.get(name)
             if definition is None:
@@ -112,9 +112,9 @@ class Sources:
         return self._loaded[name]
 
     def names(self) -> list[str]:
-        """Names of all sources; loads none."""
+        """Return names of all sources; loads none."""
         return list(self._definitions)
 
     def loaded(self) -> list[PluginSource]:
-        """Sources that were asked for."""
+        """Return the sources that were requested."""
         return list(self._loaded.values())

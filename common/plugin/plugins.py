@@ -53,7 +53,7 @@ _OURS = "osbench"
 
 #: Plug-ins of a file that a message names.
 HELD_TOLD = 5
-#: Most names of a kind that the message about an unknown one tells all of.
+#: Most names of a kind that the message about an unknown name lists.
 KNOWN_TOLD = 20
 
 
@@ -69,14 +69,13 @@ class Found:
 
 
 class Plugins:
-    """All plug-ins of this process: entry points `osbench.<kind>`, the files under `paths`, and
-    those of sources, such as Rally's.
+    """All plug-ins of this process: of entry points, files, and sources such as Rally.
 
-    An entry point is imported when its plug-in is requested, files on the first call, a source
-    when a name is not native. `prefer` names the source of a plug-in that several have. `remedy`
-    is the advice for an unknown name, not similar names. A file or class that cannot be used is a
-    fault: `warn` logs it, or a missing name is refused with it. Every method raises PluginError
-    where a path is none or a name is defined twice.
+    An entry point is imported when its plug-in is requested, files on the first call, a source when
+    a name is not native. `prefer` names the source of a plug-in that several have. `remedy` is the
+    advice for an unknown name, instead of similar names. A file or class that cannot be used is a
+    fault: `warn` logs it, or a missing name is refused with it. Every method raises PluginError if
+    a path does not exist or a name is defined twice.
     """
 
     def __init__(
@@ -96,55 +95,55 @@ class Plugins:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files and folders that plug-ins are loaded from."""
+        """Return the files and folders that plug-ins are loaded from."""
         return self._paths
 
     @property
     def prefer(self) -> str:
-        """Whose plug-in a name means that both have."""
+        """Return the source that a name means which both osbench and Rally have."""
         return self._prefer
 
     def source(self, name: str) -> PluginSource:
-        """The source `name`, with the files of the paths that are for it."""
+        """Return the source `name`, with the files of the paths that are for it."""
         self.import_files()
         return self._sources.get(name)
 
     def notes(self) -> list[str]:
-        """Sentences on classes in files that look like plug-ins but are not."""
+        """Return messages on classes in files that look like plug-ins but are not."""
         self.import_files()
         return list(self._notes)
 
     def faults(self) -> list[str]:
-        """Why files of the paths cannot be used; those of a source once it is loaded."""
+        """Return why files of the paths cannot be used; a source's faults once it is loaded."""
         self.import_files()
         theirs = [fault for source in self._sources.loaded() for fault in source.faults()]
         return [*self._faults, *theirs]
 
     def reasons(self, kind: str = "") -> list[str]:
-        """Why plug-ins, or those of a kind, may be missing: faults, and classes without a name."""
+        """Return why plug-ins (of `kind`) may be missing: faults, and classes without a name."""
         faults = self.faults()
         remedies = [said for source in self._sources.loaded() for said in source.remedies(kind)]
         return [*faults, *remedies]
 
     def warn(self, said: str = "") -> None:
-        """Log the faults, but for those that messages have `said`."""
+        """Log the faults, except the faults that messages have `said`."""
         for fault in self.faults():
             if fault not in said:
                 LOG.warning("plug-in file %s", escaped(fault))
 
     def names(self, kind: str) -> list[str]:
-        """Names of all native plug-ins of a kind, sorted."""
+        """Return names of all native plug-ins of a kind, sorted."""
         return sorted(self._table(kind))
 
     def get(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> type:
-        """The class of the plug-in `name`. Raises PluginError where there is none."""
+        """Return the class of the plug-in `name`. Raises PluginError if there is none."""
         return self.find(kind, name, beside=beside).cls
 
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
-        """The plug-in `name`, native or of a source. Raises PluginError where there is none.
+        """Return the plug-in `name`, native or of a source. Raises PluginError if there is none.
 
         `beside` is the scenario for which a task file names a context. Scenarios of a source need
-        what its contexts make, so for them an ambiguous name means its context. For native
+        the resources of its contexts, so for them an ambiguous name means its context. For native
         scenarios it means the native one, even as the source writes it, with its platform.
         """
         prefer = self._preferred()
@@ -158,7 +157,7 @@ class Plugins:
             # which load is offered does not follow from whose scenarios are preferred
             prefer = NATIVE
         if kind == "runner" and self._is_of_platform(kind, name):
-            # those of the source itself: osbench's make the same load
+            # contexts of the source itself: osbench's make the same load
             name = asked(name).bare
         for source in self._order(name, prefer):
             ask = self._native if source == NATIVE else partial(self._foreign, source)
@@ -168,16 +167,16 @@ class Plugins:
         raise self._absent(kind, name)
 
     def scenario_names(self) -> list[str]:
-        """Names of all native scenarios, sorted. Imports all their classes.
+        """Return names of all native scenarios, sorted. Imports all their classes.
 
-        Raises PluginError also where a class of an entry point cannot be imported.
+        Raises PluginError also if a class of an entry point cannot be imported.
         """
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """The scenario `name`, native or of a source; several names make a mix.
+        """Return the scenario `name`, native or of a source; several names make a mix.
 
-        Raises PluginError where there is none, and where scenarios cannot be mixed.
+        Raises PluginError if there is none, or if scenarios cannot be mixed.
         """
         known = self._scenarios.get(name)
         if known is None:
@@ -246,12 +245,12 @@ class Plugins:
         return Found(cls=cls, source=source, address=there.full_name(kind, in_source))
 
     def _is_of_platform(self, kind: str, name: str) -> bool:
-        """Whether a source has a plug-in, perhaps not installed, of this name with a platform."""
+        """Return whether a source has a plug-in of this name with a platform, installed or not."""
         source = asked(name).source
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Installed sources that a name may mean, first to last, and the one behind its `@`."""
+        """Return installed sources that a name may mean, in order, and the one behind its `@`."""
         self.import_files()
         known = {NATIVE, asked(name).source, *self._sources.names()}
         return [one for one in order(name, prefer) if one in known]
@@ -297,7 +296,7 @@ class Plugins:
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def _contents(self) -> str:
-        """The end of a message about an unknown name: what the plug-in paths hold."""
+        """Return the end of a message about an unknown name: the contents of the plug-in paths."""
         if not self._paths:
             return "; your own need --plugin-path"
         held = dict(self._held)
@@ -312,7 +311,7 @@ class Plugins:
         return f"; {'; '.join(said) or 'there is no plug-in in ' + ', '.join(self._paths)}"
 
     def import_files(self) -> None:
-        """Import the files under the paths, if that is not done, and log those that cannot be."""
+        """Import the files under the paths, unless that is done, and log the failures."""
         if self._tables is not None:
             return
         points = entry_points.installed(("scenario", "source", *KINDS))
@@ -351,7 +350,7 @@ class Plugins:
         return self._native_scenarios
 
     def _files(self, foreign: Sources) -> list[Path]:
-        """Files to import here; the sources keep those that are for them."""
+        """Return the files to import here; sources take the files that are for them."""
         ours: list[Path] = []
         for path in self._paths:
             imported = {file: imported_names(file) for file in plugin_files.files_of(path)}
@@ -364,7 +363,7 @@ class Plugins:
 
 
 def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]], list[str]]:
-    """Kind, name and definition of the plug-ins of a file; why classes of it are none."""
+    """Return a file's plug-ins: kind, name and definition; and faults of other classes."""
     found, faults = [], []
     for cls in plugin_files.classes(module):
         try:

@@ -1,4 +1,4 @@
-"""What no HTTP request can have: headers and addresses that would fail at the first request."""
+"""Values that HTTP requests cannot have: headers and addresses that would fail at once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NO_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}]")
 
 
 def is_token(name: str) -> bool:
-    """Whether a header, or a method, may have this name."""
+    """Return whether a header, or a method, may have this name."""
     return _TOKEN.fullmatch(name) is not None
 
 
 def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
-    """What is wrong with headers, in words that tell no value, which may be a secret."""
+    """Yield the faults of headers in words, without values, which may be secrets."""
     for name, value in headers.items():
         if not is_token(str(name)):
             yield f"{str(name)!r} is not a header name"
@@ -33,7 +33,7 @@ def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def address_fault(url: str) -> str:
-    """What is wrong with a URL of http or https, in words; "" for nothing."""
+    """Return the fault of a URL of http or https in words; "" for none."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # reading it checks it
@@ -45,7 +45,7 @@ def address_fault(url: str) -> str:
 
 
 def base_fault(url: str) -> str:
-    """What is wrong with a URL that comes before paths, in words; "" for nothing."""
+    """Return the fault of a URL that comes before paths in words; "" for none."""
     if "?" in url or "#" in url:
         return f"paths come after base, which has no query: {mask_url(url)[:80]!r}"
     return address_fault(url)

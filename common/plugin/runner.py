@@ -11,7 +11,7 @@ from osbench.common.plugin.iteration_rows import IterationRows
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """What a workload has done so far."""
+    """The progress of a workload so far."""
 
     #: Iteration numbers given out (closed) or arrivals planned (open).
     allotted: int
@@ -23,16 +23,16 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What a runner asks for from now on."""
+    """The load that a runner requests from now on."""
 
     #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
     shares: tuple[int, ...] | None = None
     #: Closed runners: iteration numbers that may be given out in all; None is unlimited.
     budget: int | None = None
-    #: Open runners: due instants, seconds after t0, ascending, of the arrivals that follow
-    #: the `allotted` ones.
+    #: Open runners: due times, seconds after t0, ascending, of the arrivals that follow the
+    #: `allotted` ones.
     arrivals: Sequence[float] = ()
-    #: No iteration starts at or after this instant, seconds after t0.
+    #: No iteration starts at or after this time, seconds after t0.
     stop_s: float | None = None
     #: Nothing more will be asked for once all that was allotted is settled.
     done: bool = False
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A rate that was held for a while, and what came of it."""
+    """A rate that was held for a while, and its result."""
 
     #: Arrivals per second.
     rate: float
@@ -50,13 +50,13 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """What a search has found; rates are arrivals per second."""
+    """The result of a search; rates are arrivals per second."""
 
     #: "found"; "below": even the lowest rate did not hold; "above": the highest that was tried did;
     #: "unfinished": the search was stopped.
     kind: str
-    #: The rate that holds as often as not, and the interval in which it lies with 95 %; None where
-    #: that is not known: so long as every rate held, or none did, there is only a bound.
+    #: The rate that holds as often as not, and the interval in which it lies with 95 %; None if
+    #: they are unknown: so long as every rate held, or none did, there is only a bound.
     rate: float | None = None
     low: float | None = None
     high: float | None = None
@@ -65,7 +65,8 @@ class Capacity:
     broke: float | None = None
     #: The interval is as narrow as was asked for.
     precise: bool = True
-    #: What to change of the runner to learn more: "raise `high`"; "" where there is nothing.
+    #: Change of the runner's configuration that would show more: "raise `high`"; "" if there is
+    #: none.
     advice: str = ""
 
 
@@ -96,7 +97,7 @@ class Runner:
     NAME: ClassVar[str] = ""
     #: JSON schema of the runner's configuration.
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
-    #: True: iterations are due at planned instants (open). False: when a virtual user is free.
+    #: True: iterations are due at planned times (open). False: when a virtual user is free.
     OPEN: ClassVar[bool] = False
     #: Keys of the configuration that name files. Paths are relative to the folder of the task
     #: file; the runner gets them absolute.
@@ -110,57 +111,57 @@ class Runner:
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Combinations that the schema cannot forbid, as messages; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
         return []
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Settings in `config` that have no effect here, as messages; they are not refused."""
+        """Return messages on settings in `config` without effect here; they are not refused."""
         return []
 
     @property
     def timeout_s(self) -> float:
-        """Bound of one iteration in seconds; 0 is none."""
+        """Return the timeout of an iteration in seconds; 0 means none."""
         return float(self.config.get("timeout", 0) or 0)
 
     @property
     def concurrency(self) -> int:
-        """Virtual users a closed runner keeps busy, or the most an open one may have (0: any)."""
+        """Return the virtual users of a closed runner, or the most of an open one (0: any)."""
         return int(self.config.get("concurrency", 1))
 
     @property
     def planned(self) -> int | None:
-        """Iterations of the whole plan; None where a duration decides their number."""
+        """Return the iterations of the whole plan; None if a duration decides their number."""
         return None
 
     @property
     def lasts_s(self) -> float | None:
-        """Seconds in which iterations start, where the configuration says so."""
+        """Return the seconds in which iterations start, if the configuration sets them."""
         return None
 
     @property
     def planned_s(self) -> float | None:
-        """Seconds in which the plan's iterations start, if time or a number of them ends it."""
+        """Return seconds in which the plan's iterations start, if time or their number ends it."""
         return self.lasts_s
 
     @property
     def ramp_up_s(self) -> float:
-        """Seconds in which a closed runner adds its virtual users."""
+        """Return the seconds in which a closed runner adds its virtual users."""
         return 0.0
 
     def rows(self, key: bytes | None = None) -> IterationRows | None:
-        """Arguments of its iterations, by number; None if it has none.
+        """Return the arguments of its iterations, by number; None if it has none.
 
-        `key` encrypts them on their way to workers; a new one where it is None.
+        `key` encrypts them on their way to workers; None makes a new one.
         """
         return None
 
     def users(self, elapsed_s: float) -> int:
-        """Virtual users that a closed runner asks for at an instant, seconds after t0."""
+        """Return the virtual users that a closed runner requests at a time, seconds after t0."""
         return self.concurrency
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The load over time, for charts: points to be joined by straight lines.
+        """Return the load over time, for charts: points to be joined by straight lines.
 
         Seconds after t0 with virtual users (closed) or arrivals per second (open) from there on;
         the last value holds until the load ends. Empty: not known beforehand.
@@ -171,7 +172,7 @@ class Runner:
         return ((0.0, 0.0), (self.ramp_up_s, users)) if self.ramp_up_s else ((0.0, users),)
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """The load to be offered at `elapsed_s` seconds after t0 (negative before it).
+        """Return the load to be offered at `elapsed_s` seconds after t0 (negative before it).
 
         `capacity` is the number of virtual users of each worker that takes part.
         """
@@ -181,7 +182,7 @@ class Runner:
 class SearchingRunner(Runner):
     """Base of open runners that look for the highest rate that the SLA criteria allow.
 
-    Between two trials nothing is asked for until every iteration of the first has ended. A trial
+    Between two trials no load is requested until every iteration of the first has ended. A trial
     holds a rate for `settle_s`, of which nothing counts, and `hold_s`, which is judged.
     """
 
@@ -189,27 +190,27 @@ class SearchingRunner(Runner):
 
     @property
     def settle_s(self) -> float:
-        """Seconds at the beginning of a trial that do not count."""
+        """Return the seconds at the beginning of a trial that do not count."""
         return 0.0
 
     @property
     def hold_s(self) -> float:
-        """Seconds of a trial that count."""
+        """Return the seconds of a trial that count."""
         raise NotImplementedError
 
     @property
     def most_rate(self) -> float | None:
-        """No higher rate is ever tried, arrivals per second; None: not known beforehand."""
+        """Return the highest rate to try, arrivals per second; None: not known beforehand."""
         return None
 
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
-        """The rate of the next trial, arrivals per second; None where the search is over."""
+        """Return the rate of the next trial, arrivals per second; None if the search is over."""
         raise NotImplementedError
 
     def found(self, trials: Sequence[Trial]) -> Capacity:
-        """What is known after some trials."""
+        """Return the result of the search after some trials."""
         raise NotImplementedError
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Nothing: trials are changes of this load."""
+        """Return an empty step: trials are changes of this load."""
         return Step()

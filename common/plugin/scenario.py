@@ -1,4 +1,4 @@
-"""The scenario interface: what one iteration does."""
+"""The scenario interface: the work of an iteration."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ NO_DATA: Mapping[str, Any] = MappingProxyType({})
 
 
 class VirtualUser:
-    """What `self.user` of a scenario is: the scenario may set any further attribute on it.
+    """The object `self.user` of a scenario, which may set any further attribute on it.
 
-    It lives as long as the virtual user does. A user whose iteration timed out is replaced by a
-    new one, which has the same number and keeps nothing.
+    It lives as long as the virtual user does. A user whose iteration timed out is replaced by a new
+    one, which has the same number and keeps nothing.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class VirtualUser:
         self._http: Any = None
 
     def http(self) -> Any:
-        """Its HTTP session, opened when it is first asked for. Raises RuntimeError.
+        """Return the user's HTTP session, opened at the first access. Raises RuntimeError.
 
         For scenarios there is `self.http`, which also knows the iteration.
         """
@@ -130,7 +130,7 @@ _OVER = _Over()
 class Scenario:
     """Base of scenarios. A new instance serves each iteration.
 
-    `context` is what the workload's contexts prepared, narrowed to this iteration, with
+    `context` is the data that the workload's contexts prepared, narrowed to this iteration, with
     "iteration" (global, from 1), "run" (run id) and "task" ({"uuid"}).
     """
 
@@ -149,17 +149,17 @@ class Scenario:
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with files in `FILES`, as messages; `texts` are those that `args` name."""
+        """Return errors in files in `FILES`, as messages; `texts` has the contents by argument."""
         return []
 
     #: JSON schema of the arguments, by the name of the method; those without one have none.
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
-    #: Placeholders that it fills in itself, beside {iteration} and {run}.
+    #: Placeholders that it fills in itself, in addition to {iteration} and {run}.
     FILLED: ClassVar[frozenset[str]] = frozenset()
 
     #: Up to so many virtual users of a process are threads although the method is `async def`: for
-    #: methods that never wait for a loop where there is none (`in_loop`).
+    #: methods that never wait for a loop if there is none (`in_loop`).
     THREADS_UP_TO: ClassVar[int] = 0
 
     def __init__(self, context: dict[str, Any]) -> None:
@@ -172,35 +172,35 @@ class Scenario:
         return self
 
     def on_start(self) -> Any:
-        """What a virtual user does once, before its first iteration: log in, for example.
+        """Begin a virtual user, once, before its first iteration: log in, for example.
 
-        It is part of no iteration and is timed apart. A user for whom it fails is shown, and
-        tries again after 1, 2, 4 s and so on, at most 30 s. `async def` where the scenario is.
-        `self` is not that of an iteration: what is to be kept goes to `self.user`.
+        It belongs to no iteration and is timed separately. A user for whom it fails is shown, and
+        tries again after 1, 2, 4 s and so on, at most 30 s. `async def` if the scenario is. `self`
+        is not the object of an iteration: keep values on `self.user`.
         """
 
     def on_stop(self) -> Any:
-        """What a virtual user that has started does once, after its last iteration."""
+        """End a virtual user that has started, once, after its last iteration."""
 
     @property
     def user(self) -> VirtualUser:
-        """The virtual user; what is set on it is there in its next iterations."""
+        """Return the virtual user; attributes that are set on it stay for its next iterations."""
         return self._user
 
     @property
     def http(self) -> Any:
-        """The HTTP session of the virtual user: `self.http.get("/items/3", expect=200)`.
+        """Return the HTTP session of the virtual user: `self.http.get("/items/3", expect=200)`.
 
         In an `async def` scenario its methods are awaited. Raises RuntimeError outside a worker.
         """
         return self._user.http().serve(self)
 
     def one_of(self, parts: Mapping[Callable[[], R], float]) -> R:
-        """Make one of several methods, drawn by its weight: `{self.look: 3, self.buy: 1}`.
+        """Call a method that is drawn by its weight: `self.one_of({self.look: 3, self.buy: 1})`.
 
-        It is an atomic action of the method's name. Returns what the method returns, which is
-        awaited where it is `async def`. Raises ValueError where a weight is below 0 or none above,
-        and TypeError where something else than a method is drawn.
+        The call is an atomic action with the method's name. Returns the method's result, which is
+        awaited if it is `async def`. Raises ValueError if a weight is below 0 or none above, and
+        TypeError if something other than a method is drawn.
         """
         weights = list(parts.values())
         if min(weights, default=0) < 0 or not sum(weights):
@@ -224,7 +224,7 @@ class Scenario:
         """Count a soft check, which the iteration does not fail by. Returns whether it holds.
 
         Reports show how often each held, by its name; the criterion `checks` judges it. A name that
-        is no plain text is made into one.
+        is not a plain string is converted to one.
         """
         if self._checks is None:
             self._checks = {}
@@ -239,7 +239,7 @@ class Scenario:
 
     @property
     def in_loop(self) -> bool:
-        """Whether the iteration is a coroutine of an event loop, which must not be blocked."""
+        """Return whether the iteration runs in an event loop, which must not be blocked."""
         return self._recorder.IN_LOOP
 
     @classmethod
@@ -248,11 +248,10 @@ class Scenario:
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with arguments that fit the signature of `method`, as messages.
+        """Return errors in arguments that fit the signature of `method`, as messages.
 
-        Asked before a run; it makes no connection. `args` may be a part of the arguments: those of
-        the task, or those of a row of its data file. In texts {iteration} and {run} are not filled
-        in yet.
+        Called before a run; it makes no connection. `args` may be a part of the arguments: the
+        task's, or a row's of its data file. In texts {iteration} and {run} are not filled in yet.
         """
         return []
 
@@ -260,9 +259,9 @@ class Scenario:
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """What is wrong with arguments that name columns of the data file of virtual users.
+        """Return errors in arguments that name columns of the data file of virtual users.
 
-        `columns` are all it has; empty where the workload has no such file.
+        `columns` are all it has; empty if the workload has no such file.
         """
         return []
 
@@ -270,15 +269,15 @@ class Scenario:
     def check_branches(
         cls, method: str, args: Mapping[str, Any], names: Collection[str]
     ) -> list[str]:
-        """Problems of arguments if the argument `branch` takes these values.
+        """Return errors in arguments if the argument `branch` takes these values.
 
-        Asked for the runner `replay`, whose file has them.
+        Called for the runner `replay`, whose file has them.
         """
         return []
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with arguments in a workload without `http: {base: ...}` or a service."""
+        """Return errors in arguments of a workload without `http: {base: ...}` or a service."""
         return []
 
     def sleep_between(
@@ -286,7 +285,7 @@ class Scenario:
     ) -> None:
         """Sleep a random time between two bounds in seconds; it does not count as service time.
 
-        Raises ValueError where 0 <= min_sleep <= max_sleep does not hold, and RuntimeError in an
+        Raises ValueError if 0 <= min_sleep <= max_sleep does not hold, and RuntimeError in an
         `async def` scenario, which has `think`. `atomic_delay` is accepted for compatibility with
         Rally and has no effect.
         """
@@ -301,8 +300,8 @@ class Scenario:
     def think(self, min_sleep: float, max_sleep: float | None = None) -> Awaitable[None]:
         """Wait as a user who reads or types does: `sleep_between` for scenarios of both kinds.
 
-        An `async def` scenario awaits what it returns, and others run meanwhile; in others it has
-        waited when it returns. Raises ValueError where 0 <= min_sleep <= max_sleep does not hold.
+        An `async def` scenario awaits the result, and others run meanwhile; in others it has waited
+        when it returns. Raises ValueError if 0 <= min_sleep <= max_sleep does not hold.
         """
         if self.in_loop:
             return self._think(_drawn(min_sleep, max_sleep))
@@ -319,18 +318,18 @@ class Scenario:
         self._idle_ns += time.monotonic_ns() - begin
 
     async def run_blocking(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a function that blocks, from an `async def` scenario; others run meanwhile.
+        """Call a blocking function from an `async def` scenario; others run meanwhile.
 
-        It runs in a thread, in a copy of the context of the caller. Returns what it returns and
-        raises what it raises. A call cannot be interrupted: give it a time limit of its own.
+        It runs in a thread, in a copy of the context of the caller; its result and exceptions pass.
+        A call cannot be interrupted: give it a separate time limit.
         """
         result: R = await self._recorder.run_blocking(partial(function, *args, **kwargs))
         return result
 
     def trace_headers(self) -> dict[str, str]:
-        """Headers that attach a request made now to this iteration's trace; {} if not traced.
+        """Return headers that attach a request to this iteration's trace; {} if not traced.
 
-        Send them only to services of the deployment: one of them is signed with their key.
+        Send them only to services of the deployment: a header is signed with their key.
         """
         profiler = self._recorder.profiler
         headers: dict[str, str] = profiler.trace_headers() if profiler is not None else {}

@@ -1,4 +1,4 @@
-"""A scenario as task files name it, whoever has written it."""
+"""A scenario as task files name it, native or of a source."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class ScenarioPlugin:
 
     @property
     def is_coroutine(self) -> bool:
-        """Its method is `async def`: virtual users are coroutines, not threads."""
+        """Return whether its method is `async def`: virtual users are coroutines, not threads."""
         return inspect.iscoroutinefunction(getattr(self.cls, self.method))
 
     @property
     def address(self) -> str:
-        """The name that unambiguously denotes this plug-in."""
+        """Return the name that unambiguously denotes this plug-in."""
         return self.name if "@" in self.name else f"{self.name}@{self.source}"
 
     def check_args(self, args: Mapping[str, Any], columns: Collection[str] = ()) -> list[str]:
-        """Problems of the keyword arguments `args`, one message each.
+        """Return the errors in the keyword arguments `args`, one message each.
 
-        A data file gives those of `columns` in addition.
+        A data file gives the arguments `columns` in addition.
         """
         method = getattr(self.cls, self.method)
         mistyped = signature.mistyped(self.name, method, args)
@@ -68,7 +68,7 @@ class ScenarioPlugin:
         return [*found, *self.cls.check_files(texts, args)]
 
     def check_row(self, row: Mapping[str, Any]) -> list[str]:
-        """Problems of those arguments that a row of a data file gives."""
+        """Return the errors in the arguments that a row of a data file gives."""
         mistyped = signature.mistyped(self.name, getattr(self.cls, self.method), row)
         fitting = {name: value for name, value in row.items() if name not in mistyped}
         return [*mistyped.values(), *self.cls.check_arguments(self.method, fitting)]

@@ -1,4 +1,4 @@
-"""Scenarios by name: those of files, and those of entry points for a class or for a method.
+"""Scenarios by name: from files, and from entry points for a class or for a method.
 
 An entry point for a class stands for all methods of it that `scenario.configure` marks. It has the
 part of their names before the first dot as its name. So a scenario is found by importing one class.
@@ -28,14 +28,14 @@ class ScenarioTable:
         self._imported: dict[str, dict[str, Definition]] = {}
 
     def add(self, name: str, definition: Definition) -> None:
-        """Add a scenario of a file. Raises PluginError where there is one of this name."""
+        """Add a scenario of a file. Raises PluginError if the name is taken."""
         add(self._in_files, _KIND, name, definition)
         self.get(name)
 
     def get(self, name: str) -> Definition | None:
-        """The scenario `name`; imports no other class.
+        """Return the scenario `name`; imports no other class.
 
-        Raises PluginError where its class cannot be imported, or the name is defined twice.
+        Raises PluginError if its class cannot be imported, or the name is defined twice.
         """
         found: dict[str, Definition] = {}
         for table in (self._in_files, self._dotted(), self._of_class(name)):
@@ -44,9 +44,9 @@ class ScenarioTable:
         return found.get(name)
 
     def names(self) -> list[str]:
-        """Names of all scenarios, sorted. Imports their classes.
+        """Return names of all scenarios, sorted. Imports their classes.
 
-        Raises PluginError where one cannot be imported, or a name is defined twice.
+        Raises PluginError if one cannot be imported, or a name is defined twice.
         """
         found = dict(self._in_files)
         for table in (self._dotted(), *map(self._of_class, self._undotted())):
@@ -55,7 +55,7 @@ class ScenarioTable:
         return sorted(found)
 
     def candidates(self, name: str) -> set[str]:
-        """Names to compare an unknown one with: those of its class, else all that are found."""
+        """Return names to compare an unknown one with: of its class, else all that are found."""
         found = {*self._in_files, *self._dotted(), *self._of_class(name)}
         of_class = {one for one in found if _beginning(one) == _beginning(name)}
         if of_class:
@@ -67,15 +67,15 @@ class ScenarioTable:
         return found
 
     def _dotted(self) -> dict[str, Definition]:
-        """Entry points that have the full name of a scenario."""
+        """Return entry points that have the full name of a scenario."""
         return {name: one for name, one in self._points.items() if "." in name}
 
     def _undotted(self) -> list[str]:
-        """Names of the other entry points: of classes, or of scenarios without a dot."""
+        """Return names of the other entry points: of classes, or of scenarios without a dot."""
         return [name for name in self._points if "." not in name]
 
     def _of_class(self, name: str) -> dict[str, Definition]:
-        """Scenarios of the entry point that is named as the part of `name` before the dot."""
+        """Return scenarios of the entry point named as the part of `name` before the dot."""
         point = _beginning(name)
         if point not in self._imported and point in self._points:
             self._imported[point] = dict(_scenarios(point, self._points[point]))
@@ -83,12 +83,12 @@ class ScenarioTable:
 
 
 def _beginning(name: str) -> str:
-    """The part of a scenario's name before the first dot."""
+    """Return the part of a scenario's name before the first dot."""
     return name.partition(".")[0]
 
 
 def _scenarios(point: str, definition: Definition) -> Iterator[tuple[str, Definition]]:
-    """The scenarios of an entry point. Raises PluginError."""
+    """Yield the scenarios of an entry point. Raises PluginError."""
     cls, method = definition.load()
     marked = [] if method else list(plugin_files.marked_methods(cls, definition.place))
     if not marked or MARK in vars(cls):

@@ -11,7 +11,7 @@ from osbench.common.plugin.runner import Runner, Step, Totals, split
 
 @dataclass(frozen=True, kw_only=True)
 class DoneAction:
-    """An atomic action of an iteration; instants are seconds since 1970-01-01 UTC."""
+    """An atomic action of an iteration; times are seconds since 1970-01-01 UTC."""
 
     name: str
     #: Position of the enclosing action in the iteration; -1 without one.
@@ -39,9 +39,9 @@ class DoneIteration:
 
 
 class LoadOver(SystemExit):
-    """Nothing starts any more. Ends the thread that would start an iteration.
+    """The load is over. Ends the thread that would start an iteration.
 
-    Threads end by it without a word, and `except Exception` does not catch it.
+    Threads end by it without a message, and `except Exception` does not catch it.
     """
 
 
@@ -50,15 +50,15 @@ class ScriptedLoad(Protocol):
 
     @property
     def args(self) -> Mapping[str, Any]:
-        """The arguments of the scenario."""
+        """Return the arguments of the scenario."""
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """The context of the workload."""
+        """Return the context of the workload."""
 
     @property
     def over(self) -> bool:
-        """Nothing starts any more."""
+        """Return whether nothing starts any more."""
 
     def call_when_over(self, callback: Any) -> None:
         """Call a function without arguments, once, as soon as nothing starts any more."""
@@ -70,7 +70,7 @@ class ScriptedLoad(Protocol):
         """
 
     def tell_aside(self, what: str) -> None:
-        """Have the report say that something went wrong beside the iterations."""
+        """Report an error outside the iterations."""
 
 
 class ScriptedRunner(Runner):
@@ -81,11 +81,11 @@ class ScriptedRunner(Runner):
 
     @property
     def concurrency(self) -> int:
-        """One process needs no more: the code decides how many iterations run at once."""
+        """Return 1: the code itself decides how many iterations run at once, in one process."""
         return 1
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Not known beforehand."""
+        """Return no load: it is not known beforehand."""
         return ()
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:

@@ -30,7 +30,7 @@ class Times(Protocol):
     """Durations by how the iteration, or the action, ended."""
 
     def state(self, name: str) -> Histogram:
-        """Nanoseconds of those that ended as "ok", "failed" or "timed_out"."""
+        """Return the nanoseconds of iterations that ended as "ok", "failed" or "timed_out"."""
         ...
 
 
@@ -64,30 +64,30 @@ class Drill(Protocol):
 
 
 class Statistics(Protocol):
-    """What criteria may ask of a workload's merged results."""
+    """The merged results of a workload that criteria judge."""
 
     def count(self, state: str) -> int:
-        """Iterations in a state of `osbench.common.outcomes.STATES`."""
+        """Return the count of iterations in a state of `osbench.common.outcomes.STATES`."""
         ...
 
     @property
     def service(self) -> Times:
-        """How long iterations ran, think time left out."""
+        """Return the run times of iterations, think time left out."""
         ...
 
     @property
     def response(self) -> Times:
-        """Time from the due instant of an iteration to its end, think time left out."""
+        """Return the times from the due time of an iteration to its end, think time left out."""
         ...
 
     @property
     def actions(self) -> Mapping[str, Times]:
-        """Durations of atomic actions by name; of nested ones by path, "outer > inner"."""
+        """Return durations of atomic actions by name; of nested ones by path, "outer > inner"."""
         ...
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """How often each soft check held, and how often it did not, by name."""
+        """Return how often each soft check held, and how often it did not, by name."""
         ...
 
     @property
@@ -97,22 +97,22 @@ class Statistics(Protocol):
 
     @property
     def start_lag(self) -> Histogram:
-        """Nanoseconds from due to started, of all iterations that ran."""
+        """Return the nanoseconds from due to started, of all iterations that ran."""
         ...
 
     @property
     def ok_per_s(self) -> float | None:
-        """Successful iterations per second of the load's window; None of a single iteration."""
+        """Return successful iterations per second of the window; None for a single iteration."""
         ...
 
     @property
     def first_start(self) -> int | None:
-        """When the first iteration started, nanoseconds after t0; None while there is none."""
+        """Return when the first iteration started, ns after t0; None while there is none."""
         ...
 
     @property
     def last_end(self) -> int | None:
-        """When the last one ended, nanoseconds after t0; None while there is none."""
+        """Return when the last one ended, nanoseconds after t0; None while there is none."""
         ...
 
 
@@ -166,11 +166,11 @@ class Sla:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Combinations that the schema cannot forbid, as messages; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
         return []
 
     def add(self, columns: Columns) -> None:
-        """Take result rows, for what `Statistics` does not provide.
+        """Take result rows, for criteria that need more than `Statistics` provides.
 
         Each iteration is passed once, in the order in which results arrive: by end time for one
         worker, interleaved for several.
@@ -181,7 +181,7 @@ class Sla:
         raise NotImplementedError
 
     def selections(self) -> Sequence[SpanSelection]:
-        """Spans that the criterion judges; if there are any, `check_spans` replaces `check`."""
+        """Return spans that the criterion judges; if any, `check_spans` replaces `check`."""
         return ()
 
     def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
@@ -189,7 +189,7 @@ class Sla:
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """The verdict as soon as failure is certain, whatever the remaining iterations do.
+        """Return the verdict as soon as failure is certain, whatever the remaining iterations do.
 
         `plan` is the largest number of iterations of the workload; None is unlimited. A run that
         aborts on SLA failure stops at the first breach. Returns None to continue.
@@ -197,12 +197,12 @@ class Sla:
         return None
 
     def verdict(self, success: bool, detail: str) -> Verdict:
-        """A verdict of this criterion."""
+        """Return a verdict of this criterion."""
         return Verdict(criterion=self.NAME, success=success, detail=detail)
 
 
 def remaining(statistics: Statistics, plan: int | None) -> int | None:
-    """The largest number of iterations that may still run; None is unlimited."""
+    """Return the largest number of iterations that may still run; None is unlimited."""
     if plan is None:
         return None
     seen = sum(map(statistics.count, ("ok", "failed", "timed_out", "dropped")))

@@ -12,8 +12,8 @@ LEAST: Mapping[str, int] = {"time": 0, "iteration": 1}
 class Trigger:
     """Base of triggers. One instance per hook and workload; it runs in the coordinator.
 
-    `unit` is what it counts: "time", whole seconds after the start of the load, or "iteration",
-    iterations reported. By default it is the configuration's key `unit`.
+    `unit` is the unit that it counts: "time", whole seconds after the start of the load, or
+    "iteration", iterations reported. By default it is the configuration's key `unit`.
     """
 
     #: Name in task files.
@@ -27,14 +27,14 @@ class Trigger:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """What the schema cannot forbid, as messages; `config` fits the schema."""
+        """Return errors that the schema cannot detect, as messages; `config` fits the schema."""
         return []
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Values of the unit at which to fire that are above `after` and at most `until`.
+        """Return values of the unit at which to fire that are above `after` and at most `until`.
 
-        Called several times a second, each time with `after` equal to the last `until`, at first
-        -1. The result must not depend on how often it is called. After an exception the hook is
-        not fired any more.
+        Called several times per second, each time with `after` equal to the last `until`, at first
+        -1. The result must not depend on how often it is called. After an exception the hook is not
+        fired any more.
         """
         raise NotImplementedError

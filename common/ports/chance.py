@@ -1,9 +1,9 @@
 """Random bits for names, challenges and keys, by the names of `secrets`.
 
-- `token_bytes`, `token_hex`: nobody can guess them, and no two of 8 bytes or more are the same.
+- `token_bytes`, `token_hex`: they cannot be guessed, and no two of 8 bytes or more are the same.
 
-A simulation gives each process a generator with a seed. What scenarios and runners draw comes from
-`random`, with seeds of the task.
+A simulation gives each process a generator with a seed. Random values of scenarios and runners come
+from `random`, with seeds of the task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Durability of files, by the names of `os`.
 
-- `fsync`, `fdatasync`: what was written before is on disk when they return. If they raise OSError,
-  any part of it may be there. What was not synced may be lost or torn in a crash.
+- `fsync`, `fdatasync`: earlier writes are on disk when they return. If they raise OSError, any part
+  of these writes may be there. Data that was not synced may be lost or torn in a crash.
 
 Files themselves are opened and written as usual.
 """

@@ -1,8 +1,8 @@
-"""AMQP connections on which no wait is without a bound, and that know of the broker's alarms.
+"""AMQP connections that bound every wait, and that know of the broker's alarms.
 
-RabbitMQ stops reading from whoever publishes while it is short of memory or disk: it announces
-`connection.blocked` with the reason, and answers no method until it is over
-(https://www.rabbitmq.com/docs/connection-blocked). py-amqp would wait for those answers for ever.
+RabbitMQ stops reading from publishers while it is short of memory or disk: it announces
+`connection.blocked` with the reason, and replies to no method until it is over
+(https://www.rabbitmq.com/docs/connection-blocked). py-amqp would wait for those replies for ever.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from amqp import spec
 from amqp.exceptions import Blocked
 from kombu.transport import pyamqp
 
-#: Longest wait for an answer of the broker, and for it to read what is sent, seconds.
+#: Longest wait for a reply of the broker, and for it to read data, seconds.
 ANSWER_S = 5.0
 #: The transports of this module by the schemes of URLs, as kombu names them.
 TRANSPORTS = {"amqp": f"{__name__}:AmqpTransport", "amqps": f"{__name__}:AmqpsTransport"}

@@ -33,13 +33,13 @@ QUEUE_TTL_S = 60
 
 
 def application(broker_url: str) -> Celery:
-    """The Celery application, for delivery only: no result backend, no events."""
+    """Return the Celery application, for delivery only: no result backend, no events."""
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
     KombuChannel.connection_class_ssl = KeptSSLConnection
     # a transport given by its path would be the scheme in messages
     TRANSPORT_ALIASES.update(amqp_connection.TRANSPORTS)
-    # nobody compresses what is sent here: a small message could become gigabytes
+    # messages here are never compressed: a small message could become gigabytes
     for kind in ("application/x-gzip", "application/x-bz2", "application/x-lzma"):
         compression.register(_refuse_compressed, _refuse_compressed, kind)
     app = Celery("osbench", broker=_for_celery(broker_url), set_as_current=False, fixups=[])
@@ -59,7 +59,7 @@ def application(broker_url: str) -> Celery:
         broker_transport_options=_transport_options(broker_url),
     )
     if broker_url.startswith("rediss://"):
-        # kombu would take any certificate, where the address does not say otherwise
+        # kombu would take any certificate, unless the address says otherwise
         app.conf.broker_use_ssl = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
     elif broker_url.startswith("amqps://"):
         # neither would py-amqp look at it
@@ -73,7 +73,7 @@ def application(broker_url: str) -> Celery:
 
 
 def _for_celery(url: str) -> str:
-    """An address as Celery has it: a socket of Redis has another scheme there."""
+    """Return an address as Celery has it: a socket of Redis has another scheme there."""
     parts = urlsplit(url)
     if parts.scheme == "amqps":
         # these are not its names of them
@@ -85,7 +85,7 @@ def _for_celery(url: str) -> str:
 
 
 def sending_application(broker_url: str) -> Celery:
-    """The same with all that its first message needs.
+    """Return the same with all that its first message needs.
 
     Celery would import that with the message, between the decision on t0 and t0.
     """
@@ -106,8 +106,8 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
         "global_keyprefix": redis_keys.PREFIX,
         # the default of four steps renews the expiry of, and waits on, four lists per queue
         "priority_steps": [0],
-        # batches are sent again by the coordinator: a list of those in delivery is of no use,
-        # and who writes to Redis could stop every consumer with an entry of it
+        # batches are sent again by the coordinator: a list of the batches in delivery is of no use,
+        # and anyone who writes to Redis could stop every consumer with an entry of it
         "ack_emulation": False,
         "socket_timeout": 10.0,
         "socket_connect_timeout": 5.0,
@@ -116,10 +116,10 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
 
 
 def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
-    """Raise StoreMissing where the broker is not there, StoreError where it refuses something.
+    """Raise StoreMissing if the broker is not reachable, StoreError if it refuses something.
 
-    RabbitMQ is asked for what is needed later: with a `receiver`, the worker process that will
-    have a queue, to have and read that; else to send to one.
+    RabbitMQ is checked for rights that are needed later: with a `receiver`, the worker process that
+    will have a queue, to declare and read that; else to send to one.
     """
     connection = application(broker_url).connection_for_write(connect_timeout=timeout_s)
     try:
@@ -152,7 +152,7 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
 
 
 def open_connection(connection: Connection, timeout_s: float) -> None:
-    """Connect within `timeout_s` seconds or so. Raises what the transport raises."""
+    """Connect within `timeout_s` seconds or so. Raises the transport's exceptions."""
     # without a limit Celery would retry for ever
     connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
 
@@ -171,12 +171,12 @@ def _try_rights(connection: Connection, timeout_s: float, receiver: str) -> None
 
 
 def refusal(error: Exception) -> str:
-    """What to tell where RabbitMQ refuses a right."""
+    """Return the message for a right that RabbitMQ refuses."""
     return f"the broker refuses a right ({error}): give its user those of {_RIGHTS_PAGE}"
 
 
 def queue(incarnation: str) -> Queue:
-    """The queue of one worker process, for its consumer and its publisher alike."""
+    """Return the queue of one worker process, for its consumer and its publisher alike."""
     with warnings.catch_warnings():
         return Queue(
             redis_keys.queue(incarnation),

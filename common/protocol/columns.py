@@ -36,7 +36,7 @@ EXTRA: Final = 8
 
 Ints = NDArray[np.int64]
 
-#: Instants beyond it, on any clock, are not taken: differences of two stay within an int64.
+#: Times beyond it, on any clock, are not taken: differences of two stay within an int64.
 LATEST_NS = 2**62
 
 #: Raised by decoding or joining for columns that no worker of ours sends.
@@ -69,7 +69,7 @@ class Column:
     code: Literal["q", "I", "B"]
     #: Left out of a block whose rows all have 0.
     sparse: bool = False
-    #: An instant on the worker's monotonic clock, decoded to nanoseconds after t0.
+    #: Whether it is a time of the worker's monotonic clock, decoded to nanoseconds after t0.
     instant: bool = False
     #: Least and greatest number that is taken, and the error for others; None: any.
     low: int | None = None
@@ -78,17 +78,17 @@ class Column:
 
     @property
     def dtype(self) -> str:
-        """Type of its array on the wire."""
+        """Return the type of its array on the wire."""
         return {"q": "<i8", "I": "<u4", "B": "|u1"}[self.code]
 
     @property
     def size(self) -> int:
-        """Bytes of a row."""
+        """Return the bytes of a row."""
         return np.dtype(self.dtype).itemsize
 
 
 def _time(name: str, place: int, *, sparse: bool = False, instant: bool = False) -> Column:
-    """A column of nanoseconds."""
+    """Return a column of nanoseconds."""
     return Column(
         name=name,
         place=place,
@@ -154,8 +154,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Columns:
-    """Decoded rows. Instants are int64 nanoseconds after t0; all arrays have one entry per row
-    unless stated otherwise."""
+    """Decoded rows, an entry per row unless stated otherwise. Times are int64 ns after t0."""
 
     iteration: Ints
     #: uint8, values of `osbench.common.outcomes.Outcome`.
@@ -178,11 +177,11 @@ class Columns:
     #: Iteration numbers that have a trace id, and the ids as 16 bytes each (shape (n, 16)).
     traced: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     traces: NDArray[np.uint8] = field(default_factory=lambda: np.empty((0, 16), np.uint8))
-    #: (iteration, packed outputs) where there are outputs.
+    #: (iteration, packed outputs) of the iterations that have outputs.
     outputs: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
     #: Exception type, message and traceback by failure number. Only set in rows for SLA criteria.
     failures: Mapping[int, tuple[str, str, str]] = field(default_factory=dict)
-    #: The instant t0, seconds since 1970-01-01 UTC; 0 where not known.
+    #: t0, seconds since 1970-01-01 UTC; 0 if not known.
     t0_at: float = 0.0
 
     def __len__(self) -> int:
@@ -190,7 +189,7 @@ class Columns:
 
     @property
     def response(self) -> Ints:
-        """Response time: from the due instant to the end, without think time; nanoseconds."""
+        """Return response times, nanoseconds: from the due time to the end, without think time."""
         return self.ended - self.due - self.idle
 
 
@@ -206,12 +205,12 @@ def row(  # noqa: PLR0913 - a row, by name
     actions: Sequence[int] = (),
     extra: Any = None,
 ) -> Row:
-    """A row by names. What runs for each iteration writes the tuple itself: a call costs time."""
+    """Return a row by names. The hot path writes the tuple itself: a call costs time."""
     return iteration, outcome, due, started, ended, idle, failure, actions, extra
 
 
 def replaced(one: Row, **numbers: int) -> Row:
-    """A row with some of its numbers replaced, by name."""
+    """Return a row with some of its numbers replaced, by name."""
     found: list[Any] = list(one)
     for name, number in numbers.items():
         found[_PLACES[name]] = number
@@ -219,7 +218,7 @@ def replaced(one: Row, **numbers: int) -> Row:
 
 
 def pack_actions(actions: Sequence[int]) -> bytes:
-    """Actions as bytes, which the garbage collector does not track. Raises OverflowError."""
+    """Return actions as bytes, which the garbage collector does not track. Raises OverflowError."""
     # from a copy: a thread that the scenario started may still add to the list
     flat = tuple(actions)
     try:
@@ -274,7 +273,7 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
 
 
 def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
-    """The packed entries of all rows, and how many each row has; none if no row has any."""
+    """Return the packed entries of all rows, and how many each row has; none if no row has any."""
     flat = b"".join(entries)
     if not flat:
         return {}
@@ -283,7 +282,7 @@ def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def _beside(rows: Sequence[Row]) -> dict[str, Any]:
-    """Trace ids and outputs, which few rows have, with the iterations that have them."""
+    """Return trace ids and outputs, which few rows have, with the iterations that have them."""
     some = [(one[0], *one[EXTRA][:2]) for one in rows if one[EXTRA] and any(one[EXTRA][:2])]
     if not some:
         return {}
@@ -302,9 +301,9 @@ def _bytes(column: array[int]) -> bytes:
 
 
 def decode_rows(columns: dict[str, Any]) -> Columns:
-    """Unpack the result of `encode_rows`. Raises Untrusted where lengths do not agree.
+    """Unpack the result of `encode_rows`. Raises Untrusted if lengths do not agree.
 
-    What is made takes memory in proportion to the columns, whatever numbers they hold.
+    The result takes memory in proportion to the columns, whatever numbers they hold.
     """
     try:
         return _decode(columns)
@@ -374,7 +373,7 @@ def _greatest(values: NDArray[Any]) -> int:
 
 
 def _actions(columns: Mapping[str, Any], names: int) -> Ints:
-    """The actions with the row of each; `lengths` has how many of them each row has."""
+    """Return the actions with the row of each; `lengths` has how many of them each row has."""
     flat = np.frombuffer(raw_bytes(columns["actions"]), "<i8").reshape(-1, WIDTH)
     lengths = _column(columns, "lengths", "<u4")
     if int(np.add.reduce(lengths, dtype=np.int64)) != len(flat):
@@ -405,7 +404,7 @@ def _traces(columns: Mapping[str, Any], iterations: Ints) -> tuple[Ints, NDArray
 
 
 def _all_among(some: Ints, numbers: Ints) -> bool:
-    """Whether each of some numbers is among others. `np.isin` takes longer for a few of them."""
+    """Return whether each number is among others. `np.isin` takes longer for a few."""
     if len(some) == len(numbers) and np.array_equal(some, numbers):
         return True
     if not len(numbers):
@@ -416,7 +415,7 @@ def _all_among(some: Ints, numbers: Ints) -> bool:
 
 
 def raw_bytes(value: Any) -> bytes:
-    """A column as it was sent. Raises TypeError for anything else."""
+    """Return a column as it was sent. Raises TypeError for anything else."""
     if not isinstance(value, bytes):
         raise TypeError("a column is not bytes")
     return value
@@ -435,9 +434,9 @@ def _outputs(number: Any, parts: Any) -> tuple[int, tuple[bytes, ...]]:
 
 
 def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The columns of several blocks of a worker as one. Raises `MALFORMED` if they do not fit.
+    """Join the columns of several blocks of a worker. Raises `MALFORMED` if they do not fit.
 
-    Only the lengths of more than one are looked at: decoding checks the rest.
+    Only the lengths of more than one are checked: decoding checks the rest.
     """
     if len(parts) < 2:
         return parts[0] if parts else {}
@@ -462,7 +461,7 @@ def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _last_names(lists: Sequence[list[str]]) -> list[str]:
-    """The names of the last block: a worker's list of names only grows."""
+    """Return the names of the last block: a worker's list of names only grows."""
     last = lists[-1]
     if any(last[: len(names)] != names for names in lists):
         raise ValueError("the names of actions differ")
@@ -487,7 +486,7 @@ def _check(part: Mapping[str, Any]) -> None:
 
 
 def select(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
-    """The rows where `keep` is true, with their actions, requests, trace ids and outputs."""
+    """Return the rows where `keep` is true, with their actions, requests, trace ids and outputs."""
     kept = np.flatnonzero(keep)
     if len(kept) == len(columns):
         return columns

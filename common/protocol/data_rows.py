@@ -1,8 +1,8 @@
 """Rows of a data file: their header, and their transport with a batch.
 
-A header names an argument for each column. Cells are text; those of a column whose name ends in
-`:json` are JSON. A batch carries its rows as a section of the file, compressed and encrypted,
-because they may contain passwords.
+A header names an argument for each column. Cells are text; in a column whose name ends in `:json`
+they are JSON. A batch carries its rows as a section of the file, compressed and encrypted, because
+they may contain passwords.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ JSON = ":json"
 
 
 def names(header: Sequence[str]) -> list[str]:
-    """The arguments that the columns set."""
+    """Return the arguments that the columns set."""
     return [column.strip().removesuffix(JSON) for column in header]
 
 
 def records(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The cells of each row, header included; empty for a blank line. Raises csv.Error."""
+    """Yield the cells of each row, header included; empty for a blank line. Raises csv.Error."""
     return csv.reader(lines, strict=True)
 
 
@@ -44,7 +44,7 @@ class RowReader:
         self._json = [at for at, column in enumerate(header) if column.strip().endswith(JSON)]
 
     def arguments(self, cells: Sequence[str]) -> dict[str, Any]:
-        """The arguments of one row. Raises ValueError where the row does not fit the header."""
+        """Return the arguments of a row. Raises ValueError if the row does not fit the header."""
         if len(cells) != len(self._names):
             raise ValueError(f"has {len(cells)} cells, the header {len(self._names)}")
         found: dict[str, Any] = dict(zip(self._names, cells, strict=True))
@@ -56,7 +56,7 @@ class RowReader:
         return found
 
     def read(self, text: str) -> Iterator[dict[str, Any]]:
-        """The arguments of each row of a section of the file. Raises ValueError and csv.Error."""
+        """Yield arguments of each row of a section of the file. Raises ValueError and csv.Error."""
         for cells in records(io.StringIO(text, newline="")):
             if cells:
                 yield self.arguments(cells)
@@ -74,7 +74,7 @@ def seal(section: bytes, key: bytes) -> bytes:
 def unseal(token: bytes, key: bytes) -> str:
     """Decrypt and decompress a section.
 
-    Raises Untrusted where it was sealed with another key, or is no section of at most `SECTION`
+    Raises Untrusted if it was sealed with another key, or is not a section of at most `SECTION`
     bytes in UTF-8.
     """
     try:

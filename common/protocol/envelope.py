@@ -1,8 +1,8 @@
-"""Envelopes of what is sent through Redis: sealed (signed) messages and encrypted records.
+"""Envelopes of data in Redis: sealed (signed) messages and encrypted records.
 
-A sealed message is the msgpack array [version, kind, key id, HMAC-SHA256, packed body]. The key
-of the HMAC is derived from the signing key, the version and the kind, so that a body sealed as
-one kind is never accepted as another.
+A sealed message is the msgpack array [version, kind, key id, HMAC-SHA256, packed body]. The key of
+the HMAC is derived from the signing key, the version and the kind, so that a body sealed as one
+kind is never accepted as another.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Sealer:
         return sealed
 
     def open(self, kind: str, data: bytes) -> dict[str, Any]:
-        """The body of a message that was sealed as `kind`; no other message is unpacked.
+        """Return the body of a message that was sealed as `kind`; no other message is unpacked.
 
-        Raises Untrusted where size, version, kind, key or signature is wrong, and where the
-        body is no map or beyond the bounds of `osbench.common.protocol.unpacking`.
+        Raises Untrusted if size, version, kind, key or signature is wrong, or if the body is not a
+        map or beyond the bounds of `osbench.common.protocol.unpacking`.
         """
         key_id, mac, packed = _parts(kind, data)
         key = self._keyring.find(key_id)
@@ -82,7 +82,7 @@ class Sealer:
 
 
 def size_of(kind: str) -> int:
-    """Most bytes of a sealed message of a kind."""
+    """Return the most bytes of a sealed message of a kind."""
     return SIZES.get(kind, SIZE)
 
 
@@ -91,7 +91,7 @@ def _shown(kind: str) -> str:
 
 
 def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
-    """Key id, signature and packed body of an envelope that claims to be of `kind`."""
+    """Return key id, signature and packed body of an envelope that claims to be of `kind`."""
     if len(data) > size_of(kind):
         raise Untrusted(f"{_shown(kind)} message of {len(data)} bytes, too large")
     try:
@@ -134,7 +134,7 @@ class Vault:
         return _fernet(self._keyring.signing()).encrypt(msgpack.packb(record))
 
     def decrypt(self, token: bytes) -> dict[str, Any]:
-        """The record of a token. Raises Untrusted where no key of the ring decrypts it."""
+        """Return the record of a token. Raises Untrusted if no key of the ring decrypts it."""
         keys = self._keyring.keys
         packed = _decrypted(keys, token)
         if packed is None and self._keyring.changed(keys):

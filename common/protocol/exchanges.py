@@ -1,8 +1,8 @@
 """HTTP requests of iterations as records of a result block, 46 bytes each.
 
-Phases are nanoseconds as 32-bit floats, exact to 17 ms and to a 16-millionth of the time beyond.
-0 stands for a phase that did not take place: connecting over a kept connection, TLS without TLS,
-the rest of an answer that did not end.
+Phases are nanoseconds as 32-bit floats, exact to 17 ms and to a 16-millionth of the time beyond. 0
+stands for a phase that did not take place: connecting over a kept connection, TLS without TLS, the
+rest of a response that did not end.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-#: Phases of a request in their order: name lookup, connecting, TLS handshake, waiting for the
-#: first bytes of the answer, and the rest of it.
+#: Phases of a request in their order: name lookup, connecting, TLS handshake, waiting for the first
+#: bytes of the response, and the rest of it.
 PHASES = ("lookup", "connect", "tls", "wait", "rest")
 
 #: A request. `action`: position of the innermost open action in its iteration, -1 for none.
 #: `client`: `OWN`, `OWN_TWICE`, or the number among the names of actions of "libcurl: why" and the
-#: like; then nothing was measured. `sent`, `received`: bytes. `status`: code of the answer, 0
+#: like; then nothing was measured. `sent`, `received`: bytes. `status`: code of the response, 0
 #: without one; with `FALSE_BODY`, of any client, if the body was cut short or not in the content
 #: codings that its head names.
 EXCHANGE = np.dtype(
@@ -37,11 +37,11 @@ EXCHANGE = np.dtype(
 EXCHANGE_BYTES = EXCHANGE.itemsize
 
 #: The client of osbench; and if it sent the request twice, because the kept connection ended
-#: without an answer.
+#: without a response.
 OWN = -1
 OWN_TWICE = -2
 
-#: A bit beside the status code.
+#: A bit next to the status code.
 FALSE_BODY = 1 << 12
 
 #: Packs the fields of a request, in their order; the same of one over a kept connection, without
@@ -57,17 +57,17 @@ _LAST_STATUS = 999
 
 
 def pack_other(action: int, client: int, *, false_body: bool = False) -> bytes:
-    """A request that another client makes, which measures nothing."""
+    """Pack a request that another client makes, which measures nothing."""
     return pack_kept(action, client, 0, 0, 0, 0, FALSE_BODY if false_body else 0)
 
 
 def read_exchanges(
     packed: bytes, of_rows: NDArray[np.uint32], actions: Ints, names: int
 ) -> tuple[NDArray[Any], Ints]:
-    """The requests of a block, and the row of each; `of_rows` has how many each row has.
+    """Return the requests of a block, and the row of each; `of_rows` has how many each row has.
 
-    `actions` are those of all rows (`Columns.actions`), `names` is how many names there are.
-    Raises ValueError for what no worker of ours sends.
+    `actions` are the actions of all rows (`Columns.actions`), `names` is how many names there are.
+    Raises ValueError for data that no worker of osbench sends.
     """
     found: NDArray[Any] = np.frombuffer(packed, EXCHANGE)
     if int(of_rows.sum(dtype=np.int64)) != len(found):
@@ -84,7 +84,7 @@ def read_exchanges(
         raise ValueError("a request of a client without a name")
     for phase in PHASES:
         lasted = found[phase]
-        # what is no number is neither
+        # a NaN is neither
         if not ((lasted >= 0) & (lasted < _LONGEST_NS)).all():
             raise ValueError(f"the phase {phase} of a request is not a time")
     for way in ("sent", "received"):
@@ -97,5 +97,5 @@ def read_exchanges(
 
 
 def action_lines(rows: Ints, actions: Ints) -> Ints:
-    """Where the actions of each of these rows begin among all of them."""
+    """Return the positions at which the actions of each of these rows begin among all of them."""
     return np.searchsorted(actions[:, 0], rows).astype(np.int64)

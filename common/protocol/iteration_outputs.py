@@ -9,9 +9,9 @@ from osbench.common.protocol.unpacking import unpack
 
 
 def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """The charts of one iteration under "additive" and "complete".
+    """Return the charts of an iteration under "additive" and "complete".
 
-    Under "malformed" what a worker that is not ours may have sent: anything else.
+    Anything else, which a faulty worker may have sent, is under "malformed".
     """
     found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
     for one in packed:
@@ -24,7 +24,7 @@ def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
                 whole = "title" in item and "chart_plugin" in item
                 found[kind if whole else "malformed"].append(_without_secrets(item))
             case {"kind": "checks", "item": dict()}:
-                # soft checks are no charts
+                # soft checks are not charts
                 pass
             case _:
                 found["malformed"].append(output)
@@ -32,7 +32,7 @@ def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
 
 
 def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
-    """A chart without the connection string, and its password, that Rally adds to trace ids."""
+    """Return a chart without the connection string and password, which Rally adds."""
     data = item["data"]
     if isinstance(data, dict) and "conn_str" in data:
         return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}

@@ -1,9 +1,9 @@
-"""Addresses of Redis that are kept, so that a slow name server silences nobody.
+"""Cache of the addresses of Redis, so that a slow name server delays no process.
 
-`socket.getaddrinfo` has no timeout: with a broken search domain each lookup takes several
-seconds, and so would each new connection. Only the first connection of a process to a server
-waits for its name to be looked up. Later ones use the addresses of the last lookup, that which
-worked last first, while the name is looked up again in the background.
+`socket.getaddrinfo` has no timeout: with a broken search domain each lookup takes several seconds,
+and so would each new connection. Only the first connection of a process to a server waits for its
+name to be looked up. Later ones use the addresses of the last lookup, that which worked last first,
+while the name is looked up again in the background.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _NamedServer:
     failed: bool = False
 
     def look_up(self) -> None:
-        """Replace the addresses by those found now. Raises OSError where none is found."""
+        """Replace the addresses by the result of a lookup. Raises OSError if it finds none."""
         self.looked = time.monotonic()
         found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
         fresh = list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -47,7 +47,7 @@ class _NamedServer:
         self.addresses = [*known, *(one for one in fresh if one not in known)]
 
     def look_up_again(self) -> None:
-        """Look up in the background, where that is due and not under way."""
+        """Look up in the background, if that is due and not under way."""
         age_s = time.monotonic() - self.looked
         if age_s < (AGAIN_AFTER_FAILURE_S if self.failed else AGAIN_S):
             return
@@ -66,7 +66,7 @@ class _NamedServer:
             self.looking.release()
 
     def note(self, address: str) -> None:
-        """A connection to an address was made."""
+        """Note that a connection to an address was made."""
         self.failed = False
         if self.addresses[:1] != [address]:
             self.addresses = [address, *(one for one in self.addresses if one != address)]
@@ -79,9 +79,9 @@ class KeptAddresses:
         self._places: dict[tuple[str, int], _NamedServer] = {}
 
     def of(self, host: str, port: int) -> _NamedServer:
-        """The place of a host and port with its addresses; waits only where none is known.
+        """Return the server at a host and port with its addresses; waits only if none is known.
 
-        Raises OSError where the first lookup finds nothing.
+        Raises OSError if the first lookup finds nothing.
         """
         place = self._places.setdefault((host, port), _NamedServer(host, port))
         if place.addresses:

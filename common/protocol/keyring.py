@@ -32,7 +32,7 @@ SECRET_SIZE = 32
 #: Secrets that a rotation keeps, the new one included.
 KEPT = 3
 
-#: Age of a key file, seconds, from which its first key is used where there is an older one.
+#: Age of a key file, seconds, from which its first key is used if there is an older one.
 ADOPT_S = 60.0
 #: Least time between two looks at the file, seconds, and between two for unknown keys.
 LOOK_S = 1.0
@@ -54,7 +54,7 @@ class Key:
 
     @classmethod
     def derive(cls, secret: bytes) -> Self:
-        """The keys of one secret."""
+        """Derive the keys of a secret."""
         return cls(
             id=_derived(secret, b"osbench key id 1", 4),
             signing=_derived(secret, b"osbench signing 1", 32),
@@ -71,17 +71,17 @@ class _Place:
     """A key file as it was read."""
 
     path: Path
-    #: Changes when the file does: instant of change in nanoseconds, size, inode.
+    #: Changes when the file does: time of change in nanoseconds, size, inode.
     identity: tuple[int, int, int]
 
     @property
     def changed_at(self) -> float:
-        """When it was written, seconds since 1970."""
+        """Return when it was written, seconds since 1970."""
         return self.identity[0] / 1e9
 
 
 class Keyring:
-    """One current secret, and older secrets that are still accepted. Thread-safe."""
+    """The current secret, and older secrets that are still accepted. Thread-safe."""
 
     def __init__(self, secret_list: Sequence[bytes], place: _Place | None = None) -> None:
         if not secret_list or any(len(secret) != SECRET_SIZE for secret in secret_list):
@@ -100,19 +100,19 @@ class Keyring:
 
     @classmethod
     def generate(cls) -> Self:
-        """A keyring with one new random secret."""
+        """Create a keyring with one new random secret."""
         return cls([secrets.token_bytes(SECRET_SIZE)])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a key file: one secret per line, 32 bytes in URL-safe base64.
 
-        Raises ConfigError where it is missing, malformed, or open to others than its owner.
+        Raises ConfigError if it is missing, malformed, or open to others than its owner.
         """
         return cls(*_read(Path(path)))
 
     def signing(self) -> Key:
-        """The key to sign and encrypt with now."""
+        """Return the key to sign and encrypt with now."""
         self._look_now_and_then()
         keys, place = self.keys, self._place
         if place is None or len(keys) == 1 or not 0 <= time.time() - place.changed_at < ADOPT_S:
@@ -120,7 +120,7 @@ class Keyring:
         return keys[1]
 
     def find(self, key_id: bytes) -> Key | None:
-        """The key with this id; a file that has changed is read again for it."""
+        """Return the key with this id; a file that has changed is read again for it."""
         self._look_now_and_then()
         before = self.keys
         found = _with_id(before, key_id)
@@ -129,7 +129,7 @@ class Keyring:
         return found
 
     def changed(self, before: tuple[Key, ...]) -> bool:
-        """Whether the keys are not those of `before`; a file that has changed is read for it."""
+        """Return whether the keys differ from `before`; a file that has changed is read for it."""
         if self._place is not None:
             with self._lock:
                 now = time.monotonic()
@@ -166,25 +166,25 @@ class Keyring:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The keyring that has this `text`. Raises ConfigError where it is malformed."""
+        """Return the keyring of a `text`. Raises ConfigError if it is malformed."""
         lines = text.splitlines()
         return cls([_secret("keys", number, line) for number, line in enumerate(lines, 1)])
 
     @property
     def text(self) -> str:
-        """The content of a key file: the secrets."""
+        """Return the content of a key file: the secrets."""
         lines = [base64.urlsafe_b64encode(secret).decode("ascii") for secret in self._secrets]
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the key file atomically, mode 0600. Raises ConfigError where that fails."""
+        """Write the key file atomically, mode 0600. Raises ConfigError if that fails."""
         try:
             write_private(Path(path), self.text.encode("ascii"))
         except OSError as error:
             raise ConfigError(f"key file {path}: {error.strerror}") from None
 
     def rotated(self) -> Keyring:
-        """A keyring with a new current secret that still accepts the newest of the old ones."""
+        """Return a keyring with a new current secret that still accepts the newest old ones."""
         return Keyring([secrets.token_bytes(SECRET_SIZE), *self._secrets][:KEPT])
 
 
@@ -197,7 +197,7 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
 
 
 def _read(path: Path) -> tuple[list[bytes], _Place]:
-    """The secrets of a key file, and the file as it is. Raises ConfigError."""
+    """Return the secrets of a key file, and the state of the file. Raises ConfigError."""
     try:
         # looked at before it is read: what is changed in between is read again
         place = _Place(path=path, identity=_identity(path.stat()))

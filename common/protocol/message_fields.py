@@ -1,6 +1,6 @@
-"""Checks the fields of a message against the types that its class declares.
+"""Checks of the fields of a message against the types that its class declares.
 
-A signature says who wrote a message, not that the program that wrote it was ours: code behind
+A signature says who wrote a message, not that the program that wrote it was osbench: code behind
 this check may rely on the types, on numbers within an int64, and on well-formed intervals.
 """
 
@@ -23,10 +23,10 @@ _Check = Callable[[Any], bool]
 
 
 def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str, Any]:
-    """`body`, if its values have the types that the dataclass `cls` declares.
+    """Return `body`, if its values have the types that the dataclass `cls` declares.
 
-    Whether a field is missing is left to the class. Raises Untrusted, naming the first field
-    that is unknown or wrong.
+    Whether a field is missing is left to the class. Raises Untrusted, naming the first field that
+    is unknown or wrong.
     """
     checks, plain = _checks(cls)
     for name, value in body.items():
@@ -44,7 +44,7 @@ def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str
 
 @functools.lru_cache(64)
 def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
-    """The check of each field, and the type of those whose values need no other check."""
+    """Return the check of each field, and the type of fields whose values need no other check."""
     hints = get_type_hints(cls)
     named = {field.name: hints[field.name] for field in fields(cls)}
     plain = {name: hint for name, hint in named.items() if hint in (int, str, bytes, bool)}
@@ -52,7 +52,7 @@ def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
 
 
 def _check(hint: Any) -> _Check:
-    """What values of a type are; other types than those of messages raise NotImplementedError."""
+    """Return a predicate that checks a field. Raises NotImplementedError for other types."""
     if hint in _SCALARS:
         return _SCALARS[hint]
     if hint == Interval:
@@ -87,7 +87,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_interval(value: Any) -> bool:
-    """Half-open, of iteration numbers, which begin at 1."""
+    """Return whether it is a half-open interval of iteration numbers, which begin at 1."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return False
     low, high = value

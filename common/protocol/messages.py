@@ -18,12 +18,12 @@ class Message:
     KIND: ClassVar[str]
 
     def body(self) -> dict[str, Any]:
-        """The fields as msgpack types."""
+        """Return the fields as msgpack types."""
         return dict(vars(self))
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
-        """A message from a verified body. Raises Untrusted where fields are missing or unknown."""
+        """Return the message of a verified body. Raises Untrusted for missing or unknown fields."""
         try:
             return cls(**checked_fields(cls, cls.KIND, body))
         except TypeError as error:
@@ -32,7 +32,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Offer(Message):
-    """A run asks a worker to join it; or, with a higher epoch, to follow its new coordinator."""
+    """An invitation to a worker to join a run or, with a higher epoch, its new coordinator."""
 
     KIND: ClassVar[str] = "offer"
 
@@ -62,7 +62,7 @@ class Batch(Message):
     seq: int
     #: Half-open intervals of iteration numbers, ascending.
     intervals: list[Interval]
-    #: Open runners: due instants, little-endian int64 nanoseconds after t0, one per number.
+    #: Open runners: due times, little-endian int64 nanoseconds after t0, one per number.
     dues: bytes = b""
     #: Rows of the workload's data file, one per number (`osbench.common.protocol.data_rows.seal`).
     rows: bytes = b""
@@ -84,7 +84,7 @@ class Control(Message):
     membership: str
     #: Increases with every record of a session: an older record is never followed.
     version: int
-    #: The heartbeat that it answers: the lease counts from when that was sent.
+    #: The heartbeat that it replies to: the lease counts from the time at which that was sent.
     answers: int = 0
     #: Workload to be prepared or under load; -1 is none.
     workload: int = -1
@@ -92,7 +92,7 @@ class Control(Message):
     specification: bytes = b""
     #: Start of the load in Redis time, seconds since 1970; None until all are prepared.
     t0_at: float | None = None
-    #: Redis time at which `t0_at` was told: Redis' clock may be set before a worker measures it.
+    #: Redis time at which `t0_at` was sent: Redis' clock may be set before a worker measures it.
     told_at: float = 0.0
     #: Virtual users this worker keeps busy (closed) or may have at most (open).
     share: int = 0
@@ -100,11 +100,11 @@ class Control(Message):
     generation: int = 0
     #: Numbers of its virtual users, in this order; half-open intervals.
     numbers: list[Interval] = field(default_factory=list)
-    #: Closed: most iterations that it may start a second; 0 is no limit.
+    #: Closed: most iterations that it may start per second; 0 means no limit.
     pace: float = 0.0
-    #: No iteration starts at or after this instant, seconds after t0.
+    #: No iteration starts at or after this time, seconds after t0.
     stop_s: float | None = None
-    #: Result blocks up to this number are on disk, and those of `have` behind the first gap.
+    #: Result blocks up to this number are on disk, and the blocks in `have` behind the first gap.
     acknowledged: int = 0
     have: list[int] = field(default_factory=list)
     #: Batches to be given back, as far as they are not started.
@@ -151,7 +151,7 @@ class Heartbeat(Message):
     #: generation of that share.
     share: int = 0
     generation: int = 0
-    #: Running iterations, and those of users beyond the share, who end with them.
+    #: Running iterations, and running iterations of users beyond the share, who end with them.
     busy: int = 0
     surplus: int = 0
     #: Virtual users that have begun and are still to end by `on_stop`.
@@ -189,7 +189,7 @@ class Heartbeat(Message):
 
     @property
     def refused(self) -> int:
-        """Messages refused since the start."""
+        """Return the messages refused since the start."""
         return sum(self.refusals.values())
 
 
@@ -204,9 +204,9 @@ class Block(Message):
     membership: str
     #: Without gap from 1.
     number: int
-    #: The workload that all of it belongs to; -1 where it has neither rows nor numbers.
+    #: The workload that all of it belongs to; -1 if it has neither rows nor numbers.
     workload: int
-    #: Columns of `osbench.common.protocol.columns.encode_rows`; empty where there are no rows.
+    #: Columns of `osbench.common.protocol.columns.encode_rows`; empty if there are no rows.
     columns: dict[str, Any] = field(default_factory=dict)
     #: Granted and given back: half-open intervals.
     returned: list[Interval] = field(default_factory=list)
@@ -217,7 +217,7 @@ class Block(Message):
     #: Distinct failures first seen in these rows: [number, etype, message, traceback],
     #: and the resource that a worker had no more of, if it came of that.
     failures: list[list[Any]] = field(default_factory=list)
-    #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
+    #: User-nanoseconds spent waiting for work that arrived later, or until the stop time.
     want_ns: int = 0
     #: Outputs and failures that were cut for size.
     cut: int = 0
@@ -234,8 +234,8 @@ class Block(Message):
     #: How virtual users began and ended: [a `LifeEvent`, number of the user, begin and end
     #: (nanoseconds after t0), number of the failure].
     life: list[list[int]] = field(default_factory=list)
-    #: What went wrong beside the iterations, such as tasks that a scenario left behind, and how
-    #: often: [text, count].
+    #: Errors outside the iterations, such as tasks that a scenario left behind, and how often:
+    #: [text, count].
     asides: list[list[Any]] = field(default_factory=list)
     #: What the process printed and logged: [Redis time in seconds since 1970, source, workload,
     #: iteration, text]; source is stdout, stderr or a level; workload -1 and iteration 0 are none.
@@ -248,11 +248,11 @@ class Block(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Will(Message):
-    """Signed by a supervisor for a worker process that has ended: what it cannot have started.
+    """A will, signed by a supervisor: the work that an ended worker process cannot have started.
 
     Its process took batches in their order, and the numbers of a closed load in theirs. `workload`
-    is the last that it began with, -1 where that is none: of all others, what lies in batches
-    behind `seq` was not started.
+    is the last that it began with, -1 if there is none: of all others, the numbers in batches
+    behind `seq` were not started.
     """
 
     KIND: ClassVar[str] = "will"
@@ -282,7 +282,7 @@ class Specification(Message):
     args: dict[str, Any]
     #: Bound of one iteration in seconds; 0 is none.
     timeout_s: float
-    #: Arrivals have due instants; otherwise an iteration is due when its virtual user is free.
+    #: Arrivals have due times; otherwise an iteration is due when its virtual user is free.
     open: bool
     #: Open: most virtual users over all workers; 0 is unlimited.
     max_concurrency: int
@@ -303,14 +303,14 @@ class Specification(Message):
     #: Seconds after t0 during which control records are read at short intervals, because shares
     #: change often.
     eager_s: float = 0.0
-    #: The task's keys `users` (with "rows": those of its data file), `think` and `http`.
+    #: The task's keys `users` (with "rows": the rows of its data file), `think` and `http`.
     users: dict[str, Any] = field(default_factory=dict)
     think: dict[str, Any] = field(default_factory=dict)
     http: dict[str, Any] = field(default_factory=dict)
     #: Header of the data file whose rows come with the batches, and the key that decrypts them.
     columns: list[str] = field(default_factory=list)
     rows_key: bytes = b""
-    #: What is noted of the HTTP requests of iterations, beside `Block.log`: 0 is nothing, 1 the
+    #: Details of the HTTP requests of iterations that are noted in `Block.log`: 0 none, 1 the
     #: requests with the beginning of their bodies, 2 their header fields, too.
     shown: int = 0
     #: The runner whose own code starts the iterations, in one worker process: its `runner` (name

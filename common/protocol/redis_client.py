@@ -1,8 +1,8 @@
-"""The one place where Redis clients are made.
+"""Factory of all Redis clients.
 
-redis-py resends a command whose reply was lost. For SET NX or XADD that is wrong: the first one
-may have taken effect. So clients made here never retry; callers resend on purpose, and only
-commands that may be sent twice.
+redis-py resends a command whose reply was lost. For SET NX or XADD that is wrong: the first one may
+have taken effect. So clients made here never retry; callers resend on purpose, and only commands
+that may be sent twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Client = redis.Redis
 
 #: Errors of a server that may recover: out of memory, failing over, busy with a script; or another
 #: value stands in the place of ours, until that is written again. redis-py removes the code from
-#: the message where it has a class for it.
+#: the message if it has a class for it.
 _PASSING = (
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.ReadOnlyError,
@@ -47,7 +47,7 @@ _WRONG_ADDRESS = "is [messaging] redis_url right?"
 
 
 def connect(url: str, timeout_s: float) -> Client:
-    """A client that never resends. `timeout_s` bounds connecting and each reply.
+    """Return a client that never resends. `timeout_s` bounds connecting and each reply.
 
     It must be longer than any BLOCK that is sent. Only the first connection of a process to a
     server waits for its name to be looked up. Raises StoreError for a malformed URL.
@@ -75,7 +75,7 @@ def connect(url: str, timeout_s: float) -> Client:
 
 @contextmanager
 def reached(server: Client | str) -> Iterator[None]:
-    """Translate redis-py's errors: StoreError where the server refuses access, else StoreAway.
+    """Translate redis-py's errors: StoreError if the server refuses access, else StoreAway.
 
     Messages name the `server`: a client, or an address.
     """
@@ -100,12 +100,12 @@ def _away(server: Client | str, how: str) -> StoreAway:
 
 
 def named(server: Client | str) -> str:
-    """A server in messages, without user and password."""
+    """Return the name of a server for messages, without user and password."""
     return f"Redis at {shown(server if isinstance(server, str) else _address(server))}"
 
 
 def _address(client: Client) -> str:
-    """The address of the server of a client, without user and password."""
+    """Return the address of the server of a client, without user and password."""
     pool = client.connection_pool
     how = pool.connection_kwargs
     if "path" in how:
@@ -117,7 +117,7 @@ def _address(client: Client) -> str:
 
 
 def _remedy(error: redis.RedisError) -> str:
-    """What to do where a server refuses access."""
+    """Return the remedy for a server that refuses access."""
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"give its user the permissions of {_ACL_PAGE}"
     # with the older and the newer protocol
@@ -152,13 +152,13 @@ _CERTIFICATES = (
 
 
 def certificate_remedy(text: str) -> str:
-    """What to do where TLS fails for a certificate, as an error tells it; "" for other errors."""
+    """Return the remedy for an error of TLS that is due to a certificate; "" for other errors."""
     lower = text.lower()
     return next((what for sign, what in _CERTIFICATES if sign.lower() in lower), "")
 
 
 def _address_remedy(url: str, error: StoreAway) -> str:
-    """What to do where a server does not answer as it should at an address."""
+    """Return the remedy for a server that does not respond as it should at an address."""
     text = str(error)
     if remedy := certificate_remedy(text):
         return remedy
@@ -175,9 +175,9 @@ def _address_remedy(url: str, error: StoreAway) -> str:
 
 
 def check(client: Client, url: str) -> None:
-    """Raise StoreMissing where nobody serves, StoreError where it is unfit.
+    """Raise StoreMissing if no server responds, StoreError if it is unusable.
 
-    It is where it is too old, or may evict keys, or speaks otherwise than its address says.
+    It is unusable if it is too old, may evict keys, or speaks otherwise than its address says.
     """
     try:
         with reached(url):

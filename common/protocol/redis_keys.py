@@ -17,11 +17,11 @@ osbench:run:ID:results  stream of sealed blocks and wills: a bag, read from its 
 osbench:run:ID:specs    hash: workload -> encrypted specification
     written by the coordinator, repeatedly; deleted when the run closes
 osbench:run:ID:turns    string, a count of the coordinator's turns
-    raised by the coordinator; one that falls shows that Redis has lost what it had; deleted when
-    the run closes
+    raised by the coordinator; a count that falls shows that Redis has lost data; deleted when the
+    run closes
 osbench:run:ID:ctl:MID  string, sealed control record of a membership
-    written by the coordinator, repeatedly; once the run is over, it expires soon where the
-    worker has left, else in two days: who is away may read it hours later
+    written by the coordinator, repeatedly; once the run is over, it expires soon if the worker
+    has left, else in two days: an unreachable worker may read it hours later
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker
     written by the coordinator, read by the worker; deleted at worker exit or when it is lost
 
@@ -46,25 +46,25 @@ OVER_TTL_S = 2 * 3600
 
 
 def worker(incarnation: str) -> str:
-    """Heartbeat of a worker process."""
+    """Return the key of the heartbeat of a worker process."""
     return f"{PREFIX}worker:{incarnation}"
 
 
 def offer(incarnation: str) -> str:
-    """Offer of a run to a worker process."""
+    """Return the key of the offer of a run to a worker process."""
     return f"{PREFIX}offer:{incarnation}"
 
 
 def run(run_id: str, part: str) -> str:
-    """A key of a run: results, specs or turns."""
+    """Return a key of a run: results, specs or turns."""
     return f"{PREFIX}run:{run_id}:{part}"
 
 
 def control(run_id: str, membership: str) -> str:
-    """Control record of a membership in a run."""
+    """Return the key of the control record of a membership in a run."""
     return run(run_id, f"ctl:{membership}")
 
 
 def queue(incarnation: str) -> str:
-    """Celery's queue of one worker process; on a Redis broker it is prefixed with `PREFIX`."""
+    """Return the name of a worker process's queue; on a Redis broker behind `PREFIX`."""
     return f"osbench.w.{incarnation}"

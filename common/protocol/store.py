@@ -44,17 +44,17 @@ class Store:
         return redis_keys.run(self._run, part)
 
     def tend(self) -> int:
-        """Make the result stream where it is missing or unusable (coordinator).
+        """Make the result stream if it is missing or unusable (coordinator).
 
-        Returns how often this was called, by a count that the store keeps: one that does not grow
-        shows that the store has lost something.
+        Returns how often this was called, by a count that the store keeps: a count that does not
+        grow shows that the store has lost something.
         """
         results = self._key("results")
         with reached(self._client):
             turn = self._turn()
             if not self._usable(results):
                 pipe = self._client.pipeline(transaction=True)
-                # what was in it is sent again by those who are not acknowledged
+                # its entries are sent again by workers that got no acknowledgement
                 pipe.delete(results)
                 pipe.xadd(results, {b"d": b""})
                 pipe.xtrim(results, maxlen=0, approximate=False)
@@ -90,9 +90,9 @@ class Store:
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
-        """Add an entry to the results and remove an earlier one, where that is still there.
+        """Add an entry to the results and remove an earlier one, if that is still there.
 
-        Returns the id of the entry; does nothing and returns "" where the run does not exist.
+        Returns the id of the entry; does nothing and returns "" if the run does not exist.
         """
         results = self._key("results")
         with reached(self._client):
@@ -148,7 +148,7 @@ class Store:
     def specification(self, workload: int) -> bytes | None:
         """Read the encrypted specification of a workload.
 
-        None where there is none, or a larger one.
+        None if there is none, or a larger one.
         """
         key, field = self._key("specs"), str(workload)
         with reached(self._client):
@@ -181,8 +181,8 @@ class Store:
     def close(self, left: Iterable[str] = ()) -> None:
         """Remove the keys that the run has once.
 
-        Control records expire, those of the memberships that have `left` soon. A worker that is
-        away may read only hours later that the run is over, and keeps its blocks until then.
+        Control records expire, soon for the memberships that have `left`. A worker that is
+        unreachable may read only hours later that the run is over, and keeps its blocks until then.
         """
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)

@@ -1,4 +1,4 @@
-"""How long the protocol between coordinator and workers waits for what, in one place.
+"""Time limits of the protocol between coordinator and workers, in one place.
 
 A worker starts iterations only while its lease lasts. The lease ends sooner than the coordinator
 declares a silent worker lost, so that nothing starts after that: `LEASE_S`, longer by the drift of
@@ -16,7 +16,7 @@ LOOP_BEAT_S = 0.005
 #: memberships that were left wait longer each time, up to the second value.
 RESEND_S = 1.0
 RESEND_MOST_S = 5.0
-#: How long a worker may start iterations after it sent the heartbeat that was answered last.
+#: How long a worker may start iterations after it sent the last heartbeat that got a reply.
 LEASE_S = 2.4
 #: Largest difference of clock rates that is reckoned with.
 DRIFT = 0.02
@@ -40,7 +40,7 @@ TRIP_MOST_S = 0.5
 POLL_S = 0.2
 #: How long a run waits for what is on its way before it is closed, seconds.
 SETTLE_S = 10.0
-#: How long the end of a run is told to workers that do not confirm it, seconds.
+#: How long the end of a run is sent to workers that do not confirm it, seconds.
 FAREWELL_S = 3.0
 #: Memberships that a worker has left and still has results of, at most.
 LEFT_MOST = 8

@@ -1,4 +1,4 @@
-"""Unpacks MessagePack that others wrote, within bounds of memory, depth and types."""
+"""Unpacking of MessagePack from others, within bounds of memory, depth and types."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class _Count:
 
 
 def unpack(data: bytes, *, containers: int = CONTAINERS, extensions: bool = False) -> Any:
-    """One MessagePack value. Maps may have keys of any type that can be a key.
+    """Return the value of a MessagePack. Maps may have keys of any type that can be a key.
 
     Extension types are refused, unless `extensions` has them returned as `msgpack.ExtType`.
 
-    Raises ValueError where the bytes are anything else, end early, go on behind the value, hold
-    more than `containers` lists and maps, or more than `DEPTH` levels of them.
+    Raises ValueError if the bytes are anything else, end early, go on behind the value, hold more
+    than `containers` lists and maps, or more than `DEPTH` levels of them.
     """
     if len(data) > SMALL:
         _walk(data)
@@ -63,7 +63,7 @@ def unpack(data: bytes, *, containers: int = CONTAINERS, extensions: bool = Fals
 
 
 def unpack_all(data: bytes) -> list[Any]:
-    """MessagePack values one after the other, each as `unpack` takes them. Raises ValueError."""
+    """Return consecutive MessagePack values, each as from `unpack`. Raises ValueError."""
     walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
     walker.feed(data)
     found, at = [], 0
@@ -78,7 +78,7 @@ def unpack_all(data: bytes) -> list[Any]:
 
 
 def unpack_parts(data: bytes, *, parts: int, text: int) -> list[Any]:
-    """A list of at most `parts` scalars, its strings of at most `text` bytes.
+    """Return a list of at most `parts` scalars, its strings of at most `text` bytes.
 
     No other container is made for it, whatever the bytes announce. Raises ValueError.
     """

@@ -18,10 +18,10 @@ def wait_until_there(
     wait_s: float | None = None,
     patient: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Call `look` until it raises StoreMissing no more; `tell` gets a sentence now and then.
+    """Call `look` until it does not raise StoreMissing; `tell` gets a message now and then.
 
-    `wait_s` is the longest wait, seconds; None is for ever. Raises what `look` raises, StoreMissing
-    once the wait is over, and KeyboardInterrupt where nobody is `patient` any more.
+    `wait_s` is the longest wait, seconds; None is for ever. Exceptions of `look` pass, StoreMissing
+    once the wait is over. Raises KeyboardInterrupt if `patient` returns False.
     """
     begun = time.monotonic()
     told = begun - TELL_S

@@ -1,8 +1,8 @@
 """Heartbeats, offers and queues: how workers and coordinators find each other in Redis.
 
-What a run keeps there is in `store.py`; no other module gives Redis commands for a run. All that
-stands in Redis is bytes of an unknown sender until its seal was verified. It may be of another type
-than it should be: that is removed here.
+The keys of a run are in `store.py`; no other module gives Redis commands for a run. All that stands
+in Redis is bytes of an unknown sender until its seal was verified. It may be of another type than
+it should be: that is removed here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WRONG_TYPE = "WRONGTYPE"
 
 
 def wrong_type(error: object) -> bool:
-    """Whether an answer of Redis says that a key holds a value of another type."""
+    """Return whether a reply of Redis says that a key holds a value of another type."""
     return isinstance(error, redis.ResponseError) and str(error).startswith(_WRONG_TYPE)
 
 
@@ -33,7 +33,7 @@ class Wire:
         self._client = client
 
     def records(self, keys: Sequence[str]) -> list[bytes | None]:
-        """The first `RECORD_BYTES` of some string keys; None where one is missing or no string."""
+        """Return `RECORD_BYTES` of some string keys; None for missing keys and other types."""
         if not keys:
             return []
         with reached(self._client):
@@ -47,12 +47,12 @@ class Wire:
         return [answer if isinstance(answer, bytes) and answer else None for answer in found]
 
     def ping(self) -> None:
-        """See that Redis is there."""
+        """Check that Redis responds."""
         with reached(self._client):
             self._client.ping()
 
     def time_us(self) -> int:
-        """The time of Redis, microseconds since 1970."""
+        """Return the time of Redis, microseconds since 1970."""
         with reached(self._client):
             seconds, micros = self._client.time()
         return seconds * 1_000_000 + micros
@@ -62,7 +62,7 @@ class Wire:
     def beat(self, incarnation: str, heartbeat: bytes, *, listed: bool) -> bool:
         """Write a heartbeat, and `listed` the name into the set of all workers.
 
-        False where another value stood in the place of the set: it is gone.
+        Returns False if another value stood in the place of the set: it is removed.
         """
         unspoilt = True
         with reached(self._client):
@@ -79,7 +79,7 @@ class Wire:
         return unspoilt
 
     def repair_queue(self, incarnation: str) -> None:
-        """Delete what stands in the place of a queue on a Redis broker and is of another type."""
+        """Delete a value of another type that stands in the place of a queue on a Redis broker."""
         key = _queue(incarnation)
         with reached(self._client):
             if self._client.type(key) not in (b"list", b"none"):
@@ -88,7 +88,7 @@ class Wire:
     # what a coordinator reads and writes
 
     def names(self) -> list[bytes]:
-        """The names of all workers that are listed, at most `NAMES_MOST`."""
+        """Return the names of all workers that are listed, at most `NAMES_MOST`."""
         with reached(self._client):
             try:
                 return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
@@ -100,13 +100,13 @@ class Wire:
                 return []
 
     def unlist(self, names: Sequence[bytes]) -> None:
-        """Take names out of the set of all workers."""
+        """Remove names from the set of all workers."""
         if names:
             with reached(self._client):
                 self._client.srem(redis_keys.WORKERS, *names)
 
     def heartbeats(self, incarnations: Iterable[str]) -> list[bytes | None]:
-        """The heartbeat of each worker."""
+        """Return the heartbeat of each worker."""
         return self.records([redis_keys.worker(name) for name in incarnations])
 
     def offer(self, offers: Mapping[str, bytes]) -> None:
@@ -127,7 +127,7 @@ class Wire:
     def forget(self, incarnation: str) -> None:
         """Remove all keys of a worker process that has ended, its queue included.
 
-        There is a queue in Redis only where Redis is the broker.
+        There is a queue in Redis only if Redis is the broker.
         """
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)

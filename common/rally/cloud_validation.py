@@ -17,7 +17,7 @@ _GIVE = "no deployment is in use: give --deployment, or see osbench-coord deploy
 
 
 def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[Problem]:
-    """Problems of the deployment with plug-ins that were checked without it.
+    """Return problems of the deployment with plug-ins that were checked without it.
 
     For validators that query the cloud a temporary user is created there, unless the record has
     users.
@@ -37,7 +37,7 @@ def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[P
 
 
 def unasked(uses: Sequence[SourceUse]) -> list[str]:
-    """Validators that `problems` would run: platforms first, then the others."""
+    """Return validators that `problems` would run: platforms first, then the others."""
     found = {
         (within != PLATFORM, f"platform {name}" if within == PLATFORM else name)
         for use in uses

@@ -14,7 +14,7 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 def effective() -> dict[str, dict[str, Any]]:
-    """The options of Rally and its plug-ins that are set in this process, from any source."""
+    """Return options of Rally and its plug-ins that are set in this process, from any source."""
     conf = _conf()
     found: dict[str, dict[str, Any]] = {}
     for group, name in _names(conf):
@@ -26,10 +26,10 @@ def effective() -> dict[str, dict[str, Any]]:
 
 
 def apply(options: Options) -> None:
-    """Set Rally's options in this process to those of `effective`, and all others to defaults.
+    """Set Rally's options in this process to the result of `effective`, and all others to defaults.
 
-    Rally's own tracing is disabled: osbench traces iterations itself, and Rally would put the
-    trace store's password into the results of every iteration.
+    Rally's own tracing is disabled: osbench traces iterations itself, and Rally would put the trace
+    store's password into the results of every iteration.
     """
     conf = _conf()
     conf([], project="rally", default_config_files=[], default_config_dirs=[])

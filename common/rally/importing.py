@@ -49,7 +49,7 @@ class OwnPath:
 
 
 class _Loaded:
-    """What this process has imported so far."""
+    """The imports of this process so far."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -64,15 +64,15 @@ _LOADED = _Loaded()
 
 
 def installed() -> bool:
-    """Whether Rally can be imported here."""
+    """Return whether Rally can be imported here."""
     return importlib.util.find_spec("rally") is not None
 
 
 def load(paths: Sequence[str] = ()) -> bool:
-    """Import Rally's plug-ins, those of its entry points, and the files and folders `paths`.
+    """Import Rally's plug-ins, the plug-ins of its entry points, and the files and folders `paths`.
 
-    Each is imported once, however often this is called and from any thread. Returns False where
-    Rally is not installed. Raises PluginError where Rally or its configuration file is broken.
+    Each is imported once, however often this is called and from any thread. Returns False if Rally
+    is not installed. Raises PluginError if Rally or its configuration file is broken.
     """
     if not installed():
         return False
@@ -89,22 +89,22 @@ def load(paths: Sequence[str] = ()) -> bool:
 
 
 def own(paths: Sequence[str]) -> list[OwnPath]:
-    """Contents of each of `paths` that was loaded."""
+    """Return the contents of each of `paths` that was loaded."""
     wanted = [expanded(path).resolve() for path in paths]
     return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
 
 
 def configuration_file() -> Path | None:
-    """Rally's configuration file, if there is one."""
+    """Return Rally's configuration file, if there is one."""
     found = (expanded(path) for path in FILES)
     return next((path for path in found if path.is_file()), None)
 
 
 def divide(path: str, imported: Mapping[Path, frozenset[str]]) -> tuple[list[Path], list[str]]:
-    """The files under `path` that osbench imports, and the paths that Rally loads.
+    """Return the files under `path` that osbench imports, and the paths that Rally loads.
 
-    A file that imports Rally and not osbench is Rally's. A folder in which no file imports
-    osbench is Rally's as a whole, because its plug-ins may import the files next to them.
+    A file that imports Rally and not osbench is Rally's. A folder in which no file imports osbench
+    is Rally's as a whole, because its plug-ins may import the files next to them.
     """
     of_rally = [file for file, names in imported.items() if names & _RALLY and _OURS not in names]
     if of_rally and not any(_OURS in names for names in imported.values()):

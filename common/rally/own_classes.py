@@ -1,4 +1,4 @@
-"""Classes of plug-in files for Rally: what they are, and what to write for those nobody can run."""
+"""Classes of plug-in files for Rally: their kinds and names, and advice on unusable ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPE = "__execution_type__"
 
 
 class OwnClass(NamedTuple):
-    """A class of a file that derives from one of Rally's interfaces."""
+    """A class of a file that derives from an interface of Rally."""
 
     kind: str
     #: Name of the plug-in; "" if it has none.
@@ -26,7 +26,7 @@ class OwnClass(NamedTuple):
 
 
 def own_classes(module: ModuleType) -> Iterator[OwnClass]:
-    """The classes that a file defines, but for those that others of it derive from."""
+    """Yield the classes that a file defines, except base classes of its other classes."""
     for cls in vars(module).values():
         if not isinstance(cls, type) or cls.__module__ != module.__name__:
             continue
@@ -41,7 +41,7 @@ def own_classes(module: ModuleType) -> Iterator[OwnClass]:
 
 
 def fault(file: str, found: ClassFault) -> str:
-    """A sentence on a class that Rally refuses, with what to write."""
+    """Return a message on a class that Rally refuses, with the advice how to write it."""
     said = f"{place(found.error, file)}: class {found.name}: {reason(found.error)}"
     if _marks_methods(found.node):
         return (
@@ -71,7 +71,7 @@ def _nameless(kind: str, cls: type) -> str:
 
 
 def _marks_methods(node: ast.ClassDef) -> bool:
-    """Whether `configure(...)` stands above a method of a class."""
+    """Return whether `configure(...)` stands above a method of a class."""
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     return any(
         isinstance(mark, ast.Call)

@@ -18,7 +18,7 @@ OPENSTACK = "rally-openstack"
 
 
 def why_absent(kind: str, name: str) -> str | None:
-    """Why the plug-in that Rally calls `name` is missing; None where Rally never had it.
+    """Return why the plug-in that Rally calls `name` is missing; None if Rally never had it.
 
     `kind` is "scenario", "context", "sla", "hook" or "trigger". Names may end with a platform.
     """
@@ -40,7 +40,7 @@ def why_absent(kind: str, name: str) -> str | None:
 
 @functools.cache
 def names(kind: str) -> frozenset[str]:
-    """Known names of a kind: scenarios without platform, the others with it."""
+    """Return known names of a kind: scenarios without platform, the others with it."""
     if kind == "scenario":
         return frozenset(_expanded(known.SCENARIOS))
     text = known.CONTEXTS if kind == "context" else known.OTHERS.get(kind, "")
@@ -49,7 +49,7 @@ def names(kind: str) -> frozenset[str]:
 
 @functools.cache
 def removed(kind: str) -> Mapping[str, str]:
-    """Plug-ins that were removed from Rally: the distribution, and its first release without."""
+    """Return plug-ins removed from Rally: the distribution, and its first release without."""
     if kind == "scenario":
         dropped = known.REMOVED_SCENARIOS.items()
         return {name: release for release, text in dropped for name in _expanded(text)}
@@ -65,7 +65,7 @@ def _bare(kind: str) -> frozenset[str]:
 
 
 def _expanded(text: str) -> Iterator[str]:
-    """`Group: one two`, with continuation lines, as `Group.one` and `Group.two`."""
+    """Expand `Group: one two`, with continuation lines, into `Group.one` and `Group.two`."""
     group = ""
     for line in text.split("\n"):
         head, colon, rest = line.partition(":")

@@ -20,9 +20,9 @@ BASES = {
 
 
 def plugin(kind: str, name: str) -> Any | None:
-    """Rally's class for `name` or `name@platform`, also a hidden one; None where there is none.
+    """Return Rally's class for `name` or `name@platform`, also a hidden one; None if there is none.
 
-    Raises PluginError where several platforms have one and none of them is the default.
+    Raises PluginError if several platforms have one and none of them is the default.
     """
     exceptions = importlib.import_module("rally.exceptions")
     try:
@@ -34,12 +34,12 @@ def plugin(kind: str, name: str) -> Any | None:
 
 
 def plugins(kind: str) -> list[Any]:
-    """All plug-ins of a kind that are not hidden, by name."""
+    """Return all plug-ins of a kind that are not hidden, by name."""
     found: list[Any] = base(kind).get_all()
     return sorted(found, key=lambda one: (one.get_name(), one.get_platform()))
 
 
 def base(kind: str) -> Any:
-    """Rally's class that plug-ins of a kind derive from."""
+    """Return Rally's class that plug-ins of a kind derive from."""
     module, name = BASES[kind]
     return getattr(importlib.import_module(module), name)

@@ -1,4 +1,4 @@
-"""Rally's plug-ins as a source of osbench's; Rally is loaded when the first is requested."""
+"""Rally's plug-ins as a plug-in source; Rally is loaded when the first is requested."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ class RallySource(PluginSource):
         return ours
 
     def missing(self) -> str:
-        """Say how Rally is installed; "" if it is."""
+        """Return how Rally is installed; "" if it is."""
         return "" if importing.installed() else f"not installed: {plugin_hints.INSTALL}"
 
     def names(self, kind: str) -> frozenset[str]:
-        """Known names of a kind."""
+        """Return known names of a kind."""
         return plugin_hints.names(kind)
 
     def why_absent(self, kind: str, name: str) -> str | None:
-        """Removed from Rally, not installed, or newer than what is installed."""
+        """Return why it is missing: removed from Rally, not installed, or too new."""
         return plugin_hints.why_absent(kind, name)
 
     def ready(self) -> bool:
-        """Load Rally and the plug-ins of the paths; False where it is not installed.
+        """Load Rally and the plug-ins of the paths; return False if it is not installed.
 
-        Raises PluginError where it is not installed and the paths contain plug-ins for it.
+        Raises PluginError if it is not installed and the paths contain plug-ins for it.
         """
         if importing.load(self._paths):
             if not self._faults:
@@ -71,13 +71,13 @@ class RallySource(PluginSource):
         return False
 
     def faults(self) -> list[str]:
-        """Why files of the paths cannot be used, once Rally is loaded."""
+        """Return why files of the paths cannot be used, once Rally is loaded."""
         return list(self._faults)
 
     def held(self) -> dict[str, list[str]]:
-        """Contents of each file of the paths, as in "scenario Queue.work".
+        """Return contents of each file of the paths, as in "scenario Queue.work".
 
-        Raises PluginError where there are such files and Rally is not installed.
+        Raises PluginError if there are such files and Rally is not installed.
         """
         if self._paths:
             self.ready()
@@ -88,7 +88,7 @@ class RallySource(PluginSource):
         }
 
     def remedies(self, kind: str) -> list[str]:
-        """Advice on classes without a name, of a kind or of all, once Rally is loaded."""
+        """Return advice on classes without a name, of a kind or of all, once Rally is loaded."""
         return [
             one.remedy
             for path in importing.own(self._paths)
@@ -98,7 +98,7 @@ class RallySource(PluginSource):
         ]
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
-        """The scenario that Rally calls `name`, or None."""
+        """Return the scenario that Rally calls `name`, or None."""
         if not self.ready():
             return None
         adapter = _module("adapters.scenario_adapter")
@@ -106,7 +106,7 @@ class RallySource(PluginSource):
         return found
 
     def get(self, kind: str, name: str) -> type | None:
-        """The adapter class of the plug-in that Rally calls `name`, or None."""
+        """Return the adapter class of the plug-in that Rally calls `name`, or None."""
         if kind not in _ADAPTED or not self.ready():
             return None
         module, function = _ADAPTED[kind]
@@ -114,7 +114,7 @@ class RallySource(PluginSource):
         return found
 
     def full_name(self, kind: str, name: str) -> str:
-        """`name@platform` of an existing plug-in."""
+        """Return `name@platform` of an existing plug-in. Raises PluginError if there is none."""
         if kind not in plugin_registry.BASES or not self.ready():
             raise PluginError(f"there is no {kind} {name!r} in Rally")
         found = plugin_registry.plugin(kind, name)
@@ -124,9 +124,9 @@ class RallySource(PluginSource):
         return full
 
     def titles(self, kind: str) -> dict[str, str]:
-        """Full names and titles of all plug-ins of a kind that are not hidden.
+        """Return full names and titles of all plug-ins of a kind that are not hidden.
 
-        Empty where Rally is not installed.
+        Empty if Rally is not installed.
         """
         if kind not in plugin_registry.BASES or not self.ready():
             return {}
@@ -137,18 +137,18 @@ class RallySource(PluginSource):
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Problems found by those of Rally's validators that need no deployment."""
+        """Return problems found by the validators of Rally that need no deployment."""
         return validators.problems(kind, name, config, workload=workload)
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """Problems found by Rally's other validators."""
+        """Return problems found by Rally's other validators."""
         found: list[Problem] = _module("cloud_validation").problems(uses, deployment)
         return found
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
-        """Platforms and validators that `cloud_problems` would ask for."""
+        """Return platforms and validators that `cloud_problems` would ask for."""
         found: list[str] = _module("cloud_validation").unasked(uses)
         return found
 

@@ -17,9 +17,9 @@ class _Removal(NamedTuple):
 
     #: First release without it.
     release: str
-    #: Module that has its content; "" where nothing has it.
+    #: Module that has its content; "" if there is none.
     now: str = ""
-    #: Advice, where nothing has it.
+    #: Advice, if no module has its content.
     advice: str = ""
 
 
@@ -99,7 +99,7 @@ _REMOVALS: Mapping[str, _Removal] = {
 
 
 def imports_removed(file: Path) -> list[str]:
-    """A sentence on each import of a file whose module was removed, in the order of its lines.
+    """Return a message on each import of a file whose module was removed, by line.
 
     Modules that can be imported here are not among them, whatever became of them elsewhere.
     """
@@ -109,7 +109,7 @@ def imports_removed(file: Path) -> list[str]:
 
 
 def _removed(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """Line, module, and name imported from it; "" where the module itself is."""
+    """Yield line, module, and name imported from it; "" if the module itself is imported."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named = [(one.name, "") for one in node.names]
@@ -130,7 +130,7 @@ def _joined(module: str, attribute: str) -> str:
 
 
 def _known(module: str) -> str:
-    """The module itself, or the nearest one above it, that was removed; "" if none was."""
+    """Return the module itself, or the nearest one above it, that was removed; "" if none was."""
     while module and module not in _REMOVALS:
         module = module.rpartition(".")[0]
     return module
@@ -146,7 +146,7 @@ def _found(module: str) -> bool:
 def _sentence(module: str, attribute: str) -> str:
     was = _known(module)
     said = f"{module} was removed in {_REMOVALS[was].release}"
-    # what is imported from a package may be a module of its own
+    # a name that is imported from a package may be a separate module
     whole = _joined(module, attribute)
     while _known(whole) and _REMOVALS[was].now:
         whole = _REMOVALS[was].now + whole.removeprefix(was)

@@ -1,4 +1,4 @@
-"""Runs Rally's validators of its plug-ins; returns one sentence per problem."""
+"""Rally's validators of its plug-ins; they return a message per problem."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def problems(
     workload: Workload | None = None,
     validation_context: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Problems that validators of the type `within` find in a plug-in's configuration.
+    """Return problems that validators of the type `within` find in a plug-in's configuration.
 
     Validators of scenarios get the `workload` and no configuration. `validation_context` is
-    Rally's: `platforms`, or what its context of users has created. A validator that raises an
-    unexpected exception counts as a problem, too.
+    Rally's: `platforms`, or the resources that its context of users has created. A validator that
+    raises an unexpected exception counts as a problem, too.
     """
     if within == SYNTAX and within not in dict(_validators(plugin_registry.plugin(kind, name))):
         return []
@@ -59,7 +59,7 @@ def problems(
 
 
 def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
-    """Type and name of each validator of a plug-in whose type is not `SYNTAX`."""
+    """Yield type and name of each validator of a plug-in whose type is not `SYNTAX`."""
     for within, validator in _validators(plugin_registry.plugin(kind, name)):
         if within != SYNTAX:
             yield within, validator
@@ -67,7 +67,7 @@ def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
-    """Type and name of each validator of a plug-in, except `SCHEMA`."""
+    """Return type and name of each validator of a plug-in, except `SCHEMA`."""
     validation = importlib.import_module("rally.common.validation")
     found = []
     for validator, _, arguments in plugin._meta_get("validators", default=[]):
@@ -83,7 +83,7 @@ def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
 
 
 def as_rally(workload: Workload) -> dict[str, Any]:
-    """A workload in the format of Rally's validators; contexts by the names of the task file."""
+    """Return a workload in Rally's format; contexts by the names of the task file."""
     return copy.deepcopy(
         {
             "name": workload.scenario,
@@ -110,7 +110,7 @@ def as_rally(workload: Workload) -> dict[str, Any]:
 
 
 def _sentence(text: str) -> str:
-    """Rally's message in one line; "" for a schema error, which osbench reports itself."""
+    """Return Rally's message in one line; "" for a schema error, which osbench reports itself."""
     found = _REPORTED.fullmatch(text)
     if found is None:
         return text.partition("\n")[0]

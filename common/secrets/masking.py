@@ -1,7 +1,7 @@
-"""Mask secrets in what is shown and kept; `secret_names` decides what is one.
+"""Masking of secrets in shown and stored values; `secret_names` defines secrets.
 
-`mask` is for values, `mask_text` for texts of others, and `mask_url` for messages of our own,
-in which `password: expected a text` names a field.
+`mask` is for values, `mask_text` for texts of others, and `mask_url` for messages of osbench, in
+which `password: expected a text` names a field.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ _NOTHING = frozenset({"", "null", "None", "true", "false", "True", "False"})
 _FILLED_IN = re.compile(r"(?:\w+ )?\{(?:(?:saved|data|user)\.[\w-]+|iteration|run)\}")
 #: Characters of a list in which a section begins, if it has any.
 _SECTION_CHARS = 200
-#: Shorter values are no secrets, and would hide parts of other words, characters.
+#: Shorter values are not secrets, and would hide parts of other words, characters.
 _LEAST_SECRET = 4
 
 
 def mask_text(text: str) -> str:
-    """`text` with secrets hidden in URLs, behind names of secrets, and where their form tells."""
+    """Return `text` with secrets hidden: in URLs, behind names of secrets, and by their form."""
     text = mask_url(text)
     if not _MARK.search(text):
         return text
@@ -84,27 +84,27 @@ def mask_text(text: str) -> str:
 
 
 def mask_field(name: str, value: str, place: Place = Place.FIELD) -> str:
-    """The value that stands under a name, such as of a header field."""
+    """Return the masked value of a name, such as of a header field."""
     return MASK if value and is_secret(name, value, place) else mask_text(value)
 
 
 def error_text(error: BaseException) -> str:
-    """Type and message of an exception of others, without secrets."""
+    """Return type and message of an exception of others, without secrets."""
     return f"{type(error).__name__}: {mask_text(str(error))}"
 
 
 def holds_secret(name: str, value: str, place: Place = Place.FIELD) -> bool:
-    """Whether a text is a secret by its name or by its form, or holds one."""
+    """Return whether a text is a secret by its name or by its form, or holds one."""
     return bool(value) and (is_secret(name, value, place) or mask_text(value) != value)
 
 
 def mask(value: Any) -> Any:
-    """A copy of a JSON value in which secrets are hidden."""
+    """Return a copy of a JSON value in which secrets are hidden."""
     return _masked(value, Place.FIELD)
 
 
 def secret_values(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """The texts within a value whose names suggest a secret; of long ones each line."""
+    """Yield the texts within a value whose names suggest a secret; of long ones each line."""
     yield from _secrets(value, Place.FIELD, secret)
 
 
@@ -131,7 +131,7 @@ def _masked(value: Any, place: Place) -> Any:
 def _masked_member(name: str, inner: Any, place: Place, beside: frozenset[str]) -> Any:
     below = _PLACES.get(name.lower(), Place.FIELD)
     if isinstance(inner, Mapping) and name.lower() == "save":
-        # names of what a flow saves, and where it is in an answer
+        # names of saved values of a flow, and their places in a response
         return {key: _masked(path, Place.FIELD) for key, path in inner.items()}
     if isinstance(inner, Mapping) and below is Place.COOKIE:
         return _masked(inner, below)
@@ -143,7 +143,7 @@ def _masked_member(name: str, inner: Any, place: Place, beside: frozenset[str]) 
 
 
 def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any, frozenset[str]]]:
-    """Name, name that says whether it is a secret, and value of each member; and all names."""
+    """Yield name, name that shows a secret, and value of each member; and all names."""
     pair = _named_pair(value)
     beside = names_beside(map(str, value))
     for name, inner in value.items():
@@ -170,14 +170,14 @@ def _secrets(value: Any, place: Place, secret: bool) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines of a secret, and what is behind the scheme of a header field."""
+    """Yield the lines of a secret, and the text behind the scheme of a header field."""
     yield from text.splitlines()
     if scheme := _SCHEME.match(text):
         yield text[scheme.end() :]
 
 
 def _of_urls(text: str) -> Iterator[str]:
-    """The password and the secret parameters of a text that is a URL or a form."""
+    """Yield the password and the secret parameters of a text that is a URL or a form."""
     if "://" in text:
         user, _, _ = text.partition("://")[2].rpartition("@")
         password = user.partition(":")[2]
@@ -192,7 +192,7 @@ def _of_urls(text: str) -> Iterator[str]:
 
 
 def _named_pair(value: Mapping[Any, Any]) -> str:
-    """The name in `{name: ..., value: ...}`, as of header fields of a recording; or ""."""
+    """Return the name in `{name: ..., value: ...}`, as of header fields of a recording; or ""."""
     if "value" not in value:
         return ""
     found = (value.get(name) for name in _NAMES)
@@ -200,7 +200,7 @@ def _named_pair(value: Mapping[Any, Any]) -> str:
 
 
 def _is_pair(value: Sequence[Any]) -> bool:
-    """Whether it is a name with its value, which `methods: [password, totp]` is not."""
+    """Return whether it is a name with its value, which `methods: [password, totp]` is not."""
     if len(value) != 2 or not all(isinstance(one, str | bytes) for one in value):
         return False
     second = _text(value[1])
@@ -208,7 +208,7 @@ def _is_pair(value: Sequence[Any]) -> bool:
 
 
 def _is_option(before: Any) -> bool:
-    """Whether what comes behind it in a list is a secret, as in `[mysql, --password, ...]`."""
+    """Return whether the next item of a list is a secret, as in `[mysql, --password, ...]`."""
     if not isinstance(before, str) or not before.startswith("-"):
         return False
     return "=" not in before and is_secret(before.lstrip("-"))
@@ -223,7 +223,7 @@ def _shown_name(name: Any) -> Any:
 
 
 def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Begin and end of the secret behind a name; an empty span if there is none."""
+    """Return begin and end of the secret behind a name; an empty span if there is none."""
     at = found.end()
     nothing = at, at
     name = found["part"] or found["pair"] or found["tag"] or found["option"] or found["name"]
@@ -245,12 +245,12 @@ def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
 
 
 def _opens_pair(text: str, found: re.Match[str]) -> bool:
-    """Whether a name in quotes before a comma is the first of a pair: `('password', '...')`."""
+    """Return whether a quoted name before a comma begins a pair: `('password', '...')`."""
     return text[max(0, found.start() - 4) : found.start()].rstrip("\"'\\bru").endswith("(")
 
 
 def _is_whole_line(text: str, at: int, name: str, said: str) -> bool:
-    """Whether it is a header field whose value may have spaces and quotes in it."""
+    """Return whether it is a header field whose value may have spaces and quotes in it."""
     if not _LINES.search(name) or _SCHEME.match(text, at):
         return False
     return said.rstrip().endswith(":") or not text.startswith(("'", '"'), at)
@@ -273,7 +273,7 @@ def _value_end(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
-    """Begin and end of a value without quotes or brackets."""
+    """Return begin and end of a value without quotes or brackets."""
     scheme = _SCHEME.match(text, at)
     begin = scheme.end() if scheme else at
     if ":" in said and (marks := _YAML.match(text, at)):
@@ -290,14 +290,14 @@ def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _is_kept(name: str, text: str) -> bool:
-    """Whether a list or an object is empty, or has counts."""
+    """Return whether a list or an object is empty, or has counts."""
     if not text.strip("[]{} \t\r\n"):
         return True
     return not is_secret(name, [1]) and bool(_NUMBERS.fullmatch(text))
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """End of the bracket that opens at a position, or of a text that is cut."""
+    """Return the end of the bracket that opens at a position, or of a text that is cut."""
     depth = 0
     for found in _BRACKETS.finditer(text, at):
         if found[0] in "[{":

@@ -1,7 +1,7 @@
-"""Decide what is a secret: by its name, by its place, and by its form.
+"""Decision whether a value is a secret: by its name, by its place, and by its form.
 
-One table for all of osbench: what is masked, what a recording replaces by arguments, and which
-header fields stay behind on a redirect to another host.
+One table for all of osbench: values to mask, values that a recording replaces by arguments, and
+header fields that stay behind on a redirect to another host.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _KEY_OF = frozenset(
     {"api", "private", "secret", "access", "signing", "encryption", "master", "account", "shared"}
     | {"auth", "subscription", "hmac", "deploy", "license", "client"}
 )
-#: And those that make it none.
+#: Words that make it not a secret.
 _OPEN_KEY = frozenset(
     {"public", "sort", "primary", "foreign", "partition", "cache", "routing", "group", "row"}
     | {"idempotency", "surrogate", "lookup", "shard", "unknown", "missing", "required", "valid"}
@@ -100,12 +100,12 @@ _SECTIONS = frozenset({"auth", "session", "signature"})
 _LOGIN = frozenset({"code", "state", "nonce", "ticket"})
 #: Names of this product that hold paths.
 _PATHS = frozenset({"https_key"})
-#: Parameters that an authorization code stands beside (RFC 6749, OpenID Connect).
+#: Parameters that occur next to an authorization code (RFC 6749, OpenID Connect).
 _LOGIN_PARAMETERS = frozenset(
     {"state", "grant_type", "redirect_uri", "client_id", "client_secret", "code_verifier"}
     | {"session_state", "iss", "id_token", "response_type", "code_challenge"}
 )
-#: An option that stands beside an authorization code in keystoneauth1's auth plug-ins.
+#: An option that occurs next to an authorization code in keystoneauth1's auth plug-ins.
 _FEDERATED = "identity_provider"
 _LOGIN_PATH = re.compile(
     r"(?i)(?<![a-z])(?:oauth2?|oidc|openid|sso|saml|callback|authori[sz]e|token|signin|login|verify"
@@ -132,7 +132,7 @@ SECRET_PATH = re.compile(f"(?i){'|'.join(sorted(_BEFORE_SECRET))}")
 _SEGMENTS = 2
 _RANDOM = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w~=%+-]{16,}|[A-Za-z_~=%+-]{32,}")
 
-#: Words of a name: at capitals, digits, and all that is no letter.
+#: Words of a name: split at capitals, digits, and all that is not a letter.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 #: Characters of a name that are looked at, its last.
 _NAME_CHARS = 200
@@ -157,10 +157,10 @@ FORMS = re.compile(
 def is_secret(
     name: str, value: Any = "", place: Place = Place.FIELD, beside: Collection[str] = frozenset()
 ) -> bool:
-    """Whether a value under a name may be a secret.
+    """Return whether a value under a name may be a secret.
 
-    `beside` are those of the same query or form, as of `names_beside`. None, True and False are no
-    secrets; without a value the name alone counts.
+    `beside` are the names in the same query or form, as of `names_beside`. None, True and False are
+    not secrets; without a value the name alone counts.
     """
     if value is None or isinstance(value, bool):
         return False
@@ -185,7 +185,7 @@ def is_secret(
 
 
 def names_beside(names: Iterable[str], path: str = "") -> frozenset[str]:
-    """`beside` for the parameters of one query or form.
+    """Return `beside` for the parameters of one query or form.
 
     At a path of a login, as `/oauth/callback`, `code` is a secret on its own.
     """
@@ -193,7 +193,7 @@ def names_beside(names: Iterable[str], path: str = "") -> frozenset[str]:
 
 
 def secret_segments(segments: Collection[str]) -> list[bool]:
-    """Which segments of a path are secrets, as the last one of `/reset/9f8e7d6c5b4a39281706`."""
+    """Return for each segment of a path whether it is secret, as in `/reset/9f8e7d6c5b4a3928`."""
     found, left = [], 0
     for segment in segments:
         secret = bool(left) and bool(_RANDOM.fullmatch(segment))
@@ -218,7 +218,7 @@ def _kind_of(name: str) -> _Kind:
         return _Kind.SHORT
     if alone in _LOGIN:
         return _Kind.LOGIN
-    # capitals are no boundaries in DPoP
+    # capitals are not word boundaries in DPoP
     return _Kind.SECRET if "".join(words) in _WHOLE else _kind_of_words(words)
 
 
@@ -240,7 +240,7 @@ def _words(name: str) -> list[str]:
 
 
 def _begins_secret(words: list[str], at: int) -> bool:
-    """Whether the word at a position of a name makes the name a secret."""
+    """Return whether the word at a position of a name makes the name a secret."""
     word = words[at]
     before = words[at - 1] if at else ""
     if word in _WHOLE or _ROOT.search(word) or (word, *words[at + 1 : at + 2]) in _PAIRS:
@@ -260,7 +260,7 @@ def _beside_login(name: str, beside: Collection[str]) -> bool:
 
 
 def _is_login(value: Any) -> bool:
-    """Whether it is a method of Keystone, `password: {user: {name: ..., password: ...}}`."""
+    """Return whether it is a method of Keystone, `password: {user: {name: ..., password: ...}}`."""
     return isinstance(value, Mapping) and value.keys() == {"user"}
 
 
@@ -271,7 +271,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _counts(value: Any) -> bool:
-    """Whether it is a number, or a list of them, also as texts."""
+    """Return whether it is a number, or a list of them, also as texts."""
     if isinstance(value, list | tuple):
         return bool(value) and all(_counts(one) for one in value)
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Mask secrets in URLs within a text, and those that are known by their form."""
+"""Masking of secrets in URLs within a text, and of secrets that are known by their form."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _PATH_CHARS = 120
 
 
 def mask_url(text: str) -> str:
-    """`text` with secrets in URLs, and those that are known by their form, hidden."""
+    """Return `text` with secrets hidden: in URLs, and secrets that are known by their form."""
     return _masked(text, _shown_query)
 
 
 def without_credentials(url: str) -> str:
-    """The URL without user, password and secret parameters; "" if another part may be a secret."""
+    """Return the URL without user, password and secret parameters; "" if unsure of the rest."""
     scheme, mark, rest = url.partition("://")
     if not mark:
         return ""
@@ -91,7 +91,7 @@ def _with_masked_pairs(found: re.Match[str], holds_secret: Callable[[str], bool]
 
 
 def _holds_url(value: str) -> bool:
-    """Whether a URL with a secret in it is escaped in a parameter: `next=https%3A%2F%2F...`."""
+    """Return whether a parameter holds an escaped URL with a secret: `next=https%3A%2F%2F...`."""
     for _ in range(_ESCAPES):
         plain = unquote_plus(value)
         if plain == value:

@@ -1,4 +1,4 @@
-"""Puts the .pth file beside the package, for which setuptools has no setting."""
+"""Puts the .pth file next to the package, for which setuptools has no setting."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ class BuildWithHook(build_py):
         self.copy_file("osbench_osprofiler.pth", str(Path(self.build_lib)))
 
     def get_source_files(self) -> list[str]:
-        """All that goes into a source distribution."""
+        """Return all files of a source distribution."""
         return [*super().get_source_files(), "osbench_osprofiler.pth"]
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
-        """All that is installed."""
+        """Return all files that are installed."""
         hook = str(Path(self.build_lib, "osbench_osprofiler.pth"))
         return [*super().get_outputs(include_bytecode), hook]
 

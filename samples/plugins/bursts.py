@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from osbench.plugin import runner
 
-#: Seconds that arrivals are planned ahead: workers have to get them before their instant.
+#: Seconds that arrivals are planned ahead: workers have to get them before their due time.
 AHEAD_S = 10.0
 
 
@@ -35,12 +35,12 @@ class Bursts(runner.Runner):
 
     @property
     def concurrency(self) -> int:
-        """Any number of iterations may run at once."""
+        """Return 0: any number of iterations may run at once."""
         return 0
 
     @property
     def planned(self) -> int:
-        """Iterations of all bursts."""
+        """Return the iterations of all bursts."""
         return int(self.config["bursts"] * self.config["size"])
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:

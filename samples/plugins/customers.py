@@ -6,7 +6,7 @@ from osbench.plugin import scenario
 
 
 class Customer(scenario.Scenario):
-    """A virtual user with an account of its own."""
+    """A virtual user with a separate account."""
 
     def on_start(self) -> None:
         """Log in; the session keeps the cookie."""

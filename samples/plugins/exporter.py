@@ -1,4 +1,4 @@
-"""An exporter: the slowest iterations of a run, for those who look for their traces."""
+"""An exporter: the slowest iterations of a run, with which to look for their traces."""
 
 from __future__ import annotations
 

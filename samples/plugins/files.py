@@ -12,11 +12,11 @@ from osbench.plugin import atomic, scenario
 
 
 class DamagedError(Exception):
-    """A file does not hold what was written into it."""
+    """The content of a file differs from the written content."""
 
 
 class Files(scenario.Scenario):
-    """Scenarios with a file of their own."""
+    """Scenarios with a file per iteration."""
 
     def __init__(self, context: dict[str, Any]) -> None:
         super().__init__(context)
@@ -61,6 +61,6 @@ class Checksum(scenario.Scenario):
     """Hash `size_kib` KiB of zeros."""
 
     def run(self, size_kib: int = 64) -> None:
-        """One iteration."""
+        """Hash in one iteration."""
         with atomic.ActionTimer(self, "hash"):
             hashlib.sha256(bytes(size_kib * 1024)).hexdigest()

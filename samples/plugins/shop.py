@@ -1,4 +1,4 @@
-"""A scenario that makes HTTP requests with a client of its own."""
+"""A scenario that makes HTTP requests with a client that it brings along."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import requests
 
 from osbench.plugin import atomic, scenario
 
-#: Longest request, seconds, where the workload sets no timeout.
+#: Longest request, seconds, if the workload sets no timeout.
 TIMEOUT_S = 30.0
 
 

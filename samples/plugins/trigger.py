@@ -24,7 +24,7 @@ class Doubling(trigger.Trigger):
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Those above `after`, at most `until`."""
+        """Return the values above `after`, at most `until`."""
         found = []
         value = self.config["start"]
         while value <= until:

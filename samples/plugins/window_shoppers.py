@@ -9,7 +9,7 @@ from osbench.plugin import atomic, scenario
 
 
 class StatusError(Exception):
-    """The shop answered with another status than 200."""
+    """The shop responded with another status than 200."""
 
 
 class WindowShoppers(scenario.Scenario):
@@ -32,7 +32,7 @@ class WindowShoppers(scenario.Scenario):
         await self.think(think_s)
 
     async def _get(self, host: str, port: int, path: str) -> bytes:
-        """The body of an answer; a connection of its own for each request."""
+        """Return the body of a response; opens a connection for each request."""
         reader, writer = await asyncio.open_connection(host, port)
         try:
             headers = {"Host": host, "Connection": "close", **self.trace_headers()}

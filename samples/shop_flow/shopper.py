@@ -12,7 +12,7 @@ class Shopper(scenario.Scenario):
 
     @scenario.configure(name="Shopper.visit")
     def visit(self) -> None:
-        """One iteration."""
+        """Make an iteration."""
         self.one_of({self.look: 3, self.buy: 1})
 
     def look(self) -> None:

@@ -13,4 +13,8 @@ class Exception_(NamedTuple):
     reason: str
 
 
-EXCEPTIONS: tuple[Exception_, ...] = ()
+EXCEPTIONS: tuple[Exception_, ...] = (
+    Exception_(
+        "worker/http/wire/__init__.py", "parser.answer(request, phases)", "a name of the API"
+    ),
+)

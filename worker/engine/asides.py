@@ -1,4 +1,4 @@
-"""What goes wrong beside the iterations of a workload: counted by kind and place."""
+"""Errors outside the iterations of a workload, counted by kind and place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from osbench.common.errors import KindError
 from osbench.common.ports import threads as threading
 
-#: Kinds that are told apart, and the name of the others.
+#: Kinds that are counted separately, and the name of all others.
 KINDS = 50
 OTHERS = "other things that went wrong beside the iterations"
 #: What Python says of a coroutine that was dropped before it ran.
@@ -22,7 +22,7 @@ _OF_PYTHON = ("asyncio", "concurrent", "threading", "uvloop")
 
 
 class ForgottenAwait(KindError):
-    """An iteration dropped a coroutine before it ran: what it was to do was not done."""
+    """An iteration dropped a coroutine before it ran: the work of the coroutine was not done."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class ForgottenAwait(KindError):
 
 
 class Asides:
-    """Counts of one workload in this process. Thread-safe."""
+    """Counts of errors outside the iterations of one workload in this process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class Asides:
         self._fresh: Counter[str] = Counter()
 
     def add(self, what: str) -> None:
-        """Count one more of a kind."""
+        """Count an error of the kind `what`; beyond `KINDS` kinds, count it under `OTHERS`."""
         with self._lock:
             if what not in self._kinds and len(self._kinds) >= KINDS:
                 what = OTHERS
@@ -47,17 +47,17 @@ class Asides:
             self._fresh[what] += 1
 
     def fresh(self) -> list[list[Any]]:
-        """Kinds with their counts since the last call."""
+        """Return kinds with their counts since the last call."""
         with self._lock:
             found, self._fresh = self._fresh, Counter()
         return [[what, count] for what, count in found.items()]
 
 
 def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
-    """Have coroutines that are dropped before they ran told from now on: where, and which.
+    """Report from now on each coroutine that is dropped before it ran, with its place.
 
-    In place of Python's warning, which nobody reads and which comes once for each place. `tell` is
-    called in the thread, and in the task, that dropped the last reference.
+    Replaces Python's warning, which is easily missed and is shown only once per place. `tell` is
+    called with the message in the thread, and in the task, that dropped the last reference.
     """
     warnings.filterwarnings("always", f".*{_NEVER_AWAITED}", RuntimeWarning)
     show = getattr(warnings.showwarning, "otherwise", warnings.showwarning)
@@ -81,7 +81,7 @@ def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """Where an exception was raised, as far as that is no module of Python: file:line."""
+    """Return file:line of an exception's origin: the innermost frame outside Python's modules."""
     found = ""
     step: TracebackType | None = error.__traceback__
     while step is not None:

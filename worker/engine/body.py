@@ -44,17 +44,17 @@ class Body:
     asides: Asides = field(default_factory=Asides)
 
     def tell_aside(self, what: str) -> None:
-        """Count something that went wrong beside the iterations."""
+        """Count an error outside the iterations."""
         self.asides.add(what)
 
     def mask_failures(self, masked: Callable[[str], str]) -> None:
-        """Have `masked` hide secrets in messages and tracebacks; it knows those of the run."""
+        """Hide secrets in failures by `masked`, which knows the secrets of the run."""
         self.failures.masked = masked
 
     def instance(self, iteration: int, recorder: Recorder, user: VirtualUser) -> Scenario:
-        """A new scenario object of a virtual user, whose actions go to `recorder`.
+        """Return a new scenario object of a virtual user, whose actions go to `recorder`.
 
-        `iteration` is 0 for the one that begins or ends the user.
+        `iteration` is 0 for the object that runs `on_start` or `on_stop`.
         """
         scenario: Scenario = object.__new__(self.cls)
         scenario._recorder = recorder
@@ -67,7 +67,7 @@ class Body:
     def extras(
         self, outputs: list[bytes] | None, trace: bytes, exchanges: bytes | bytearray
     ) -> Any:
-        """The last column of a row: trace id, outputs and HTTP requests; None without any."""
+        """Return the last column of a row: trace id, outputs, requests; None without any."""
         if outputs is not None:
             outputs = _packed(outputs)
             if outputs is None:
@@ -79,7 +79,10 @@ class Body:
 
 
 def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """An `async def` scenario method to be called: for those that wait for no event loop."""
+    """Wrap an `async def` method that waits for no event loop, so that a plain call runs it.
+
+    A call raises RuntimeError if the method waits for an event loop after all.
+    """
 
     def called(*args: Any, **kwargs: Any) -> Any:
         work = function(*args, **kwargs)
@@ -96,9 +99,9 @@ def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[
 
 
 def refuse_awaitable(returned: Any) -> None:
-    """Raise TypeError for what a scenario's method returned and somebody must await or go through.
+    """Raise TypeError if a scenario's method returned an awaitable or a generator that has not run.
 
-    It would count as done without having run.
+    Such an iteration would count as done without having run.
     """
     if isinstance(returned, AsyncGenerator):
         raise TypeError("an `async def` method with `yield` does not run by itself: await instead")
@@ -121,7 +124,7 @@ def refuse_awaitable(returned: Any) -> None:
 
 
 def _packed(outputs: Any) -> list[bytes] | None:
-    """The outputs of an iteration as bytes; None where they are too many, or none of ours."""
+    """Return an iteration's outputs as bytes; None if too many, or not outputs of osbench."""
     # a scenario may use an attribute of this name for values that cannot be shipped
     if type(outputs) is not list:
         return None

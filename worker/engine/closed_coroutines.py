@@ -25,7 +25,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
     def __init__(self, setup: EngineSetup) -> None:
         self._users: dict[int, TaskUser] = {}
         self._waiters: deque[tuple[TaskUser, asyncio.Future[None]]] = deque()
-        #: Wakes users at the stop instant.
+        #: Wakes users at the stop time.
         self._at_stop: asyncio.TimerHandle | None = None
         super().__init__(setup)
 
@@ -106,7 +106,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
             source, seq, due = found
 
     async def _await_turn(self, user: TaskUser, turn: int, due: int) -> int:
-        """The turn of a user whose rate is limited; 0 where it may not start anything now."""
+        """Wait for a turn of a user with a rate limit; return 0 if it may start nothing now."""
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
@@ -116,7 +116,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return 0
 
     async def _more(self, user: TaskUser, due: int) -> Found | None:
-        """Wait until the user may start an iteration; None if the user must end."""
+        """Wait until the user may start an iteration, and return it; None if the user must end."""
         wait = Wait(due, self.stop_ns)
         while not self.stopped:
             with self._changed:
@@ -130,7 +130,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return None
 
     def _wake_some(self, count: int) -> None:
-        """Wake so many of the users that wait, those first that have waited longest."""
+        """Wake so many of the waiting users, longest wait first."""
         outside = []
         while self._waiters and count > 0:
             user, waiter = self._waiters.popleft()
@@ -143,7 +143,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._waiters.extend(outside)
 
     def _wake(self) -> None:
-        """Wake all, because something else than the stock changed."""
+        """Wake all waiting users: something other than the stock of numbers has changed."""
         if self.stopped or monotonic_ns() >= self.stop_ns:
             self._wake_pausing()
         for _, waiter in self._waiters:

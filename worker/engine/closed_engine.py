@@ -49,7 +49,7 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
             source, seq, due = found
 
     def _await_turn(self, user: ThreadUser, turn: int, due: int) -> int:
-        """The turn of a user whose rate is limited; 0 where it may not start anything now."""
+        """Wait for a turn of a user with a rate limit; return 0 if it may start nothing now."""
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
@@ -59,7 +59,7 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return 0
 
     def _more(self, user: ThreadUser, due: int) -> Found | None:
-        """Wait until the user may start an iteration; None if the user must end."""
+        """Wait until the user may start an iteration, and return it; None if the user must end."""
         wait = Wait(due, self.stop_ns)
         with self._changed:
             while not self.stopped:
@@ -70,5 +70,5 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return None
 
     def _left_s(self) -> float:
-        """Seconds to the stop instant, at most the system's longest wait."""
+        """Return the seconds until the stop time, at most the system's longest wait."""
         return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)

@@ -1,8 +1,8 @@
 """Virtual users that are coroutines of one event loop: for scenarios that are `async def`.
 
 The loop's thread starts and runs the users; batches, shares and leases come from other threads and
-wake it. The watchdog has a thread of its own, so that iterations are timed out, and what blocks
-the loop is found, while the loop is blocked.
+wake it. The watchdog has its own thread: it times iterations out, and finds the code that blocks
+the loop, while the loop is blocked.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BLOCKED_NS = 50_000_000
 HELD_NS = 1_000_000_000
 #: A user that may not begin yet looks again after so long, nanoseconds.
 SHORT_NS = 200_000_000
-#: Places that blocked a loop that are told apart.
+#: Places that blocked a loop and are counted separately.
 PLACES = 50
 #: Name of the places beyond.
 OTHER_PLACES = "(other places)"
@@ -62,9 +62,9 @@ OTHER_PLACES = "(other places)"
 
 @dataclass(frozen=True, kw_only=True)
 class _Sample:
-    """What a loop that is late was doing at an instant."""
+    """A look at a loop that is late: its task and the CPU time that it has used."""
 
-    #: When it should have beaten, and the instant, monotonic nanoseconds.
+    #: When the loop should have beaten, and the time of the look, monotonic nanoseconds.
     begin: int
     at: int
     task: asyncio.Task[Any] | None
@@ -83,18 +83,18 @@ class TaskUser(User):
         self.task: asyncio.Task[None] | None = None
 
     def is_alive(self) -> bool:
-        """Whether the coroutine has not ended."""
+        """Return whether the coroutine has not ended."""
         return self.task is not None and not self.task.done()
 
     @property
     def runs(self) -> bool:
-        """The loop is within this coroutine at this moment."""
+        """Return whether the loop is running this coroutine at this moment."""
         return bool(getattr(self.work, "cr_running", False))
 
 
 @coroutine
 def let_others_run() -> Generator[None, None, None]:
-    """Wait until the loop has had its turn."""
+    """Yield to the loop once, so that its other tasks run."""
     yield
 
 
@@ -106,15 +106,15 @@ class CoroutineEngine(Engine):
     def __init__(self, setup: EngineSetup) -> None:
         self._loop = LoopThread(setup.body.tell_aside)
         self._calls = BlockingCalls()
-        #: All users that have not ended, also those that were replaced; the loop keeps no
-        #: reference to their tasks.
+        #: All users that have not ended, also the replaced users; the loop keeps no reference to
+        #: their tasks.
         self._alive: set[TaskUser] = set()
         #: The user that began an iteration last: one that finds itself here has not let others run.
         self._turn: TaskUser | None = None
         #: Nanoseconds by what the loop was blocked at, and the last sample of that.
         self._blocked: Counter[str] = Counter()
         self._sampled: _Sample | None = None
-        #: Up to when blocked time is counted: no instant belongs to two tasks.
+        #: Time up to which blocked time is counted: no time is counted for two tasks.
         self._counted_ns = 0
         self._held: HeldLoop | None = None
         #: Users that pause: woken when nothing starts any more.
@@ -122,7 +122,7 @@ class CoroutineEngine(Engine):
         super().__init__(setup)
 
     def _renew(self, user: TaskUser, now: int) -> None:
-        """Put another user in the place of one; called in the loop's thread."""
+        """Replace one user by another; called in the loop's thread."""
         raise NotImplementedError
 
     # what the loop is like
@@ -144,7 +144,7 @@ class CoroutineEngine(Engine):
     # how users begin and end
 
     async def _begin_life(self, user: TaskUser) -> bool:
-        """Begin a user, again and again if need be; False where it must end before it could."""
+        """Run `on_start` until it succeeds; return False if the user must end before that."""
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
@@ -161,7 +161,7 @@ class CoroutineEngine(Engine):
         return False
 
     async def _live(self, user: TaskUser, kind: int) -> int:
-        """Run `on_start` or `on_stop`; returns when it ended, NOT_STARTED or GIVEN_UP.
+        """Run `on_start` or `on_stop`; return its end time, NOT_STARTED or GIVEN_UP.
 
         As `ThreadEngine._live`.
         """
@@ -194,7 +194,7 @@ class CoroutineEngine(Engine):
         return NOT_STARTED if failure else ended
 
     async def _pause_until(self, at_ns: int) -> None:
-        """Sleep until an instant, or until nothing starts any more."""
+        """Sleep until a time, monotonic nanoseconds, or until nothing starts any more."""
         loop = self._loop.loop
         # timers of a loop are exact to a millisecond: it may be too early
         while not self.stopped and (left_ns := min(at_ns, self.stop_ns) - monotonic_ns()) > 0:
@@ -208,12 +208,12 @@ class CoroutineEngine(Engine):
                 timer.cancel()
 
     def _wake_pausing(self) -> None:
-        """Let users that pause look whether they are to end; called in the loop's thread."""
+        """Wake paused users, so that they check whether to end; called in the loop's thread."""
         for over in list(self._pausing):
             _end_pause(over)
 
     async def run(self, iteration: int, due: int, user: TaskUser) -> int:  # noqa: PLR0912 - a part would be a call
-        """Run and record one iteration; returns when it ended, or a code of `engine`.
+        """Run and record one iteration; return its end time, or a code of `engine`.
 
         As `ThreadEngine.run`: a common part would be a call more for each iteration.
         """
@@ -287,7 +287,7 @@ class CoroutineEngine(Engine):
         return 0
 
     def _is_at(self, user: TaskUser) -> bool:
-        """The loop runs this user: nobody closes its coroutine."""
+        """Return whether the loop runs this user: its coroutine cannot be closed now."""
         return asyncio.current_task(self._loop.loop) is user.task
 
     # the watchdog
@@ -303,7 +303,7 @@ class CoroutineEngine(Engine):
         self._loop.stop()
 
     def _end(self) -> None:
-        """Free what the loop holds; called in its thread, once no user is left."""
+        """Free the resources of the loop; called in its thread, once no user is left."""
 
     def _check(self) -> None:
         # what has timed out may be found blocking the loop
@@ -313,7 +313,7 @@ class CoroutineEngine(Engine):
             self.abandoned.append(self._calls.left.pop())
 
     def _look_at_loop(self, now: int) -> None:
-        """Find out what keeps the loop, if it is late."""
+        """Sample a loop that is late, and find the code that blocks it."""
         overdue = self._loop.overdue_ns(now)
         last, self._sampled = self._sampled, None
         if overdue < BLOCKED_NS:
@@ -329,14 +329,14 @@ class CoroutineEngine(Engine):
         self._sampled = sample
         if last is None or last.begin != sample.begin or last.task is not sample.task:
             return
-        # a loop that waits for a core is no scenario's fault
+        # a loop that waits for a core is not blocked by a scenario
         busy = sample.cpu - last.cpu > (now - last.at) // 2
         if busy or self._loop.is_asleep():
             self._blame(now - max(self._counted_ns, sample.begin))
             self._counted_ns = now
 
     def _blame(self, lasted: int) -> None:
-        """Count a time for which the loop was blocked where it is now."""
+        """Add `lasted` nanoseconds to the blocked time of the place that blocks the loop now."""
         place = self._blocking_place()
         if place:
             known = place in self._blocked or len(self._blocked) < PLACES
@@ -352,7 +352,7 @@ class CoroutineEngine(Engine):
                 return
 
     def _blocking_place(self) -> str:
-        """Where the scenario blocks the loop; "" where the loop is in no code but its own."""
+        """Return the place where the scenario blocks the loop; "" if only the loop's code runs."""
         places = _scenario_places(sys._current_frames().get(self._loop.ident))
         return place_words(places, self.body.cls.__module__) if places else ""
 
@@ -381,7 +381,7 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 
 def _scenario_places(frame: FrameType | None) -> list[Place]:
-    """Where the loop's thread is, innermost first, without the frames of the loop."""
+    """Return the stack of the loop's thread, innermost first, without the frames of the loop."""
     places = places_of(frame)
     while places and _of_loop(places[-1][0]):
         places.pop()

@@ -1,11 +1,10 @@
-"""The engine of one workload in one process: what is common to all kinds of virtual users.
+"""The engine of one workload in one process: the parts that all kinds of virtual users share.
 
-Virtual users are threads (`ThreadEngine`) or coroutines (`CoroutineEngine`).
-Each running iteration is in `inflight` under its number. Either the user that finished it or
-the watchdog after its timeout pops it and reports it, so that it is reported exactly once. A
-user whose iteration was popped by the watchdog ends, and another takes its place.
-The list and dict operations used here are atomic under the interpreter's lock; the hot path takes
-no other lock.
+Virtual users are threads (`ThreadEngine`) or coroutines (`CoroutineEngine`). Each running iteration
+is in `inflight` under its number. Either the user that finished it or the watchdog after its
+timeout pops it and reports it, so that it is reported exactly once. A user whose iteration was
+popped by the watchdog ends, and another takes its place. The list and dict operations used here are
+atomic under the interpreter's lock; the hot path takes no other lock.
 """
 
 from __future__ import annotations
@@ -44,15 +43,17 @@ WATCH_S = 0.02
 WATCH_NS = int(WATCH_S * 1e9)
 #: Packed HTTP requests of an iteration above which blocks are cut by their size.
 FEW_BYTES = 4 * EXCHANGE_BYTES
-#: Iterations that run for so long are told of, nanoseconds; characters of where they are.
+#: Iterations that run for longer are reported, nanoseconds; length limit of their place,
+#: characters.
 LONG_NS = 5_000_000_000
 PLACE_CHARS = 300
 #: In a ramp the coordinator raises the share about as often, nanoseconds.
 SPREAD_MOST_NS = 250_000_000
-#: An instant that never comes.
+#: A time that never comes.
 NEVER = 1 << 62
-#: What `run` of an engine returns in place of the instant at which the iteration ended: its number
-#: was given back; its user must end; its number stays with the caller, because the lease is over.
+#: Values that `run` of an engine returns instead of the time at which the iteration ended: its
+#: number was given back; its user must end; its number stays with the caller, because the lease is
+#: over.
 NOT_STARTED, GIVEN_UP, LEASE_OVER = 0, -1, -2
 OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_OUT)
 
@@ -76,20 +77,20 @@ class User:
 
 
 class Remains(Protocol):
-    """What still runs of an iteration that timed out, such as its thread."""
+    """A remainder of an iteration that timed out, such as its thread, which still runs."""
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
+        """Return whether it still runs."""
 
 
 class HeldLoop:
-    """An event loop in which an iteration that timed out lets no other run."""
+    """An event loop that is blocked by an iteration that timed out."""
 
     def __init__(self, holder: Remains) -> None:
         self._holder = holder
 
     def is_alive(self) -> bool:
-        """Whether that iteration still runs."""
+        """Return whether that iteration still runs."""
         return self._holder.is_alive()
 
 
@@ -103,7 +104,7 @@ Entry = tuple[User, int, int, Recorder]
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSetup:
-    """What an engine runs, and when."""
+    """The parameters of an engine: its scenario, the start of its load, and its callbacks."""
 
     body: Body
     #: Start of the load, monotonic nanoseconds.
@@ -122,7 +123,7 @@ class Engine:
     def __init__(self, setup: EngineSetup) -> None:
         self.body = setup.body
         self.t0_ns = setup.t0_ns
-        #: From this instant nothing starts, monotonic nanoseconds.
+        #: From this time nothing starts, monotonic nanoseconds.
         self.stop_ns = NEVER
         #: End of the lease, after which nothing starts until it is renewed, and the earlier of
         #: the two, which each iteration is compared with.
@@ -133,15 +134,15 @@ class Engine:
         self.rows: list[Row] = []
         #: Running iterations by number.
         self.inflight: dict[int, Entry] = {}
-        #: Count of granted numbers, and of those in result blocks. Between the two a number may
-        #: for a moment exist only in a local variable of a user.
+        #: Count of granted numbers, and count of numbers in result blocks. Between the two a number
+        #: may for a moment exist only in a local variable of a user.
         self.added = 0
         self.shipped = 0
         #: Some rows contain outputs, or many HTTP requests.
         self.bulky = False
         #: What still runs of iterations that timed out.
         self.abandoned: list[Remains] = []
-        #: User-nanoseconds spent waiting for work that arrived later, or until the stop instant.
+        #: User-nanoseconds spent waiting for work that arrived later, or until the stop time.
         self.want_ns = 0
         self.share = 0
         self.stopped = False
@@ -169,7 +170,7 @@ class Engine:
         #: The users that it adds begin within this time, evenly, nanoseconds.
         self._spread_ns = 0
         self._next_expiry = 0
-        #: Of the watchdog: it wakes as late as a virtual user whose answer has come.
+        #: Of the watchdog: it wakes as late as a virtual user whose response has arrived.
         self._lateness = Lateness(WATCH_NS)
         self._stalls = Stalls()
         self._changed = threading.Condition()
@@ -183,12 +184,12 @@ class Engine:
     # the kind of load: implemented by `GrantedNumbers` and `GrantedArrivals`
 
     def add(self, batch: Batch) -> None:
-        """Take the numbers of a batch; they are started after those of earlier batches."""
+        """Take the numbers of a batch; they are started after the numbers of earlier batches."""
         raise NotImplementedError
 
     @property
     def queued(self) -> int:
-        """Granted and not started."""
+        """Return the count of numbers that were granted and not started."""
         raise NotImplementedError
 
     def take_back(self, seq: int | None = None) -> list[Interval]:
@@ -203,30 +204,30 @@ class Engine:
 
     @property
     def users(self) -> int:
-        """Virtual users that exist."""
+        """Return the number of virtual users that exist."""
         raise NotImplementedError
 
     def _fill(self) -> None:
-        """Start the users that the share has and that are missing."""
+        """Start the missing users of the share."""
         raise NotImplementedError
 
     def _notify(self) -> None:
-        """Wake the users that wait, because something changed; called with the lock held."""
+        """Wake the waiting users, because something changed; called with the lock held."""
         raise NotImplementedError
 
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
-        """Where a user is, innermost first. `frames` are those of all threads."""
+        """Return a user's stack, innermost first. `frames` has each thread's frame by its id."""
         raise NotImplementedError
 
     def _replace(self, user: User, now: int) -> None:
-        """End a user whose iteration was popped, and put another in its place."""
+        """End a user whose iteration was popped, and start another instead."""
         raise NotImplementedError
 
     # users
 
     @property
     def action_names(self) -> list[str]:
-        """The names of atomic actions by the numbers that rows carry; the list only grows."""
+        """Return names of atomic actions by the numbers that rows carry; the list only grows."""
         return self.body.names.names
 
     def set_share(self, share: int, numbers: Sequence[Interval] = ()) -> None:
@@ -254,23 +255,23 @@ class Engine:
 
     @property
     def surplus(self) -> int:
-        """Running iterations of users beyond the share."""
+        """Return the number of running iterations of users beyond the share."""
         return sum(user.number >= self.share for user, *_ in self.inflight.copy().values())
 
     def _new_state(self, user: User) -> VirtualUser:
-        """What the scenario sees of a user that begins. Raises NoRow."""
+        """Give a user that begins a new state for its scenario, and return it. Raises NoRow."""
         user.state = self.body.users.user(self._numbers.at(user.number))
         return user.state
 
     def _life_key(self) -> int:
-        """A new key in `inflight` for a user that begins or ends.
+        """Return a new key in `inflight` for a user that begins or ends.
 
-        No other has it, also not the one that follows a user that has taken too long.
+        Keys are unique: the user that replaces one whose `on_start` timed out has another key.
         """
         return -next(self._lives)
 
     def forget(self, what: str) -> None:
-        """A coroutine was dropped before it ran: the iteration that runs here fails for it."""
+        """Fail the iteration that runs here, because a coroutine was dropped before it ran."""
         iteration = self._running_here()
         if iteration:
             self.forgotten[iteration] = what
@@ -278,11 +279,11 @@ class Engine:
             self.body.tell_aside(what)
 
     def _running_here(self) -> int:
-        """The iteration that the calling thread or task runs; 0 where that is none."""
+        """Return the iteration that the calling thread or task runs; 0 if there is none."""
         raise NotImplementedError
 
     def _call_life(self, kind: int, user: User, recorder: Recorder) -> Any:
-        """Call `on_start` or `on_stop` of a user; returns what it returns, raises what it does."""
+        """Call `on_start` or `on_stop` of a user and return its result; its exceptions pass."""
         state = self._new_state(user) if kind == BEGUN or user.state is None else user.state
         scenario = self.body.instance(0, recorder, state)
         return scenario.on_start() if kind == BEGUN else scenario.on_stop()
@@ -297,7 +298,7 @@ class Engine:
             self.living.discard(user.number)
 
     def note_returned(self) -> None:
-        """Count the children of scenarios that returned into the worker, and were ended."""
+        """Count the children of scenarios that returned into the worker and were ended."""
         for what in self._forks.returned():
             self.body.tell_aside(what)
             if what not in self._said:
@@ -307,28 +308,28 @@ class Engine:
     # how late this process is
 
     def lags(self) -> list[int]:
-        """How late threads, or the loop that users share, were since the last call, ns."""
+        """Remove and return latenesses, ns, of threads or the users' loop since the last call."""
         return self._lateness.take()
 
     def stalls(self) -> list[list[Any]]:
-        """For how long the process could run nothing since the last call: [cause, ns]."""
+        """Return the times for which the process could not run since the last call: [cause, ns]."""
         return self._stalls.take()
 
     def blocked(self) -> list[list[Any]]:
-        """Where a scenario blocked the loop since the last call: [place, nanoseconds]."""
+        """Return times for which a scenario blocked the loop since the last call: [place, ns]."""
         return []
 
     def longest(self) -> tuple[int, int, str, str] | None:
-        """The iteration that has run for longest, if that is `LONG_NS`.
+        """Return the iteration that has run for longest, if it has run for at least `LONG_NS`.
 
-        Its number (0: a user that begins or ends), nanoseconds, innermost open action, and place
-        in the code.
+        The result is its number (0: a user that begins or ends), nanoseconds, innermost open
+        action, and place in the code.
         """
         try:
             # in the order in which they began
             iteration, entry = next(iter(self.inflight.items()))
         except (StopIteration, RuntimeError):
-            # none, or one began or ended at this moment: the next heartbeat tells
+            # none, or one began or ended at this moment: the next heartbeat reports it
             return None
         user, _, started, recorder = entry
         running_ns = monotonic_ns() - started
@@ -378,7 +379,7 @@ class Engine:
     # lease
 
     def set_lease(self, until_ns: int) -> None:
-        """Let nothing start at or after an instant, monotonic ns, until this is called again."""
+        """Start nothing at or after a time, monotonic ns, until this is called again."""
         with self._changed:
             was_over = monotonic_ns() >= self.lease_ns
             self.lease_ns = until_ns
@@ -389,7 +390,7 @@ class Engine:
 
     @property
     def started_late(self) -> int:
-        """Iterations that started although the lease had ended while tracing was begun."""
+        """Count iterations that started although the lease ended while tracing was begun."""
         return len(self._late)
 
     # taking back
@@ -407,31 +408,31 @@ class Engine:
     # stopping
 
     def stop(self, at_ns: int) -> None:
-        """Let nothing start at or after an instant, monotonic nanoseconds."""
+        """Start nothing at or after a time, monotonic nanoseconds."""
         with self._changed:
             self.stop_ns = min(self.stop_ns, at_ns)
             self.until_ns = min(self.stop_ns, self.lease_ns)
             self._notify()
 
     def give_back(self, numbers: list[Interval]) -> None:
-        """Return numbers that were granted and will not start here."""
+        """Give back numbers that were granted and will not start here."""
         with self._changed:
             self._returned.update(numbers)
 
     def returned(self) -> list[Interval]:
-        """Numbers given back since the last call."""
+        """Return the numbers given back since the last call."""
         with self._changed:
             found, self._returned = list(self._returned), Intervals()
         return found
 
     @property
     def unsettled(self) -> int:
-        """Granted numbers that are not in a result block yet, as results or as returned."""
+        """Return how many granted numbers are not in a result block, as results or returned."""
         return self.added - self.shipped
 
     @property
     def has_users_to_end(self) -> bool:
-        """Some users have not ended, or nobody knows yet that they have."""
+        """Return whether a user has not ended, or its end is not in a result block yet."""
         return bool(self.living or self.life or self.inflight)
 
     def close(self) -> None:
@@ -455,7 +456,7 @@ class Engine:
 
     @property
     def _over(self) -> bool:
-        """The watchdog has nothing left to do."""
+        """Return whether the watchdog has nothing left to do."""
         # users that are free end only when they notice that nothing starts any more
         return self.stopped and not self.inflight and not self.living
 
@@ -471,7 +472,7 @@ class Engine:
         self.look(now)
 
     def look(self, now: int) -> None:
-        """Called by the watchdog at each interval, for subclasses."""
+        """Do the periodic work of a subclass; called by the watchdog at each interval."""
 
     def _expire(self, now: int) -> None:
         """Time out iterations past their deadline; compute the next deadline."""
@@ -522,7 +523,7 @@ class Engine:
     def _give_up_life(
         self, user: User, started: int, now: int, frames: dict[int, FrameType]
     ) -> None:
-        """A user has taken too long to begin, or to end."""
+        """Record a timeout of `on_start` or `on_stop` with the stack, and replace the user."""
         failure = self.body.failures.timed_out(self._limit_ns / 1e9, self._stack(user, frames))
         kind = ENDED if user.number in self.living else BEGUN
         self._note_life(kind, user, started, now, failure)
@@ -530,7 +531,7 @@ class Engine:
 
 
 def closed_actions(actions: list[int], now: int) -> list[int]:
-    """A copy of an iteration's actions in which open ones end at `now`, as failed."""
+    """Return a copy of an iteration's actions in which open actions end at `now`, as failed."""
     copy = actions[: len(actions) // WIDTH * WIDTH]
     for at in range(0, len(copy), WIDTH):
         if not copy[at + 3]:

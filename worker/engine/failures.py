@@ -55,7 +55,7 @@ Place = tuple[FrameType, int]
 
 
 def places_of(frame: FrameType | None) -> list[Place]:
-    """Where a thread is, innermost first, without the engine's own frames."""
+    """Return a thread's stack from `frame` on, innermost first, without the engine's frames."""
     found: list[Place] = []
     while frame is not None and frame.f_globals.get("__name__") not in _OURS:
         found.append((frame, frame.f_lineno or 0))
@@ -64,7 +64,7 @@ def places_of(frame: FrameType | None) -> list[Place]:
 
 
 def place_words(places: Sequence[Place], module: str) -> str:
-    """Where code of a scenario is, in words; `module` is the scenario's, whose line comes first."""
+    """Return a stack's place in words: first its line in `module`, the scenario's, if any."""
     own = [place for place in places if place[0].f_globals.get("__name__") == module]
     found = _shown((own or places)[0])
     return found if not own or own[0] == places[0] else f"{found}, in {_shown(places[0])}"
@@ -76,7 +76,7 @@ def _shown(place: Place) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """The message of an exception. Never raises, even if the exception's `__str__` does."""
+    """Return the message of an exception. Never raises, even if the exception's `__str__` does."""
     try:
         return str(error)
     except BaseException as broken:  # noqa: BLE001 - SystemExit would end the user's thread
@@ -84,11 +84,11 @@ def message_of(error: BaseException) -> str:
 
 
 def told(error: BaseException) -> tuple[BaseException, str]:
-    """The exception to report for `error`, and its message. Never raises.
+    """Return the exception to report for `error`, and its message. Never raises.
 
-    A group of one exception, as `asyncio.TaskGroup` raises it, is its member; a larger one says
-    what its members are and what caused them, and so does an exception that a group caused: what
-    lies deep in a traceback may be cut.
+    A group of one exception, as `asyncio.TaskGroup` raises it, is replaced by its member. The
+    message of a larger group lists its members and causes; the message of an exception caused by a
+    group lists the causes. The depth of a traceback may be cut, so the message must suffice.
     """
     while _is_shell(error):
         (error,) = error.exceptions  # type: ignore[attr-defined] # it is a group
@@ -102,13 +102,13 @@ def told(error: BaseException) -> tuple[BaseException, str]:
 
 
 def _is_shell(error: BaseException) -> bool:
-    """Whether it is a group that says no more than its only member."""
+    """Return whether `error` is a group that says no more than its only member."""
     alone = isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1
     return alone and error.__cause__ is None
 
 
 def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
-    """The message of a group with what its members are, in an order that does not vary."""
+    """Return the message of a group with its members, sorted so that it does not vary."""
     kinds = Counter(_members(group))
     said = [f"{kind} (x {times})" if times > 1 else kind for kind, times in sorted(kinds.items())]
     if sum(map(len, said)) > MESSAGE_LIMIT // 2:
@@ -120,7 +120,7 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
 
 
 def resource_of(error: BaseException | None) -> str:
-    """Resource that the process lacked, of `RESOURCES`, if `error` came of that; or ""."""
+    """Return the resource of `RESOURCES` that the process lacked, if that caused `error`; or ""."""
     for _ in range(CAUSES):
         if error is None:
             break
@@ -149,7 +149,7 @@ def _named(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Exceptions that it was raised `from`, one after another."""
+    """Yield the exceptions that `error` was raised `from`, one after another."""
     seen = {id(error)}
     cause = error.__cause__
     while cause is not None and id(cause) not in seen and len(seen) <= CAUSES_MOST:
@@ -159,12 +159,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def printable(text: str) -> str:
-    """`text` encodable as UTF-8: file names that are not UTF-8 contain lone surrogates."""
+    """Return `text` encodable as UTF-8: file names that are not UTF-8 contain lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def awaiting_places(awaited: Any) -> list[Place]:
-    """Where a suspended coroutine waits, innermost first, without the engine's own frames."""
+    """Return a suspended coroutine's stack, innermost first, without the engine's own frames."""
     found: list[Place] = []
     while awaited is not None:
         frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
@@ -175,7 +175,7 @@ def awaiting_places(awaited: Any) -> list[Place]:
 
 
 class Failures:
-    """Numbers for exceptions: those of equal type, message and place share a number."""
+    """Numbers for exceptions: exceptions of equal type, message and place share a number."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -187,7 +187,7 @@ class Failures:
         self.masked: Callable[[str], str] = mask_text
 
     def number(self, error: BaseException, message: str) -> int:
-        """The number of an exception with its message, from 1; removes its traceback.
+        """Return the number of an exception with its message, from 1; removes its traceback.
 
         Never raises.
         """
@@ -210,7 +210,7 @@ class Failures:
         return known
 
     def timed_out(self, limit_s: float, stack: Sequence[Place]) -> int:
-        """The number of a timeout whose user is at `stack`, innermost first. Never raises."""
+        """Return the number of a timeout with the stack `stack`, innermost first. Never raises."""
         key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
         known = self._numbers.get(key)
         if known is not None:
@@ -248,11 +248,11 @@ class Failures:
         """Keep the texts of a failure; called with the lock held."""
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Type, message and traceback of a failure, if this object keeps them; else nothing."""
+        """Return type, message and traceback of a failure, if kept here; else an empty tuple."""
         return ()
 
     def fresh(self) -> list[list[Any]]:
-        """Failures added since the last call."""
+        """Return the failures added since the last call."""
         with self._lock:
             found, self._fresh = self._fresh, []
             return found
@@ -266,7 +266,7 @@ class KeptFailures(Failures):
         self._texts: dict[int, tuple[str, ...]] = {}
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Type, message and traceback of a failure."""
+        """Return type, message and traceback of a failure."""
         return self._texts.get(number, ())
 
     def _keep(self, number: int, texts: tuple[str, ...]) -> None:
@@ -291,7 +291,7 @@ def _listed(stack: Sequence[Place]) -> str:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """A text cut in the middle: of a traceback its outermost and its innermost frames are kept."""
+    """Cut a text in the middle: of a traceback, the outermost and innermost frames stay."""
     if len(text) <= limit:
         return text
     gap = "\n  ...\n"

@@ -1,4 +1,4 @@
-"""Open load: arrivals start at their due instants, whether or not others have ended."""
+"""Open load: arrivals start at their due times, whether or not others have ended."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from osbench.common.protocol.messages import Batch
 from osbench.worker.engine.engine import Engine, EngineSetup
 from osbench.worker.engine.precise_sleep import PreciseSleep
 
-#: Due instant, iteration number, and the batch that it is of.
+#: Due time, iteration number, and the batch that it is of.
 Arrival = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalSetup(EngineSetup):
-    """The same for arrivals."""
+    """The parameters of an engine of arrivals."""
 
     #: An arrival later than this is dropped, nanoseconds.
     max_lag_ns: int
@@ -40,7 +40,7 @@ class GrantedArrivals(Engine):
         self._max_lag_ns = setup.max_lag_ns
         self._sleep = setup.sleep
         self._at_limit = setup.at_limit
-        #: The last instant at which all users were busy and no more could be started.
+        #: The last time at which all users were busy and no more could be started.
         self._full_until = 0
         self._requested = False
         super().__init__(setup)
@@ -55,7 +55,7 @@ class GrantedArrivals(Engine):
 
     @property
     def _limited(self) -> bool:
-        """The task limits the number of users, not this worker's capacity."""
+        """Return whether the task limits the number of users, not this worker's capacity."""
         return self._at_limit is Outcome.DROPPED_MAX_CONCURRENCY
 
     @property
@@ -92,7 +92,7 @@ class GrantedArrivals(Engine):
                 heapq.heappush(self._arrivals, arrival)
 
     def _expect(self, due: int, iteration: int, seq: int) -> Arrival | None:
-        """The arrival that was popped, if it is to start now; None where it is not, or not yet."""
+        """Return the popped arrival if it is to start now; else put it back or drop it: None."""
         now = monotonic_ns()
         if due > now:
             # an earlier arrival was returned meanwhile, or the sleep was interrupted
@@ -107,7 +107,7 @@ class GrantedArrivals(Engine):
         return None
 
     def _ask(self) -> None:
-        """Ask for work, once, where there is no arrival."""
+        """Request work, once, if there is no arrival."""
         if not self._arrivals and not self._requested:
             self._requested = True
             self._request_work()

@@ -16,7 +16,7 @@ from osbench.worker.engine.engine import NEVER, Engine, EngineSetup, User
 PORTION_NS = 5_000_000
 PORTION_MOST = 8192
 
-#: A source of numbers, the batch that they are of, and the instant from which the user was free.
+#: A source of numbers, the batch that they are of, and the time from which the user was free.
 Found = tuple[Iterator[int], int, int]
 
 
@@ -32,7 +32,7 @@ class Wait:
         #: The user is outside the share.
         self.parked = False
         self.waited = False
-        #: With a stop instant, the wait until then counts as waiting for work.
+        #: With a stop time, the wait until then counts as waiting for work.
         self.until_stop = stop_ns < NEVER
 
 
@@ -46,7 +46,7 @@ class GrantedNumbers(Engine):
         self._source: Iterator[int] = iter(range(0))
         #: The batch that it is of.
         self._source_seq = 0
-        #: Last refill of the source where there is a page, and its size.
+        #: Time of the last refill of the source, if there is a page; size of the refill.
         self._refilled_ns = 0
         self._size = 1
         super().__init__(setup)
@@ -90,11 +90,14 @@ class GrantedNumbers(Engine):
                 self._notify_of_work(1)
 
     def _offer(self, user: User, wait: Wait) -> Found | None:
-        """What a waiting user may start; None if it must wait on. Call with the lock held."""
+        """Return the source from which a waiting user takes its number; None if it must wait on.
+
+        Call with the lock held.
+        """
         now = monotonic_ns()
         if user.number >= self.share:
             wait.parked = True
-            # behind that instant it would wait for no time, again and again
+            # after the stop time it would wait for no time, again and again
             wait.until_stop = wait.until_stop and now < self.stop_ns
         elif now < self.stop_ns:
             if wait.parked:
@@ -115,7 +118,7 @@ class GrantedNumbers(Engine):
         return None
 
     def _refill(self) -> bool:
-        """Refill the source that all users share; False where no number is granted."""
+        """Refill the number source that all users share; return False if no number is granted."""
         if operator.length_hint(self._source):
             return True
         if not self._stock:
@@ -135,7 +138,7 @@ class GrantedNumbers(Engine):
         return True
 
     def _portion(self) -> int:
-        """How many numbers to put into the source: as many as users take in `PORTION_NS`.
+        """Return how many numbers to put into the source: as many as users take in `PORTION_NS`.
 
         A process that is killed counts as having started all of them.
         """

@@ -37,7 +37,7 @@ def _with_run(value: Any, run_id: str) -> Any:
 
 
 def _fill(value: Any) -> Fill | None:
-    """A function that makes `value` for an iteration; None where it is the same for all."""
+    """Return a function that makes `value` for an iteration; None if it is the same for all."""
     if isinstance(value, str):
         return (lambda number: value.replace(ITERATION, number)) if ITERATION in value else None
     if isinstance(value, dict):

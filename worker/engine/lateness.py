@@ -1,4 +1,4 @@
-"""How late the beats of a thread are: what its process adds to every time that it measures."""
+"""The lateness of a thread's beats: the error that its process adds to each time it measures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Lateness:
         self.lags: deque[int] = deque(maxlen=KEPT)
 
     def note(self, lag: int) -> None:
-        """Add a beat, and those that were missed meanwhile: they were late, too."""
+        """Add the lateness of a beat, and of the beats that were missed meanwhile."""
         self.lags.append(lag)
         beat = self._beat_ns
         if lag > beat:
@@ -38,7 +38,7 @@ class Lateness:
 
 
 class Stalls:
-    """For how long a thread of this process could not run, by cause.
+    """Times for which a thread of this process could not run, by cause.
 
     A thread needs the interpreter's lock and a core. If it had neither for a second and the process
     used a core meanwhile, another thread kept the lock, as C code does that never releases it.

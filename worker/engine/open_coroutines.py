@@ -24,7 +24,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._free: list[int] = []
         self._top = 0
         self._alarm: Alarm | None = None
-        #: The next arrival's instant, and how long before it the loop is awake, nanoseconds.
+        #: The time of the next arrival, and how long before it the loop is awake, nanoseconds.
         self._awaited_ns = self._ahead_ns = 0
         #: When the turn of the loop that it is awake for began, monotonic nanoseconds; 0: none.
         self._awake_since_ns = 0
@@ -46,7 +46,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._loop.call(self._advance)
 
     def _fill(self) -> None:
-        """Arrivals start users, unless each has to begin first."""
+        """If the scenario has `on_start`, start first users now; else arrivals create them."""
         if self.body.users.has_life:
             ready = self.share if self._limited and self.body.users.begins else 1
             self._loop.call(self._begin_users, ready)
@@ -57,7 +57,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     # users that have to begin before their first arrival
 
     def _begin_users(self, count: int) -> None:
-        """Have so many users in all, as far as the share allows."""
+        """Start users until there are `count` in all, at most `share`."""
         while self._top < min(count, self.share) and not self.stopped:
             self._top += 1
             self._begin_user(self._top - 1)
@@ -68,7 +68,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._begin(user, self._grow(user))
 
     async def _grow(self, user: TaskUser) -> None:
-        """Begin a user; it is free then."""
+        """Start a user; it is free once its `on_start` has ended."""
         try:
             if await self._begin_life(user):
                 assert user.state is not None
@@ -80,7 +80,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _end_users(self) -> None:
-        """Nothing starts any more: users that are free end."""
+        """End all free users, after their `on_stop` if they have one."""
         while self._free:
             number = heapq.heappop(self._free)
             if number in self.living:
@@ -103,7 +103,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
             if not first:
                 self._ask()
                 return
-            # after the stop instant the watchdog returns all arrivals
+            # after the stop time the watchdog returns all arrivals
             if now >= self.until_ns:
                 return
             due = first[0][0]
@@ -135,7 +135,11 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None if arrival is None else self._expect(*arrival)
 
     def _wait(self, due: int, now: int) -> None:
-        """Have the alarm ring before an instant, then let the loop turn until it has come."""
+        """Wait for the next arrival without blocking: set the alarm, or keep the loop awake.
+
+        The alarm is set shortly before `due` (monotonic ns); within that margin the loop stays
+        awake.
+        """
         if due != self._awaited_ns:
             self._awaited_ns, self._ahead_ns = due, self._sleep.ahead_ns(now)
         if due - now > self._ahead_ns:
@@ -176,7 +180,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     async def _serve(self, user: TaskUser, arrival: Arrival | None) -> None:
-        """Run an arrival, and those that have waited for a user meanwhile."""
+        """Run an arrival, and then the arrivals that have waited for a user meanwhile."""
         try:
             while arrival is not None:
                 due, iteration, _ = arrival
@@ -200,7 +204,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _next(self, user: TaskUser) -> Arrival | None:
-        """An arrival that is due, if the user may start it."""
+        """Return an arrival that is due, if the user may start it."""
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
             first = self._arrivals[:1]

@@ -1,8 +1,8 @@
 """Open load on virtual users that are threads.
 
-Leader and followers: one idle virtual user, the leader, holds the lock `_turn` and sleeps until
-the next due instant; then it releases the lock and runs the arrival itself. So no hand-off
-through a queue delays the start.
+Leader and followers: one idle virtual user, the leader, holds the lock `_turn` and sleeps until the
+next due time; then it releases the lock and runs the arrival itself. So no hand-off through a queue
+delays the start.
 """
 
 from __future__ import annotations
@@ -57,16 +57,19 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
 
     @property
     def _full(self) -> bool:
-        """No user waits for the turn, and no more may be started."""
+        """Return whether no user waits for the turn and no more may be started."""
         return not self._idle and len(self._users) >= self.share
 
     def _next(self, user: ThreadUser) -> Arrival | None:
-        """Sleep until the next arrival and take it; None if the user must end."""
+        """Wait for the next arrival and return it, or None if the user must end.
+
+        Starts a spare user and drops late arrivals on the way.
+        """
         arrivals = self._arrivals
         started = False
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
-            # after the stop instant the watchdog returns all arrivals
+            # after the stop time the watchdog returns all arrivals
             first = arrivals[:1]
             if not first or now >= self.until_ns:
                 if now < self.stop_ns:
@@ -93,7 +96,11 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
-        """Few users are idle and there is time to start one, or no idle user is left."""
+        """Return whether to start another user.
+
+        True if fewer than SPARE are idle, there are less than `share`, and none is idle or the next
+        arrival is more than THREAD_START_NS ahead.
+        """
         idle = len(self._idle)
         return (
             idle < SPARE

@@ -1,4 +1,4 @@
-"""Sleeps to an instant: wakes shortly before it and looks at the clock until it has come.
+"""Precise sleep until a time: wakes shortly before it and polls the clock until it has come.
 
 A sleeping thread wakes 50 to 100 us late, because the kernel has to bring an idle core back and to
 switch to the thread. A thread that is awake already does not wait for either. Being awake costs
@@ -13,7 +13,7 @@ from pathlib import Path
 from osbench.common.ports import clock as time
 from osbench.common.ports.clock import monotonic_ns
 
-#: How long before the instant the thread wakes: later than most wakes come.
+#: How long before the due time the thread wakes: later than most wakes come.
 AHEAD_NS = 150_000
 #: Idle cores are measured this often, and this many must be idle on average.
 MEASURE_NS = 250_000_000
@@ -26,7 +26,7 @@ _IDLE = slice(4, 6)
 
 
 class IdleCores:
-    """Reads the kernel's account of each core; there is none where /proc is not Linux' own."""
+    """Reads the kernel's account of each core; without Linux' /proc there is none."""
 
     def __init__(self, stat: Path = Path("/proc/stat")) -> None:
         self._stat = stat
@@ -34,9 +34,9 @@ class IdleCores:
         self._last: tuple[int, float] | None = None
 
     def measure(self, now_s: float) -> float | None:
-        """Cores idle on average since the last call; None at the first, and where none can tell.
+        """Return the cores idle on average since the last call; None at the first, or if unknown.
 
-        `now_s` is the instant of the call, seconds of any clock.
+        `now_s` is the time of the call, seconds of any clock.
         """
         ticks = self._ticks()
         last, self._last = self._last, None if ticks is None else (ticks, now_s)
@@ -45,7 +45,7 @@ class IdleCores:
         return (ticks - last[0]) * self._tick_s / (now_s - last[1])
 
     def _ticks(self) -> int | None:
-        """Clock ticks that our cores have been idle since boot."""
+        """Return the clock ticks for which the process's cores have been idle since boot."""
         ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         try:
             lines = self._stat.read_text("ascii").splitlines()
@@ -65,14 +65,14 @@ class PreciseSleep:
         #: A core was idle when that was last measured.
         self._free = False
         self._measured_ns = 0
-        #: Nanoseconds that the thread may stay awake, as of an instant.
+        #: Nanoseconds that the thread may stay awake, as of a time.
         self._left_ns = 0.0
         self._counted_ns = monotonic_ns()
         #: Nanoseconds that it has been awake so far.
         self.awake_ns = 0
 
     def until(self, due_ns: int) -> None:
-        """Return at an instant, monotonic nanoseconds; at once where it is over."""
+        """Wait until a time, monotonic nanoseconds; end at once if it is over."""
         now = monotonic_ns()
         ahead_ns = self.ahead_ns(now)
         if due_ns - now > ahead_ns:
@@ -81,7 +81,7 @@ class PreciseSleep:
             self._stay_awake(due_ns)
 
     def ahead_ns(self, now: int) -> int:
-        """How long before the next instant to be awake, nanoseconds; 0 where it must not be."""
+        """Return how long before the next time to be awake, ns; 0 if the thread must sleep."""
         return AHEAD_NS if self._free and self._may(now) else 0
 
     def pay(self, awake_ns: int) -> None:
@@ -97,7 +97,7 @@ class PreciseSleep:
             self._free = idle is not None and idle >= LEAST_IDLE
 
     def _may(self, now: int) -> bool:
-        """The budget suffices for one instant."""
+        """Return whether the budget suffices for staying awake before one more time."""
         saved_ns = self._left_ns + (now - self._counted_ns) * self._budget
         self._left_ns = min(saved_ns, SAVED_NS * self._budget)
         self._counted_ns = now

@@ -38,7 +38,7 @@ from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser, await_
 
 LOG = logging.getLogger(__name__)
 
-#: Calls after the end of a load that are answered at once; later ones only after a pause, seconds.
+#: Calls after the end of a load that return at once; later calls return after a pause, seconds.
 MOST_REFUSED = 1000
 REFUSED_PAUSE_S = 0.1
 SCRIPT_ENDED = int(LifeEvent.SCRIPT_ENDED)
@@ -69,7 +69,7 @@ class Turn(ThreadUser):
         self.over = False
 
     def is_alive(self) -> bool:
-        """Whether the iteration still runs; its thread may go on with others."""
+        """Return whether the iteration still runs; its thread may go on with others."""
         return not self.over and self.thread is not None and self.thread.is_alive()
 
 
@@ -82,7 +82,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         drive: Callable[[ScriptedLoad], None],
         args: Mapping[str, Any] | None = None,
     ) -> None:
-        """`drive` is the runner's code; `args` are those of the workload."""
+        """`drive` is the runner's code; `args` are the arguments of the workload."""
         self._drive = drive
         self._args = args or {}
         self._begun = False
@@ -147,7 +147,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
 
     @property
     def min_users(self) -> int:
-        """The thread that runs the code."""
+        """Return 1, or 0 without a share: one thread runs the code."""
         return min(1, self.share)
 
     def _fill(self) -> None:
@@ -198,7 +198,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # one iteration
 
     def _take_user(self, asked: int) -> Turn:
-        """A virtual user that has no iteration. Raises LoadOver."""
+        """Wait for a virtual user that has no iteration, and return it. Raises LoadOver."""
         wait = Wait(asked, self.stop_ns)
         with self._changed:
             while not self.over:
@@ -220,7 +220,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     def _run_next(
         self, turn: Turn, asked: int, changes: tuple[Mapping[str, Any], set[str]] | None
     ) -> Row:
-        """Run the next number; returns its row. Raises LoadOver."""
+        """Run the next number and return its row. Raises LoadOver."""
         source: Iterator[int] = iter(range(0))
         seq = 0
         while True:
@@ -243,12 +243,12 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             await_injection(turn)
             return GIVEN_UP
         except BaseException as error:
-            # the runner's code may raise exceptions in threads of its own, at any line
+            # the runner's code may raise exceptions in its own threads, at any line
             self._end_at_once(iteration, error)
             raise
 
     def _end_at_once(self, iteration: int, error: BaseException) -> None:
-        """Record an iteration that an exception from outside has ended, if nobody has."""
+        """Record an iteration that an exception from outside has ended, unless it is recorded."""
         entry = self.inflight.pop(iteration, None)
         if entry is None:
             return
@@ -262,7 +262,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     def _await_number(self, turn: Turn, asked: int) -> Found:
         """Wait until an iteration may start. Raises LoadOver."""
         wait = Wait(asked, self.stop_ns)
-        # until the stop instant the code need not have wanted more
+        # until the stop time the code need not have wanted more
         wait.until_stop = False
         with self._changed:
             while not self.over:
@@ -273,7 +273,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         raise LoadOver("the load is over")
 
     def _left_s(self) -> float:
-        """Seconds to the stop instant, at most the system's longest wait."""
+        """Return the seconds until the stop time, at most the system's longest wait."""
         return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)
 
     def _replace(self, user: User, now: int) -> None:
@@ -289,7 +289,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # arguments
 
     def _changes(self, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[str]] | None:
-        """Arguments that differ from those of the workload, and names that are left out."""
+        """Return changed arguments of the workload, and names left out; None if all are equal."""
         own = self._args
         if args is own:
             return None
@@ -302,7 +302,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         return (changed, set(left_out)) if changed or left_out else None
 
     def arguments(self, iteration: int) -> dict[str, Any]:
-        """The keyword arguments of an iteration, with what the code has changed of them."""
+        """Return the keyword arguments of an iteration, with changes by the runner's code."""
         expanded = self._expand(iteration)
         changes = self._changed_args.get(iteration)
         if changes is None:
@@ -314,7 +314,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # results
 
     def _done(self, row: Row) -> DoneIteration:
-        """A row as the code sees it."""
+        """Return a row as the runner's code sees it."""
         iteration, outcome, _, started, ended, idle, failure, *_ = row
         began_at = time.time() - monotonic_ns() / 1e9
         error = self.body.failures.texts(failure) if failure else ()

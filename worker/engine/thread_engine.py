@@ -69,7 +69,7 @@ class ThreadEngine(Engine):
 
     @property
     def min_users(self) -> int:
-        """Users that must exist whether or not there is work."""
+        """Return the number of users that must exist whether or not there is work."""
         return self.share
 
     def _fill(self) -> None:
@@ -80,7 +80,7 @@ class ThreadEngine(Engine):
         self._short = False
 
     def start_user(self, number: int, free_ns: int) -> bool:
-        """Start a user that does not exist yet; False where the system has no thread for it."""
+        """Start a user that does not exist yet; return False if the system has no thread for it."""
         with self._users_lock:
             if number in self._users or number >= self.share or self.stopped:
                 return True
@@ -123,7 +123,7 @@ class ThreadEngine(Engine):
         """Wait until a user may begin."""
 
     def _begin_life(self, user: ThreadUser) -> bool:
-        """Begin a user, again and again if need be; False where it must end before it could."""
+        """Run `on_start` until it succeeds; return False if the user must end before that."""
         self.await_start(user)
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
@@ -145,7 +145,7 @@ class ThreadEngine(Engine):
             self._live(user, ENDED)
 
     def _live(self, user: ThreadUser, kind: int) -> int:
-        """Run `on_start` or `on_stop`; returns when it ended, NOT_STARTED or GIVEN_UP."""
+        """Run `on_start` or `on_stop`; return its end time, NOT_STARTED or GIVEN_UP."""
         key = self._life_key()
         recorder = new_recorder(self.body.names)
         begun = monotonic_ns()
@@ -171,7 +171,7 @@ class ThreadEngine(Engine):
         return NOT_STARTED if failure else ended
 
     def pause_until(self, at_ns: int) -> None:
-        """Sleep until an instant, or shortly after nothing starts any more."""
+        """Sleep until a time, monotonic nanoseconds, or shortly after nothing starts any more."""
         while not self.stopped:
             left = min(at_ns, self.stop_ns) - monotonic_ns()
             if left <= 0:
@@ -183,7 +183,7 @@ class ThreadEngine(Engine):
         return len(self._users)
 
     def run(self, iteration: int, due: int, user: ThreadUser) -> int:
-        """Run and record one iteration; returns when it ended, NOT_STARTED or GIVEN_UP."""
+        """Run and record one iteration; return its end time, NOT_STARTED or GIVEN_UP."""
         body = self.body
         recorder = new_recorder(body.names)
         started = monotonic_ns()

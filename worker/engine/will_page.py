@@ -1,9 +1,9 @@
 """A page of shared memory on which a worker process notes how far its users have taken numbers.
 
-The supervisor makes it and reads it after the process has ended in whatever way; what it cannot
-have started then needs no confirmation by the process (`Will`). At each instant the page covers
-all that was started: a mark moves before users can take what it covers. All words have 8 bytes,
-so that none is ever half written.
+The supervisor makes it and reads it after the process has ended in whatever way; the rest, which it
+cannot have started, then needs no confirmation by the process (`Will`). At each time the page
+covers all that was started: a mark moves before users can take the work behind it. All words have 8
+bytes, so that none is ever half written.
 
     word 0     1 while a membership stands on the page: written last, cleared first
     word 1, 2  workload, 1 for an open load
@@ -12,7 +12,7 @@ so that none is ever half written.
     byte 64    names: JSON list of incarnation, run and membership
 
 In a closed load the mark is the greatest number of the last batch that may have been taken; in an
-open one it is the latest due instant of an arrival that was taken, nanoseconds after t0.
+open one it is the latest due time of an arrival that was taken, nanoseconds after t0.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NONE = -1
 
 
 class WillPage:
-    """The page of one worker process; only the process itself needs to say its `incarnation`."""
+    """The page of one worker process; only the process itself needs to give its `incarnation`."""
 
     def __init__(self, fd: int, incarnation: str = "") -> None:
         """Map the page of a file descriptor that `create` has made. Raises OSError, ValueError."""
@@ -48,7 +48,7 @@ class WillPage:
 
     @classmethod
     def create(cls) -> Self:
-        """A page on which no membership stands. Raises OSError."""
+        """Create a page on which no membership stands. Raises OSError."""
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("osbench-will")
         else:
@@ -67,7 +67,7 @@ class WillPage:
     # the worker process: its membership
 
     def join(self, run: str, membership: str) -> None:
-        """A membership begins, of which nothing was taken; no effect on one that stands there."""
+        """Enter a membership, of which nothing was taken; no effect if it is entered already."""
         names = json.dumps([self._incarnation, run, membership]).encode()
         words = self._words
         if words[_HELD] and names == self._names():
@@ -81,7 +81,7 @@ class WillPage:
         words[_HELD] = 1
 
     def serve(self, workload: int, is_open: bool) -> None:
-        """A workload begins: before its engine has users, after the last engine was closed."""
+        """Enter a workload: before its engine has users, after the last engine was closed."""
         words = self._words
         held, words[_HELD] = words[_HELD], 0
         if not (is_open and words[_OPEN] and words[_WORKLOAD] == workload):
@@ -90,26 +90,26 @@ class WillPage:
         words[_HELD] = held
 
     def leave(self) -> None:
-        """The membership is over: nothing of it starts any more."""
+        """Clear the page: the worker process belongs to no run and starts nothing."""
         self._words[_HELD] = 0
 
     # the worker process: its engine, one thread at a time
 
     def reach(self, seq: int, number: int) -> None:
-        """Users can take numbers of a batch up to this one from now on (closed load).
+        """Note that users can take numbers of a batch up to this one from now on (closed load).
 
-        An earlier batch, of which numbers had been put back, counts to the last one.
+        If numbers of an earlier batch had been put back, it counts to its last number.
         """
         words = self._words
         if seq > words[_SEQ]:
-            # between the two lines the old mark stands for a batch that nobody has taken from
+            # between the two lines the old mark stands for a batch of which nothing was taken
             words[_SEQ] = seq
             words[_MARK] = number
         elif number > words[_MARK]:
             words[_MARK] = number
 
     def take(self, due_ns: int, seq: int) -> None:
-        """An arrival was taken, due nanoseconds after t0 (open load)."""
+        """Note that an arrival was taken, due nanoseconds after t0 (open load)."""
         words = self._words
         words[_MARK] = max(words[_MARK], due_ns)
         words[_SEQ] = max(words[_SEQ], seq)
@@ -117,7 +117,10 @@ class WillPage:
     # the supervisor
 
     def read(self) -> Will | None:
-        """What a process that has ended cannot have started; None where it was in no run."""
+        """Return the will of a process that has ended; None if it was in no run.
+
+        The will names the work that the process cannot have started.
+        """
         words = self._words
         if not words[_HELD]:
             return None

@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"https?://[A-Za-z0-9!#$&'()*+,/:;=?@\[\]~._-]+")
 
 
 def sent(url: str, params: Any = None) -> str:
-    """The URL as requests would send it: quoted, with `params` added.
+    """Return the URL as requests would send it: quoted, with `params` added.
 
     Raises ValueError (requests' own) for other than HTTP URLs.
     """
@@ -31,11 +31,11 @@ def sent(url: str, params: Any = None) -> str:
 
 
 def host(url: str) -> str:
-    """Host name in lower case, without the port."""
+    """Return the host name in lower case, without the port."""
     return urlsplit(url).hostname or ""
 
 
 def shown(url: str) -> str:
-    """The URL for messages, without user, password, query and fragment."""
+    """Return the URL for messages, without user, password, query and fragment."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -1,4 +1,4 @@
-"""Does the steps of an exchange by calls that block; the kernel keeps their limits."""
+"""Driver that does the steps of an exchange by blocking calls; the kernel keeps their limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def drive(steps: Steps[T], first: HttpAnswer | BaseException | None = None) -> T:
-    """Do all steps; return what the generator returns and raise what it raises.
+    """Do all steps; return the generator's return value, and let its exceptions pass.
 
     `first` is the outcome of the first step, if that was done before.
     """
@@ -81,7 +81,7 @@ def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
 
 
 def look_at(answer: HttpAnswer) -> None:
-    """Look at the body of an answer. Raises TooLongAnswer."""
+    """Look at the body of a response. Raises TooLongAnswer."""
     for _ in answer.look_at_body():
         pass
 

@@ -1,7 +1,7 @@
 """Exchanges over new connections, second attempts and redirects, without input and output.
 
-Clients serve an ordinary request over a kept connection themselves, at the least CPU. If anything
-else comes of it, `ExchangeRules.request` goes on from there: the outcome is that of its first step.
+Clients serve an ordinary request over a kept connection themselves, at the least CPU. In all other
+cases `ExchangeRules.request` goes on from there: it gets the outcome of its first step.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from osbench.worker.http.wire.wire_request import WireRequest
 
 
 class ExchangeRules:
-    """The rules of a client for all that is not an ordinary answer over a kept connection."""
+    """The rules of a client for all exchanges but ordinary responses over kept connections."""
 
     def __init__(
         self, opener: Opener, *, resends: bool = True, observer: Observer | None = None
@@ -48,7 +48,7 @@ class ExchangeRules:
 
     @property
     def retried(self) -> int:
-        """Requests that were sent again, because a kept connection ended without an answer."""
+        """Return how many requests were sent again, because a kept connection ended."""
         return self._again.count
 
     def request(
@@ -63,11 +63,11 @@ class ExchangeRules:
         cookies: Cookies | None = None,
         kept: HttpConnection | None = None,
     ) -> Steps[HttpAnswer]:
-        """Make a request, follow its redirects and return the last answer.
+        """Make a request, follow its redirects and return the last response.
 
         `recorder` knows of the request already, and `own` has its cookies. `kept` is a connection
-        that was taken out of the pool: the first step asks over it.
-        Raises TimeoutError, ConnectionError or ValueError.
+        that was taken out of the pool: the first step sends the request over it. Raises
+        TimeoutError, ConnectionError or ValueError.
         """
         request, limits, begun_ns = ready.request, ready.limits, phases.begun_ns
         journey = None
@@ -111,7 +111,7 @@ class ExchangeRules:
         keep_body: bool,
         kept: HttpConnection | None = None,
     ) -> Steps[HttpAnswer]:
-        """Send one request and return its answer, which may redirect; `kept` as in `request`.
+        """Send one request and return its response, which may redirect; `kept` as in `request`.
 
         Raises BadAnswer, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
         ReceiveTimedOut.
@@ -123,7 +123,7 @@ class ExchangeRules:
     def _attempts(
         self, pool: ConnectionPool, sending: Sending, connection: HttpConnection | None
     ) -> Steps[HttpAnswer]:
-        """Ask over a kept connection, then over a new one if there was none or it had ended."""
+        """Send over a kept connection, then over a new one if there was none or it had ended."""
         request, phases = sending.request, sending.phases
         if connection is None:
             certainly = not (self._resends and request.repeatable)
@@ -152,7 +152,7 @@ class ExchangeRules:
 
 
 def _asked(connection: HttpConnection, sending: Sending) -> Steps[HttpAnswer]:
-    """Ask; a connection without an answer is closed."""
+    """Send and receive; close a connection that ends without a response."""
     try:
         answer: HttpAnswer = yield Ask(connection, sending)
     except (BadAnswer, EarlyEnd, ReceiveTimedOut) as error:

@@ -1,7 +1,7 @@
 """Steps of an exchange that wait for the network: generators yield them and drivers do them.
 
-A driver sends the outcome of each step into the generator, or throws its error. What does not wait
-is called directly. `blocking_driver` and `on_loop.loop_driver` are the drivers.
+A driver sends the outcome of each step into the generator, or throws its error. Calls that do not
+wait are made directly. `blocking_driver` and `on_loop.loop_driver` are the drivers.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ class HttpConnection(Protocol):
 
     @property
     def untouched(self) -> bool:
-        """Whether not a byte of the answer has come."""
+        """Return whether not a byte of the response has arrived."""
 
     @property
     def in_body(self) -> bool:
-        """Whether the head of the answer has come."""
+        """Return whether the head of the response has arrived."""
 
     @property
     def sent(self) -> bool:
-        """Whether some bytes of the last request may have gone out."""
+        """Return whether some bytes of the last request may have gone out."""
 
     @property
     def tls(self) -> TlsChannel | None:
-        """The TLS of a connection of an origin that is secure."""
+        """Return the TLS of a connection of a secure origin."""
 
     def close(self) -> None:
         """Close the connection, whatever it is doing."""
 
 
 class ConnectionPool(Protocol):
-    """Connections that are kept between requests, by where they lead."""
+    """Idle connections, by origin."""
 
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> HttpConnection | None:
-        """A connection that can carry a request; `certainly` looks at it in any case."""
+        """Take out a connection that can carry a request; `certainly` checks it in any case."""
 
     def put(self, origin: object, connection: Any) -> None:
-        """Keep a connection after an answer, if it can carry another request."""
+        """Keep a connection after a response, if it can carry another request."""
 
 
 class LookUp(NamedTuple):
@@ -78,11 +78,11 @@ class Connect(NamedTuple):
 
     address: Address
     limit_s: float | None
-    #: Nothing bounds the waits for answers.
+    #: No limit bounds the waits for responses.
     unlimited: bool
 
     def socket(self) -> socket.socket:
-        """A new socket for it. Raises OSError."""
+        """Return a new socket for it. Raises OSError."""
         made = socket.socket(self.address[0], socket.SOCK_STREAM)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for option in _ALIVE if self.unlimited else ():
@@ -91,7 +91,7 @@ class Connect(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Call a function that reads files; the outcome is what it returns."""
+    """Call a function that reads files; the outcome is its return value."""
 
     function: Callable[[], Any]
     limit_s: float | None
@@ -120,7 +120,7 @@ class Wrap(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A request as it is to be sent."""
+    """A request with its header lines, limits and phases, to be sent."""
 
     request: WireRequest
     #: Header lines for the first host only.
@@ -131,7 +131,7 @@ class Sending(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """Send a request over a connection and receive its answer.
+    """Send a request over a connection and receive its response.
 
     Raises BadAnswer, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
     """
@@ -141,7 +141,7 @@ class Ask(NamedTuple):
 
 
 class LookAt(NamedTuple):
-    """Look at the body of an answer. Raises TooLongAnswer."""
+    """Look at the body of a response. Raises TooLongAnswer."""
 
     answer: HttpAnswer
 

@@ -1,4 +1,4 @@
-"""The client for a request: our own, libcurl through a proxy, requests for what is left."""
+"""The HTTP client for each request: osbench's, libcurl through a proxy, else requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HttpClients:
     ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
-        `bound` is that of answers whose body is kept. `observer` sees the requests of our own
+        `bound` limits responses whose body is kept. `observer` sees the requests of osbench's
         clients.
         """
         self._of_loop = LoopClient(of_run, bound, observer=observer)
@@ -46,7 +46,7 @@ class HttpClients:
 
     @classmethod
     def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
-        """The clients of a workload of a run, by its context."""
+        """Return the clients of a workload of a run, by its context."""
         of_run = [f"X-Osbench-Run: {run}"]
         return cls(of_run, context.get(BOUND_KEY, USUAL), observer=context.get(OBSERVER_KEY))
 
@@ -62,10 +62,9 @@ class HttpClients:
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
         whole request, a pair the time to connect and each wait. `own` are header lines that are
-        only sent to the host of `url`. `recorder` is that of the iteration: it gets what was
-        measured, and runs the clients that block.
-        Raises TimeoutError, ConnectionError or ValueError, and what requests raises for wrong
-        arguments.
+        only sent to the host of `url`. `recorder` is the recorder of the iteration: it gets the
+        measurements, and runs blocking clients. Raises TimeoutError, ConnectionError or ValueError,
+        and the exceptions of requests for wrong arguments.
         """
         ready = self._of_loop.ready(method, url, options)
         if ready is not None:
@@ -94,7 +93,7 @@ class HttpClients:
         options: Mapping[str, Any],
         recorder: Recorder,
     ) -> int:
-        """`status` of a virtual user that is a thread."""
+        """Run `status` for a virtual user that is a thread."""
         answer = self._of_threads.request(
             method, url, own, options, keep_body=False, recorder=recorder
         )
@@ -107,9 +106,9 @@ class HttpClients:
     async def answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
     ) -> WholeAnswer:
-        """Make a request of a virtual user; `cookies` are sent, and get those that are set.
+        """Make a request of a virtual user; `cookies` are sent, and get the cookies that are set.
 
-        Raises what `status` does.
+        Raises the exceptions of `status`.
         """
         answer = await self._of_loop.request(
             asked.method,
@@ -131,7 +130,7 @@ class HttpClients:
     def blocking_answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
     ) -> WholeAnswer:
-        """`answer` of a virtual user that is a thread."""
+        """Run `answer` for a virtual user that is a thread."""
         answer = self._of_threads.request(
             asked.method,
             asked.url,

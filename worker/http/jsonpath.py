@@ -1,4 +1,4 @@
-"""Values of a JSON document by path, as RFC 9535 has them: `$.servers[*].name`."""
+"""Values of a JSON document by path, as in RFC 9535: `$.servers[*].name`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _RFC_9535 = jsonpath.JSONPathEnvironment(strict=True)
 
 
 class BadPath(ValueError):
-    """A path that cannot be read; the message says which."""
+    """A path that cannot be read; the message names it."""
 
 
 @functools.lru_cache(READY)
 def compiled(path: str) -> Any:
-    """The query of a path. Raises BadPath."""
+    """Return the query of a path. Raises BadPath."""
     if not path.startswith("$"):
         raise BadPath(f"{path!r} does not begin with $")
     try:
@@ -30,12 +30,12 @@ def compiled(path: str) -> Any:
 
 
 def values(document: Any, path: str) -> list[Any]:
-    """What stands at a path; nothing where the document has no such place. Raises BadPath."""
+    """Return the values at a path; an empty list if there are none. Raises BadPath."""
     return found(compiled(path), document)
 
 
 def found(query: Any, document: Any) -> list[Any]:
-    """What a query (`compiled`) finds in a document."""
+    """Return the values that a query (`compiled`) finds in a document."""
     if isinstance(document, dict | list):
         several: list[Any] = query.findall(document)
         return several

@@ -1,4 +1,4 @@
-"""Addresses of hosts: looked up in threads of their own, kept for a while, taken in turn."""
+"""Addresses of hosts: looked up in separate threads, kept for a while, taken in turn."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Address = tuple[int, tuple[str, int] | tuple[str, int, int, int]]
 class NameLookups:
     """The addresses of hosts for all threads of a process.
 
-    A resolver that does not answer holds one thread a host, whoever asks for it: none of those
-    that wait, and nothing else. Each new connection begins with the next address of its host: one
-    behind which stand several, such as a headless service, gets its load on all of them.
+    A resolver that hangs blocks one thread per host, and no other lookup. Each new connection
+    begins with the next address of its host, so that several servers behind one name, such as a
+    headless service, share the load.
     """
 
     def __init__(self, kept_s: float = KEPT_S) -> None:
@@ -44,9 +44,9 @@ class NameLookups:
         self._lock = threading.Lock()
 
     def addresses(self, host: str, port: int, within_s: float | None) -> list[Address]:
-        """The addresses of a host for a new connection, in the order in which they are tried.
+        """Return addresses of a host for a new connection, in the order in which they are tried.
 
-        Raises CannotConnect, and ConnectTimedOut where it takes longer than `within_s` seconds.
+        Raises CannotConnect, and ConnectTimedOut if it takes longer than `within_s` seconds.
         """
         found = self.kept(host, port)
         if found is not None:
@@ -57,7 +57,7 @@ class NameLookups:
             raise ConnectTimedOut(f"name lookup of {host} timed out") from None
 
     def kept(self, host: str, port: int) -> list[Address] | None:
-        """As `addresses`, where they are known."""
+        """Return `addresses` if they are known; else None."""
         key = (host, port)
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
@@ -69,7 +69,7 @@ class NameLookups:
         return [literal]
 
     def look_up(self, host: str, port: int) -> Future[list[Address]]:
-        """Have a thread look a host up, or wait for the one that does so already.
+        """Start a thread that looks a host up, or return the future of a lookup under way.
 
         The future raises CannotConnect.
         """
@@ -84,9 +84,9 @@ class NameLookups:
         return pending
 
     def in_turn(self, host: str, port: int, found: list[Address]) -> list[Address]:
-        """Order the addresses for a new connection, families by turns.
+        """Order the addresses for a new connection, alternating families.
 
-        Those that took no connection come last, until the host is looked up again.
+        Addresses that took no connection come last, until the host is looked up again.
         """
         if len(found) == 1:
             return found
@@ -102,7 +102,7 @@ class NameLookups:
         return _by_turns(healthy, turn) + _by_turns(last, turn)
 
     def refused(self, host: str, port: int, address: Address, why: str) -> None:
-        """Have the others of a host tried before an address that took no connection."""
+        """Move an address that took no connection behind the others of its host."""
         kept = self._kept.get((host, port))
         if kept is None or len(kept[1]) == 1:
             return
@@ -118,7 +118,7 @@ class NameLookups:
             LOG.log(level, said, address[1][0], host, why)
 
     def took(self, host: str, port: int, address: Address) -> None:
-        """Have an address that took a connection tried in turn."""
+        """Put an address that took a connection back into the rotation."""
         refused = self._refused.get((host, port))
         if refused:
             with self._lock:
@@ -164,9 +164,9 @@ def _literal(host: str, port: int) -> Address | None:
 
 
 def _by_turns(found: list[Address], turn: int) -> list[Address]:
-    """Begin with the one whose turn it is of the family that comes first; then the other family.
+    """Begin with the next address in turn of the first family; then alternate families.
 
-    The resolver knows which family is the better one, and neither may be routed.
+    The resolver knows which family is the better one, and either may not be routed.
     """
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""The observer of a workload's requests, such as those of `run --once`."""
+"""The observer of a workload's requests, such as the requests of `run --once`."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from osbench.worker.http.wire.wire_request import WireRequest
 #: Key of a workload's context for its observer, if it has one.
 OBSERVER_KEY = "request_observer"
 
-#: Gets each request, its header lines for the first host, its answer or error, and its seconds.
+#: Gets each request, its header lines for the first host, its response or error, and its seconds.
 Observer = Callable[[WireRequest, Sequence[str], HttpAnswer | Exception, float], None]

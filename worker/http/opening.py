@@ -40,7 +40,7 @@ class Opener:
     def open(
         self, request: WireRequest, limits: RequestLimits, phases: ExchangePhases
     ) -> Steps[HttpConnection]:
-        """Connect to where a request goes, and note the instants.
+        """Connect to the origin of a request, and note the times.
 
         Raises CannotConnect, CannotSecure and ConnectTimedOut.
         """
@@ -69,7 +69,7 @@ class Opener:
         return connection
 
     def keep_session(self, request: WireRequest, connection: HttpConnection) -> None:
-        """Keep the TLS session of a new connection, after its first answer, for the next one."""
+        """Keep the TLS session of a new connection, after its first response, for the next one."""
         self._contexts.keep_of(request.origin, connection.tls)
 
     def _looked_up(self, request: WireRequest, left_s: float | None) -> Steps[list[Address]]:
@@ -129,7 +129,7 @@ class _ConnectClock:
         self._begun_ns = begun_ns
 
     def left_s(self) -> float | None:
-        """Seconds left, None without a limit. Raises ConnectTimedOut if there are none."""
+        """Return seconds left, None without a limit. Raises ConnectTimedOut if there are none."""
         if not self._limit_s:
             return None
         left_s = self._limit_s - (monotonic_ns() - self._begun_ns) / 1e9
@@ -138,7 +138,7 @@ class _ConnectClock:
         return left_s
 
     def for_address_s(self, *, last: bool) -> float | None:
-        """Seconds for one address, None for no limit: each but the last leaves some for others.
+        """Return the seconds for one address, None for no limit: all but the last leave some.
 
         Raises ConnectTimedOut if there are none.
         """
@@ -149,7 +149,7 @@ class _ConnectClock:
 
 
 def _refusal(request: WireRequest, error: OSError) -> CannotConnect | ConnectTimedOut:
-    """The error to raise if the last address of a host does not take a connection."""
+    """Return the error to raise if the last address of a host does not take a connection."""
     if isinstance(error, TimeoutError):
         return ConnectTimedOut(f"connecting to {request.host}:{request.port} timed out")
     return CannotConnect(f"cannot connect to {request.host}:{request.port}: {error.strerror}")

@@ -25,7 +25,7 @@ _CONNECTION = ("close", "keep-alive")
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
-#: Headers, in lower case, that an iteration may add to those of the task.
+#: Headers, in lower case, that an iteration may add to the headers of the task.
 OURS = frozenset(
     {"traceparent", "x-osbench-iteration", "x-osbench-run", "x-trace-hmac", "x-trace-info"}
 )
@@ -43,7 +43,7 @@ Field = tuple[str, str | None]
 def unable(
     method: str, url: str, options: Mapping[str, Any], known: frozenset[str] = OPTIONS
 ) -> str:
-    """What of a request only requests can do; "" for nothing. `known` are possible options.
+    """Return the part that only requests can send; "" if none. `known`: possible options.
 
     Wrong arguments, too, are left to requests and its error messages.
     """
@@ -91,7 +91,7 @@ def _readable(headers: Any) -> bool:
 
 
 def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that is not affected by later changes of `options`, for a `repeatable` request."""
+    """Return a copy unaffected by later changes of `options`, for a `repeatable` request."""
     headers = options.get("headers")
     return {**options, "headers": dict(headers)} if headers else dict(options)
 
@@ -138,11 +138,11 @@ class OutgoingRequest:
 
     @property
     def fields(self) -> list[Field]:
-        """All header fields; the first of a name is the one that counts."""
+        """Return all header fields; the first field of a name takes precedence."""
         return [*self.own, *self.fixed]
 
     def with_own(self, own: Sequence[str]) -> OutgoingRequest:
-        """The same request with header lines of an iteration."""
+        """Return the same request with header lines of an iteration."""
         request = copy.copy(self)
         request.own = _ours(own, self.given)
         request._private = self._private | {line.split(":", 1)[0].lower() for line in own}
@@ -151,7 +151,7 @@ class OutgoingRequest:
     def redirect(self, code: int, location: str) -> None:
         """Turn into the request for `location`, by the rules of requests.
 
-        Raises ValueError where `location` is not HTTP.
+        Raises ValueError if `location` is not HTTP.
         """
         if urlsplit(location).scheme not in ("http", "https"):
             raise ValueError(
@@ -165,7 +165,7 @@ class OutgoingRequest:
         if addresses.host(location) != addresses.host(self.url):
             dropped |= self._private
         if origin_changes(self.url, location):
-            # what opens one host is not told to another
+            # credentials of one host are not sent to another
             dropped |= {name.lower() for name in secret_headers(name for name, _ in self.fields)}
         self.fixed = [(name, v) for name, v in self.fields if name.lower() not in dropped]
         self.own = []
@@ -179,7 +179,7 @@ def _verb_after(code: int, verb: str) -> str:
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:
-    """Bytes to send and their content type, as requests makes them from `data` and `json`."""
+    """Return body and content type, as requests makes them from `data` and `json`."""
     if data:
         if isinstance(data, bytes):
             return data, ""

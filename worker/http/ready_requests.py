@@ -1,4 +1,4 @@
-"""Requests made ready from the arguments of scenarios, for drivers of every kind."""
+"""Requests prepared from the arguments of scenarios, for drivers of every kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAKEN = OPTIONS | {"cert"}
 
 
 class RequestLimits:
-    """Limits of a request: in seconds, where 0 is none, and of its answer."""
+    """Limits of a request in seconds, 0 for none, and the bound of its response."""
 
     __slots__ = ("bound", "connect_s", "wait_s", "whole_s")
 
@@ -37,11 +37,11 @@ class RequestLimits:
         self.wait_s = wait_s
         #: All of the request.
         self.whole_s = whole_s
-        #: Of an answer that is kept, with its head.
+        #: Of a response that is kept, with its head.
         self.bound = bound
 
     def less(self, spent_s: float) -> RequestLimits:
-        """What a redirect has left of them. Raises ReceiveTimedOut where that is nothing."""
+        """Return limits that are left for a redirect. Raises ReceiveTimedOut if no time is left."""
         if not self.whole_s:
             return self
         if spent_s >= self.whole_s:
@@ -55,7 +55,7 @@ class RequestLimits:
 
 
 class ReadyRequest:
-    """What is the same for all requests with equal arguments; never changed."""
+    """The common part of all requests with equal arguments; never changed."""
 
     __slots__ = ("follows", "limits", "options", "repeatable", "request", "trust")
 
@@ -81,7 +81,7 @@ class ReadyRequest:
 
 
 class ReadyRequests:
-    """Keeps requests ready, for all threads of a process."""
+    """Caches prepared requests, for all threads of a process."""
 
     def __init__(self, of_run: Sequence[str], bound: AnswerBound) -> None:
         """`of_run` are header lines of every request, for the first host only."""
@@ -90,7 +90,7 @@ class ReadyRequests:
         self._kept: dict[tuple[str, str], ReadyRequest] = {}
 
     def get(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """The request for some arguments; None where it needs another client: see `beyond`.
+        """Return the request for some arguments; None if it needs another client: see `beyond`.
 
         Raises ValueError for a URL, a header or JSON data that cannot be sent.
         """
@@ -107,7 +107,7 @@ class ReadyRequests:
 
 
 def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
-    """What of a request this client cannot do; "" for nothing."""
+    """Return the part of a request that this client cannot do; "" if none."""
     why = unable(method, url, _plain(options), _TAKEN)
     if why:
         return why
@@ -116,7 +116,7 @@ def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options with a timeout that other clients take."""
+    """Return the options with a timeout that other clients take."""
     timeout = options.get("timeout")
     if isinstance(timeout, list | tuple) and len(timeout) == 2:
         given = [part for part in timeout if part is not None]

@@ -26,7 +26,7 @@ KEPT = 8
 
 
 class ThreadConnections:
-    """The connections of a thread, by where they lead; the one used last comes last."""
+    """The idle connections of a thread, by origin; the one used last comes last."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,7 +35,7 @@ class ThreadConnections:
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> SocketConnection | None:
-        """The connection of an origin, if it can carry a request."""
+        """Take out the connection of an origin, if it can carry a request."""
         connection = self._kept.pop(origin, None)
         if connection is not None and connection.spoilt(now_ns, certainly=certainly):
             connection.close()
@@ -43,7 +43,7 @@ class ThreadConnections:
         return connection
 
     def put(self, origin: object, connection: SocketConnection) -> None:
-        """Keep a connection after an answer, if it can carry another request."""
+        """Keep a connection after a response, if it can carry another request."""
         if not connection.reusable:
             connection.close()
             return
@@ -76,8 +76,8 @@ class SocketClient:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps `kept`
-        connections. Without `resends` no request is sent a second time. The kept connection of one
-        that is not sent a second time is looked at before it is used. `observer` is that of
+        connections. Without `resends` no request is sent a second time. Before a request that must
+        not be sent twice, its kept connection is checked. `observer` is an observer of
         `ExchangeRules`.
         """
         self._ready = ReadyRequests(of_run, bound)
@@ -89,7 +89,7 @@ class SocketClient:
 
     @property
     def retried(self) -> int:
-        """Requests that were sent again, because a kept connection ended without an answer."""
+        """Return how many requests were sent again, because a kept connection ended."""
         return self._rules.retried
 
     def status(
@@ -113,13 +113,13 @@ class SocketClient:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
     ) -> HttpAnswer | None:
-        """Make a request and return the whole answer.
+        """Make a request and return the whole response.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
         whole request, a pair the time to connect and each wait. `own` are header lines that are
-        only sent to the host of `url`. `recorder` gets the phases of what was asked for, redirects
-        and failures, too. `cookies` are sent, and get those that are set. Returns None, and sends
-        nothing, where another client has to make this request: `beyond` says why.
+        only sent to the host of `url`. `recorder` gets the phases of each request that is sent,
+        redirects and failures too. `cookies` are sent, and get the cookies that are set. Returns
+        None, and sends nothing, if another client has to make this request: `beyond` returns why.
         Raises TimeoutError, ConnectionError or ValueError.
         """
         ready = self._ready.get(method, url, options)
@@ -184,9 +184,9 @@ class SocketClient:
         *,
         keep_body: bool,
     ) -> HttpAnswer:
-        """Send one request and return its answer, which may redirect.
+        """Send one request and return its response, which may redirect.
 
-        Raises what `ExchangeRules.exchange` does.
+        Raises the exceptions of `ExchangeRules.exchange`.
         """
         pool, connection, first = self._by_thread.connections, None, None
         if not (request.last or self._observed):

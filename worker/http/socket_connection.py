@@ -16,7 +16,7 @@ from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import EarlyEnd, ReceiveTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
 
-#: Bytes that are received at once. More would be allocated for each answer.
+#: Bytes that are received at once. More would be allocated for each response.
 _PIECE = 64 * 1024
 
 #: A connection that rests for longer is looked at before it is used, ns.
@@ -24,7 +24,7 @@ _RESTED_NS = 1_000_000
 
 
 class SocketConnection:
-    """One connection; used by one thread at a time."""
+    """A connection; used by one thread at a time."""
 
     __slots__ = ("_limited_s", "_parser", "_rested_ns", "_socket", "_tls", "_used", "sent")
 
@@ -49,29 +49,29 @@ class SocketConnection:
 
     @property
     def untouched(self) -> bool:
-        """Whether not a byte of the answer has come."""
+        """Return whether not a byte of the response has arrived."""
         return self._parser.untouched
 
     @property
     def in_body(self) -> bool:
-        """Whether the head of the answer has come."""
+        """Return whether the head of the response has arrived."""
         return self._parser.in_body
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may go over the connection, after an answer."""
+        """Return whether another request may go over the connection, after a response."""
         return self._parser.reusable
 
     @property
     def tls(self) -> TlsChannel | None:
-        """The TLS of a connection of an origin that is secure."""
+        """Return the TLS of a connection of a secure origin."""
         return self._tls
 
     def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
-        """Whether a kept connection was closed by the peer, or has bytes nobody asked for.
+        """Return whether a kept connection was closed by the peer, or has unsolicited bytes.
 
-        Looked at after its first answer, and when it has rested for a millisecond: a system call
-        more for each request would cost a tenth of it. `certainly` looks at it each time.
+        Polled after its first response, and when it has rested for a millisecond: a system call
+        more for each request would cost a tenth of it. `certainly` polls it each time.
         """
         if self._used > 1 and not certainly and now_ns - self._rested_ns < _RESTED_NS:
             return False
@@ -88,7 +88,7 @@ class SocketConnection:
         *,
         keep_body: bool,
     ) -> HttpAnswer:
-        """Send a request and receive its answer.
+        """Send a request and receive its response.
 
         Raises BadAnswer, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
         """
@@ -119,7 +119,7 @@ class SocketConnection:
     def _send(
         self, data: bytes, rest: bytes, limits: RequestLimits, phases: ExchangePhases
     ) -> bool:
-        """Send; False where the peer closed the connection, perhaps with an answer."""
+        """Send; return False if the peer closed the connection, perhaps after a response."""
         sock, tls = self._socket, self._tls
         try:
             wire = data if tls is None else tls.wrap(data)
@@ -143,7 +143,7 @@ class SocketConnection:
             left = left[self._socket.send(left) :]
 
     def _receive(self, limits: RequestLimits, phases: ExchangePhases) -> None:
-        """Receive until the answer is whole."""
+        """Receive until the response is complete."""
         sock, tls, parser = self._socket, self._tls, self._parser
         while True:
             received = sock.recv(_PIECE)
@@ -168,7 +168,7 @@ class SocketConnection:
             self._bound(limits, phases.begun_ns)
 
     def _bound(self, limits: RequestLimits, begun_ns: int) -> None:
-        """Bound the next wait by what is left. Raises ReceiveTimedOut where nothing is."""
+        """Bound the next wait by the time left. Raises ReceiveTimedOut if none is left."""
         wait_s = limits.wait_s
         if limits.whole_s:
             left_s = limits.whole_s - (monotonic_ns() - begun_ns) / 1e9
@@ -176,7 +176,7 @@ class SocketConnection:
                 raise ReceiveTimedOut("timed out")
             wait_s = min(wait_s, left_s) if wait_s else left_s
         limited_s = self._limited_s
-        # a system call less for most pieces of an answer
+        # a system call less for most pieces of a response
         if not (wait_s <= limited_s <= wait_s * 1.1):
             self._limit(wait_s)
 
@@ -186,7 +186,7 @@ class SocketConnection:
 
 
 def bound_waits(sock: socket.socket, wait_s: float) -> None:
-    """Bound each wait of a blocking socket, in the kernel; 0 is no limit.
+    """Bound each wait of a blocking socket, in the kernel; 0 means no limit.
 
     Python's own timeout costs a poll for each call. Calls raise BlockingIOError when it is over.
     """

@@ -1,4 +1,4 @@
-"""What TLS is to check, and the contexts and sessions that are kept for it."""
+"""TLS settings of requests, and the contexts and sessions that are kept for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSIONS = 256
 
 
 class Trust(NamedTuple):
-    """What TLS is to check of the peer, and to show of itself."""
+    """The certificates of TLS: CA certificates for the peer's, and the client's own."""
 
     #: File or folder with CA certificates; None checks nothing.
     bundle: str | None
@@ -30,7 +30,7 @@ class Trust(NamedTuple):
 
 
 def trust_of(options: Mapping[str, Any]) -> Trust:
-    """The trust of a request, from `verify` and `cert` as in requests."""
+    """Return the trust of a request, from `verify` and `cert` as in requests."""
     verify = options.get("verify", True)
     certificate = options.get("cert")
     if isinstance(certificate, list):
@@ -41,7 +41,7 @@ def trust_of(options: Mapping[str, Any]) -> Trust:
 
 
 def default_bundle() -> str:
-    """The CA bundle of requests: that of the environment, or its own."""
+    """Return the CA bundle of requests: from the environment, or its own."""
     environ = os.environ
     return (
         environ.get("REQUESTS_CA_BUNDLE")
@@ -59,11 +59,11 @@ class TlsContexts:
         self._lock = threading.Lock()
 
     def kept(self, trust: Trust) -> ssl.SSLContext | None:
-        """The context for a trust, if it was made before."""
+        """Return the context for a trust, if it was made before."""
         return self._contexts.get(trust)
 
     def context(self, trust: Trust) -> ssl.SSLContext:
-        """The context for a trust. Raises CannotSecure where its files cannot be read."""
+        """Return the context for a trust. Raises CannotSecure if its files cannot be read."""
         # one at a time: reading a CA bundle takes some ms of CPU
         with self._lock:
             context = self._contexts.get(trust)
@@ -72,11 +72,11 @@ class TlsContexts:
         return context
 
     def session(self, origin: object) -> ssl.SSLSession | None:
-        """The session of an earlier connection."""
+        """Return the session of an earlier connection."""
         return self._sessions.get(origin)
 
     def keep_of(self, origin: object, tls: TlsChannel | None) -> None:
-        """Keep the session of a new connection, after its first answer, for the next one."""
+        """Keep the session of a new connection, after its first response, for the next one."""
         # one that was taken up is still good, and a copy of it costs as much as ten requests
         session = tls.session if tls is not None and not tls.resumed else None
         if session is not None:

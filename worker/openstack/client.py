@@ -45,8 +45,8 @@ class Client(Cloud):
     ) -> requests.Response:
         """Send a request; `traced=False` keeps it out of the iteration's trace.
 
-        Answers of 429 and 503 with Retry-After are waited for and repeated as an action of their
-        own, at most so often as the scenario says.
+        After responses of 429 and 503 with Retry-After it waits and sends again, as a separate
+        action, at most so often as the scenario allows.
         """
         answer = self._sent(method, url, traced=traced, **options)
         for _ in range(self._retries):
@@ -68,7 +68,7 @@ class Client(Cloud):
 
 
 def _asked_pause_s(answer: requests.Response) -> float | None:
-    """Seconds after which a service wants the request again; None if it does not say so."""
+    """Return seconds after which a service wants the request again; None if it does not say so."""
     asked = answer.headers.get("Retry-After", "")
     if answer.status_code not in _OVERLOADED or not asked:
         return None

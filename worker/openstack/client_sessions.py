@@ -25,7 +25,7 @@ class ClientSessions:
         self._construct = self._module._construct_session
 
     def install(self) -> None:
-        """Have all sessions of keystoneauth1 take the short way from now on, in this process."""
+        """Make all new sessions of keystoneauth1 take the short way, in this process."""
         self._module._construct_session = self
 
     def remove(self) -> None:
@@ -35,7 +35,7 @@ class ClientSessions:
     def __call__(
         self, session_obj: requests.Session | None = None, **options: Any
     ) -> requests.Session:
-        """The session given, or a new one with the adapter of keystoneauth1 and bounded answers."""
+        """Return the given session, or one with keystoneauth1's adapter and bounded responses."""
         made: requests.Session = self._construct(session_obj, **options)
         if session_obj:
             return made

@@ -32,7 +32,7 @@ from osbench.worker.tracing import profiling
 
 __all__ = ["AuthenticationFailed", "Sessions"]
 
-#: Timeout of a request, seconds, where the workload sets none, as in Rally.
+#: Timeout of a request, seconds, if the workload sets none, as in Rally.
 TIMEOUT_S = 180.0
 
 #: Headers, in lower case, that are only sent to services of the deployment.
@@ -51,7 +51,7 @@ _origin = functools.lru_cache(maxsize=256)(origin)
 class Sessions:
     """A deployment's sessions in one process: one per thread, shared by all accounts.
 
-    Raises DeploymentError where the deployment has no credential.
+    Raises DeploymentError if the deployment has no credential.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Sessions:
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
-        """The credential of an iteration (from 1), round-robin; the admin only without users."""
+        """Return an iteration's credential (from 1), round-robin; the admin only without users."""
         return self.credentials[(iteration - 1) % len(self.credentials)]
 
     def discover(self) -> None:
@@ -96,8 +96,7 @@ class Sessions:
     def authenticate(self, credential: Credential) -> access.AccessInfo:
         """Get a new token from Keystone.
 
-        Raises TimeoutError and ConnectionError where the network is at fault, else
-        AuthenticationFailed.
+        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
         """
         try:
             granted: access.AccessInfo = login(credential.without_token()).get_access(
@@ -121,7 +120,7 @@ class Sessions:
             self._learn(account.hosts(self.session()))
 
     def transport(self) -> Transport:
-        """The transport of this thread's session."""
+        """Return the transport of this thread's session."""
         transport = self.session().session
         assert isinstance(transport, Transport)
         return transport
@@ -133,10 +132,10 @@ class Sessions:
 
 
 class Call:
-    """One request of a scenario, with all further HTTP requests that it causes.
+    """A request of a scenario, with all further HTTP requests that it causes.
 
-    Each additional HTTP request is an action within the current action, so that it is counted
-    and timed separately.
+    Each additional HTTP request is an action within the current action, so that it is counted and
+    timed separately.
     """
 
     __slots__ = ("_begun", "_itself", "_refused", "_status", "scenario", "traced")
@@ -152,7 +151,7 @@ class Call:
         self._status = 0
 
     def extra_action(self, method: str, url: str) -> str | None:
-        """The action name of an additional HTTP request; None for the request itself."""
+        """Return the action name of an additional HTTP request; None for the request itself."""
         sent = (method, url)
         if sent != self._itself and self._refused:
             # a login may be several requests, as to an identity provider
@@ -211,7 +210,7 @@ class Transport(FastSession):
         return answer
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """All services of the deployment may have them."""
+        """Return whether a URL may get secrets: all services of the deployment may."""
         return self._is_known(url)
 
     def _is_known(self, url: str) -> bool:
@@ -221,7 +220,7 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """The headers that may be sent to this URL."""
+        """Return the headers that may be sent to this URL."""
         given = headers or {}
         if not self._is_known(url):
             secret = set(secret_headers(given))

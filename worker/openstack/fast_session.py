@@ -1,4 +1,4 @@
-"""A session of requests that sends ordinary requests by our own client."""
+"""A session of requests that sends ordinary requests by osbench's HTTP client."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _TAKEN = frozenset({"headers", "data", "timeout", "allow_redirects", "verify", "
 #: Hosts of a session that are remembered, at most.
 _SITES = 64
 
-#: Tests of other people's code replace them, to answer themselves.
+#: Tests of other projects replace them, to make the responses themselves.
 _SENDS = (requests.Session.send, HTTPAdapter.send)
 
 
 class FastSession(HomeSession):
-    """Takes the short way for what clients of OpenStack ask for, and requests for all else."""
+    """Takes the short way for ordinary requests of OpenStack's clients, else uses requests."""
 
     #: None sends everything by requests; so does a session that was pickled.
     short_way: ShortWay | None = None
@@ -89,7 +89,7 @@ class FastSession(HomeSession):
             self._client.close()
 
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
-        """What of a request only requests can do; "" for nothing."""
+        """Return the part of a request that only requests can send; "" if none."""
         why = "" if _TAKEN.issuperset(options) else _other_option(options)
         data, timeout = options.get("data"), options.get("timeout")
         if why:
@@ -159,7 +159,7 @@ class FastSession(HomeSession):
         site: SessionSite,
         options: dict[str, Any],
     ) -> requests.Response:
-        """What requests makes of a redirect, which sends the further requests itself."""
+        """Follow a redirect as requests does, which sends the further requests itself."""
         verify, cert = options.get("verify"), options.get("cert")
         found = self.merge_environment_settings(site.place, {}, None, verify, cert)
         settings: dict[str, Any] = {**found, "timeout": options.get("timeout")}
@@ -176,13 +176,13 @@ class FastSession(HomeSession):
 
 @lru_cache(64)
 def _limits(timeout: Any, bound: AnswerBound) -> RequestLimits:
-    """As in requests: a number bounds connecting and each wait, and so do the two of a pair."""
+    """Return the limits for a timeout as in requests: for connecting, and for each wait."""
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
     return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
 
 
 def _other_option(options: dict[str, Any]) -> str:
-    """An option that is left to requests, and has a value."""
+    """Return an option that is left to requests, and has a value."""
     for name, value in options.items():
         if name not in _TAKEN and value is not None and (value or name == "json"):
             return f"option {name}"
@@ -190,7 +190,7 @@ def _other_option(options: dict[str, Any]) -> str:
 
 
 def _is_bound(timeout: Any) -> bool:
-    """Whether a timeout is one that our client keeps."""
+    """Return whether a timeout is of a kind that osbench's client supports."""
     if isinstance(timeout, tuple):
         return len(timeout) == 2 and all(one is None or _is_bound(one) for one in timeout)
     return type(timeout) in (int, float) and 0 < timeout < sys.maxsize

@@ -1,4 +1,4 @@
-"""Failures of our client as the exceptions that requests has for them."""
+"""Failures of osbench's client as the exceptions that requests has for them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ WIRE_ERRORS = (BadAnswer, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd
 
 
 def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
-    """The exception of requests for one of `WIRE_ERRORS`.
+    """Return the exception of requests for an error of `WIRE_ERRORS`.
 
     In requests a body that ends or stops is another failure than a head that does, a connection
-    that ends in the TLS handshake another one than a reset in it, and what TLS says later, such as
-    that it wants a certificate, is one of TLS.
+    that ends in the TLS handshake another one than a reset in it, and a later message of TLS, such
+    as a demand for a certificate, is an error of TLS.
     """
     kind: type[exceptions.RequestException] = exceptions.ConnectionError
     if isinstance(error, TooLongAnswer):

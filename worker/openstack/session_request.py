@@ -1,4 +1,4 @@
-"""A request of a session: as bytes for our client, and as requests describes it."""
+"""A request of a session: as bytes for osbench's client, and as requests describes it."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Fields = dict[str, tuple[str, str]]
 
 
 class UnusualHeader(Exception):
-    """A header that requests has to look at: malformed, or one that frames the request."""
+    """A header that requests has to check: malformed, or a header that frames the request."""
 
 
 @lru_cache(1024)
 def _key(name: str) -> str:
-    """The name of a header in lower case; "" for one that is not ordinary."""
+    """Return the name of a header in lower case; "" if it is not an ordinary one."""
     if type(name) is not str or not _NAME.fullmatch(name) or name.lower() in _FRAMING:
         return ""
     return name.lower()
 
 
 def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None) -> Fields:
-    """The headers of a session with those of a request; None removes one.
+    """Merge the headers of a session with a request's; None removes one.
 
     Raises UnusualHeader.
     """
@@ -56,21 +56,21 @@ def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None
                 fields[key] = (name, value)
     if fields.get("connection", ("", "keep-alive"))[1].lower() != "keep-alive":
         raise UnusualHeader("connection")
-    # urllib3 has defaults of its own for them
+    # urllib3 has its own defaults for them
     if "user-agent" not in fields or "accept-encoding" not in fields:
         raise UnusualHeader("user-agent")
     return fields
 
 
 def _pairs(headers: Any) -> Any:
-    """Names with values; one by one costs as much as the rest of a request, as below."""
+    """Return names with values; one by one costs as much as the rest of a request, as below."""
     if isinstance(headers, CaseInsensitiveDict):
         return getattr(headers, "_store").values()  # noqa: B009 - its stub has no such name
     return headers.items()
 
 
 class DescribedRequest(PreparedRequest):
-    """What a response says of its request; parts that are rarely asked for are made then."""
+    """The request of a response; parts that are rarely read are made when they are."""
 
     def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
         self.method = verb
@@ -95,7 +95,7 @@ class DescribedRequest(PreparedRequest):
 
 
 def described(fields: Fields) -> CaseInsensitiveDict[str]:
-    """Fields as requests has them; they are not copied."""
+    """Return fields as requests has them; they are not copied."""
     headers: Any = CaseInsensitiveDict.__new__(CaseInsensitiveDict)
     headers._store = fields
     found: CaseInsensitiveDict[str] = headers
@@ -141,9 +141,9 @@ class SessionRequest:
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("ascii")
         together = body is not None and len(body) <= _TOGETHER
         self._head = head + body if body is not None and together else head
-        #: The body, where it is sent after the head.
+        #: The body, if it is sent after the head.
         self.rest = b"" if body is None or together else body
 
     def data(self, own: Sequence[str]) -> bytes:
-        """The head and the body, but for `rest`; all header lines are in it, and `own` is empty."""
+        """Return head and body, but for `rest`; it has all header lines, and `own` is empty."""
         return self._head

@@ -1,4 +1,4 @@
-"""Responses of requests, made from the answers of our client."""
+"""Responses of requests, made from the responses of osbench's client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from osbench.worker.openstack.session_site import SessionSite
 
 
 class AnsweredResponse(Response):
-    """A response whose rarely used parts are made when they are asked for."""
+    """A response whose rarely used parts are made when they are read."""
 
     def __init__(self, request: DescribedRequest, answer: HttpAnswer, site: SessionSite) -> None:
         """Raises the exceptions of requests for a body that is not in its content codings."""
@@ -53,14 +53,14 @@ class AnsweredResponse(Response):
 
     @cached_property
     def cookies(self) -> RequestsCookieJar:  # type: ignore[override] # it can be set
-        """The cookies that the server sent."""
+        """Return the cookies that the server sent."""
         jar = RequestsCookieJar()
         extract_cookies_to_jar(jar, self.request, self.raw)  # type: ignore[no-untyped-call] # its stub
         return jar
 
     @cached_property
     def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
-        """The response of urllib3, whose body has been read."""
+        """Return the response of urllib3, whose body has been read."""
         return self._described(b"")
 
     def _described(self, body: bytes) -> HTTPResponse:
@@ -82,7 +82,7 @@ class AnsweredResponse(Response):
 
 
 class _Original:
-    """What requests looks for in the response of http.client: lines of cookies."""
+    """The parts that requests uses of the response of http.client: lines of cookies."""
 
     def __init__(self, headers: HTTPHeaderDict) -> None:
         self.msg = self
@@ -95,11 +95,11 @@ class _Original:
         return True
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def _fields(pairs: list[tuple[str, str]]) -> Fields:
-    """Fields by name in lower case; values of the same name are joined."""
+    """Return fields by name in lower case; values of the same name are joined."""
     fields = {name.lower(): (name, value) for name, value in pairs}
     if len(fields) < len(pairs):
         fields = {}

@@ -1,4 +1,4 @@
-"""What is the same for all requests of a session to one host."""
+"""The common part of all requests of a session to one host."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SentUrl(NamedTuple):
 
 @lru_cache(1024)
 def sent_url(url: str) -> SentUrl:
-    """Take a URL apart. Raises ValueError (requests' own) for one that cannot be sent."""
+    """Take a URL apart. Raises ValueError (requests' own) for a URL that cannot be sent."""
     ordinary = _ORDINARY.fullmatch(url)
     if ordinary is not None and "/." not in url:
         return SentUrl(url, ordinary[1], ordinary[2])
@@ -62,7 +62,7 @@ def sent_url(url: str) -> SentUrl:
 
 
 class SessionSite:
-    """One host as a session sees it; never changed."""
+    """A host as a session sees it; never changed."""
 
     __slots__ = (
         "adapter",
@@ -91,14 +91,14 @@ class SessionSite:
         self.named = host if self.port == _PORTS[parts.scheme] else f"{host}:{self.port}"
         #: The session's adapter for the host, which sends what our client does not.
         self.adapter = adapter
-        #: What the adapter takes of an answer.
+        #: The most that the adapter takes of a response.
         self.bound: AnswerBound = getattr(adapter, "bound", UNBOUNDED)
 
 
 def found_site(
     session: requests.Session, place: str, adapter: Any, verify: Any, cert: Any
 ) -> SessionSite | str:
-    """The host of a request; or why only requests can send it there."""
+    """Return the host of a request; or why only requests can send it there."""
     parts = urlsplit(place)
     if "@" in parts.netloc:
         return "a user in the URL"
@@ -121,7 +121,7 @@ def found_site(
 
 
 def _is_ordinary(adapter: Any) -> bool:
-    """Whether an adapter does nothing but send."""
+    """Return whether an adapter does nothing but send."""
     return (
         type(adapter) in _OUR_ADAPTERS
         and adapter.max_retries.total == 0
@@ -131,7 +131,7 @@ def _is_ordinary(adapter: Any) -> bool:
 
 
 def _trust(verify: Any, cert: Any) -> Trust | None:
-    """What TLS checks and shows; None where there are no such files."""
+    """Return the TLS settings for `verify` and `cert`; None if there are no such files."""
     bundle = DEFAULT_CA_BUNDLE_PATH if verify is True else verify or None
     files = [cert] if isinstance(cert, str) and cert else list(cert or ())
     if not all(isinstance(one, str) and Path(one).exists() for one in (bundle or "/", *files)):

@@ -1,4 +1,4 @@
-"""What the sessions of a process share that send requests by our own client."""
+"""State that the sessions of a process share which send requests by osbench's client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ShortWay:
     """Addresses and TLS sessions, and how many requests went by requests instead."""
 
     def __init__(self, bound: AnswerBound = USUAL) -> None:
-        #: Of the answers to sessions that clients create for themselves.
+        #: For the responses to sessions that clients create for themselves.
         self.bound = bound
         self.opener = Opener()
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class ShortWay:
         self.left: Counter[str] = Counter()
 
     def leave(self, why: str) -> None:
-        """Count a request that requests sends; the log says so once, and in powers of ten."""
+        """Count a request that requests sends; log the first one, and each power of ten."""
         with self._lock:
             self.left[why] += 1
             count = self.left[why]

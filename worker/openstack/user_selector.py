@@ -30,7 +30,7 @@ AT_ONCE = 8
 class UserSelector:
     """The accounts of a workload in one process.
 
-    Raises DeploymentError where the deployment has no user, or no admin where one is needed.
+    Raises DeploymentError if the deployment has no user, or no admin where one is needed.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class UserSelector:
         self.versions = {name: ApiVersion(**wish) for name, wish in wished.items()}
 
     def user(self, iteration: int) -> Account:
-        """The user of an iteration (from 1); the same in every process of a run."""
+        """Return the user of an iteration (from 1); the same in every process of a run."""
         if self._choice == RANDOM:
             return self._users[mix(self._seed, iteration) % len(self._users)]
         project, user = turn(iteration, self._projects)
@@ -66,7 +66,7 @@ class UserSelector:
 
     @property
     def admin(self) -> Account:
-        """The administrator."""
+        """Return the administrator. Raises DeploymentError if the deployment has none."""
         if self._admin is None:
             raise DeploymentError(
                 f"deployment {self.deployment.name} has no admin: add one to its record"
@@ -86,5 +86,5 @@ class UserSelector:
 
     @property
     def any_user(self) -> Account:
-        """A user for requests before the load."""
+        """Return a user for requests before the load."""
         return self._users[0]

@@ -41,8 +41,8 @@ EAGER_S = 0.05
 LOCAL_EAGER_S = 0.005
 #: A process is new for so long: in local mode a run waits for it.
 NEW_S = 5.0
-#: How often the clock's offset is measured again, and how long that may keep a run from being
-#: heard, seconds. Before a workload it takes as long as it takes.
+#: How often the clock's offset is measured again, and how long that may keep a run waiting,
+#: seconds. Before a workload it takes as long as it takes.
 OFFSET_S = 30.0
 OFFSET_WITHIN_S = 0.3
 #: How often offers are read by one that is in a run: only the next coordinator makes one.
@@ -117,7 +117,7 @@ class Agent:
         self._offer_at = 0.0
         self._reported: object = None
         self._away = False
-        #: Too much is stuck to go on; the loop alone decides, and follows at once what it told.
+        #: Too much is stuck to go on; the loop alone decides, and follows its own report at once.
         self._jammed = False
         #: When the loop last went round, monotonic.
         self._turned = time.monotonic()
@@ -135,7 +135,7 @@ class Agent:
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
     def receive(self, data: object) -> None:
-        """Take what the broker delivers: a sealed batch, or anything that somebody put there."""
+        """Take data that the broker delivers: a sealed batch, or anything else put there."""
         try:
             if not isinstance(data, bytes):
                 raise Untrusted("a batch that is not bytes")
@@ -153,7 +153,7 @@ class Agent:
         self._draining.set()
 
     def progress(self) -> tuple[str, float]:
-        """The state, and when the loop last went round, monotonic."""
+        """Return the state, and when the loop last went round, monotonic."""
         return self._state(), self._turned
 
     def deregister(self) -> None:
@@ -194,7 +194,7 @@ class Agent:
         return self._eager_s if eager or self._draining.is_set() else READ_S
 
     def _hear(self) -> None:
-        """Read and follow what coordinators write."""
+        """Read the records that coordinators write, and follow them."""
         try:
             if self._away or time.monotonic() - self._offset_at > OFFSET_S:
                 self._synchronize(OFFSET_WITHIN_S)
@@ -224,7 +224,7 @@ class Agent:
         if session is not None:
             record = records.pop(0)
             if session.workloads.awaits_start and session.is_news(record):
-                # it may tell t0, and the clock of Redis may have been set since it was measured
+                # it may contain t0, and the clock of Redis may have been set since it was measured
                 self._synchronize(OFFSET_WITHIN_S)
             assert self._offset is not None
             session.follow(record, self._offset, since_ns)
@@ -240,7 +240,7 @@ class Agent:
             self._session.fetch()
 
     def _consider(self, data: bytes) -> str:
-        """Follow an offer; returns why it is refused, or ""."""
+        """Follow an offer; return why it is refused, or ""."""
         try:
             offer = Offer.parse(self._equipment.sealer.open(Offer.KIND, data))
         except Untrusted:
@@ -282,7 +282,7 @@ class Agent:
         LOG.info("serving run %s", offer.run)
 
     def _advance(self) -> None:
-        """Leave what is to be left, send what is left to be sent, tell the news."""
+        """Leave the run if it is to be left, send waiting blocks, and send a heartbeat on news."""
         session = self._session
         if session is not None:
             self._serve(session)
@@ -314,7 +314,7 @@ class Agent:
             self._left.add(session)
 
     def _move(self, session: Session | None) -> None:
-        """Have another session, or none, and a challenge that no offer has named yet."""
+        """Switch to `session` (or none) and issue a fresh challenge."""
         self._place = (session, secrets.token_hex(16))
 
     def _retire(self, session: Session) -> None:
@@ -328,7 +328,7 @@ class Agent:
         page, session = self._equipment.page, self._session
         if page is None or not self._paged or session is not None:
             return
-        # as long as blocks are not delivered, the page tells what they would
+        # as long as blocks are not delivered, the page holds their news
         if all(membership != self._paged for _, membership in self._left.memberships()):
             page.leave()
             self._paged = ""
@@ -346,7 +346,7 @@ class Agent:
         return held or self._stuck_count() >= self._patience.max_stuck
 
     def _news(self) -> object:
-        """State whose changes are sent at once, because the coordinator waits for them."""
+        """Return the state whose changes are sent at once, as the coordinator waits for them."""
         session, challenge = self._place
         if session is None:
             return challenge, self._state()
@@ -363,7 +363,7 @@ class Agent:
         return session.state if session is not None else "idle"
 
     def _describe(self, number: int) -> Heartbeat:
-        """The heartbeat of a number; called by the thread that sends them."""
+        """Return the heartbeat of a number; called by the thread that sends them."""
         session, challenge = self._place
         offset = self._offset
         assert offset is not None

@@ -1,8 +1,8 @@
-"""What a worker process takes from Celery: batches from its queue, and log messages in one line.
+"""Celery's consumer in a worker process: batches from its queue, and log messages in one line.
 
-Who can write to the broker writes the headers of messages. Celery would obey them: start its own
-tasks, wait for an instant, send other messages when a task has ended. Here a message is its
-sealed batch, whatever else it holds.
+Anyone who can write to the broker writes the headers of messages. Celery would obey them: start its
+own tasks, wait for a time, send other messages when a task has ended. Here a message is its sealed
+batch, whatever else it holds.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ RETRY_MOST_S = 3.0
 
 
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
-    """The consumer of a process: passes each sealed batch on, b"" for what is none."""
+    """Return the consumer class: it passes each sealed batch on, b"" for other messages."""
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
-        """Has no tasks, timers or pool: a message is taken where it is read."""
+        """Has no tasks, timers or pool: a message is handled in the thread that reads it."""
 
         def ensure_connected(self, conn: Any) -> Any:
-            """The connection, once the broker is there."""
+            """Return the connection, once the broker is there."""
             conn.ensure_connection = partial(
                 conn.ensure_connection,
                 interval_start=RETRY_S,
@@ -45,18 +45,18 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
             return super().ensure_connected(conn)
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
-            """What is done with a message."""
+            """Return the function that handles a message."""
             return lambda message: receive(sealed_batch(message))
 
         def on_decode_error(self, *_: object) -> None:
-            """What is done with a message that kombu refuses."""
+            """Pass b"" on for a message that kombu cannot decode."""
             receive(b"")
 
     return BatchConsumer
 
 
 def sealed_batch(message: Any) -> bytes:
-    """The sealed batch of a message of `Channel.publish`; b"" where it holds none."""
+    """Return the sealed batch of a message of `Channel.publish`; b"" if it holds none."""
     body = message.body
     if not isinstance(body, bytes) or len(body) > SIZES[Batch.KIND] + AROUND_BYTES:
         return b""
@@ -70,13 +70,13 @@ def sealed_batch(message: Any) -> bytes:
 
 
 class CeleryInOneLine(logging.Filter):
-    """What a message that is none, or a broker that is away, makes Celery raise is one line.
+    """Shortens Celery's errors, on bad messages or an unreachable broker, to one line.
 
-    A filter of handlers: those of a logger do not see what the loggers below it log.
+    A filter of handlers: filters of a logger do not see records of the loggers below it.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, those of Celery without their traceback."""
+        """Let every record pass, Celery's without their traceback."""
         if record.name.partition(".")[0] in ("celery", "kombu"):
             record.exc_info = record.exc_text = None
         return True

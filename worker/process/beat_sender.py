@@ -1,4 +1,4 @@
-"""Sends heartbeats from a thread and a connection of their own, so that nothing delays them."""
+"""Sends heartbeats from a separate thread and connection, so that nothing delays them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class BeatSender:
         self._thread.start()
 
     def wake(self) -> None:
-        """There are news: send a heartbeat now."""
+        """Send a heartbeat now, because there are news."""
         self._news.set()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Has a process's log book note what the process prints and logs, which goes on without secrets."""
+"""Notes a process's output and log records in its log book; passes them on without secrets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OURS = "osbench"
 
 
 def capture(book: LogBook) -> None:
-    """Note what follows on stdout and stderr, and log records of the level that is set.
+    """Note output on stdout and stderr from now on, and log records of the level that is set.
 
-    What is written to the file descriptors past Python, as by a command that a scenario starts, is
-    not seen.
+    Bytes that are written to the file descriptors past Python, as by a command that a scenario
+    starts, are not captured.
     """
     root = logging.getLogger()
     for handler in root.handlers:
@@ -31,7 +31,7 @@ def capture(book: LogBook) -> None:
 
 
 class CapturedStream:
-    """A text stream whose lines are noted, too; all but `write` is that of the stream."""
+    """A text stream whose lines are noted, too; all but `write` is passed to the stream."""
 
     def __init__(self, stream: TextIO, name: str, book: LogBook) -> None:
         self._stream = stream

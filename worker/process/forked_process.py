@@ -1,4 +1,4 @@
-"""A worker process forked from its supervisor, which has imported what worker processes need.
+"""A worker process forked from its supervisor, which has done the imports of worker processes.
 
 The imports of Celery, numpy and redis take half a second of CPU, for each process that is started
 as a program. Only a process without other threads can be forked safely.
@@ -29,12 +29,12 @@ _FIRST = 3
 
 
 def can_fork() -> bool:
-    """Whether this process runs no Python code but the caller's."""
+    """Return whether this process runs no Python code but the caller's."""
     return threading.active_count() == 1
 
 
 class ForkedProcess:
-    """A process that runs a function and ends; as `subprocess.Popen`, as far as it is needed."""
+    """A process that runs a function and ends; has the needed methods of `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ForkedProcess:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             with warnings.catch_warnings():
-                # those of numpy's libraries are no threads that hold locks of Python
+                # threads of numpy's libraries hold no locks of Python
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self.pid = os.fork()
             if not self.pid:
@@ -67,7 +67,7 @@ class ForkedProcess:
             os.setpgid(self.pid, self.pid)
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
@@ -89,12 +89,12 @@ class ForkedProcess:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self.send_signal(signal.SIGKILL)
 
 
 def _await_end(pid: int, timeout_s: float | None) -> None:
-    """Return when the process has ended, or after `timeout_s`."""
+    """Wait until the process has ended, for at most `timeout_s`."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:
@@ -118,7 +118,7 @@ def _look_for_end(pid: int, timeout_s: float | None) -> None:
 def _become(
     run: Callable[[Sequence[str]], object], arguments: Sequence[str], pass_fds: Collection[int]
 ) -> NoReturn:
-    """Go on as the new process: with nothing of the supervisor but its imports and streams."""
+    """Continue as the new process: with nothing of the supervisor but its imports and streams."""
     code = 1
     try:
         os.setpgid(0, 0)

@@ -1,4 +1,4 @@
-"""Health check of the worker processes of this host: whether one hangs. It asks no server."""
+"""Health check of the worker processes of this host: whether one hangs. Contacts no server."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ HANG_S = 60.0
 
 
 def host_name() -> str:
-    """This host, as names of processes begin with it."""
+    """Return the name of this host, as names of processes begin with it."""
     return "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
 
 
 def process_record(conf: cfg.ConfigOpts, incarnation: str) -> LifeRecord:
-    """A record of this worker process. Raises ConfigError."""
+    """Create a record of this worker process. Raises ConfigError."""
     directory = _processes(conf)
-    # those of the dead would be looked for in Redis
+    # records of dead processes would be looked for in Redis
     living(directory, host_name())
     return LifeRecord(directory / incarnation, {"label": conf.worker.label})
 
 
 def supervisor_record(conf: cfg.ConfigOpts, pid: int, processes: int) -> LifeRecord:
-    """A record of this supervisor. Raises ConfigError."""
+    """Create a record of this supervisor. Raises ConfigError."""
     path = _supervisors(conf) / f"{host_name()}.{pid}"
     return LifeRecord(path, {"label": conf.worker.label, "processes": processes})
 
@@ -50,27 +50,27 @@ def _of_label(conf: cfg.ConfigOpts, directory: Path) -> dict[str, dict[str, Any]
 
 
 def recorded_names(conf: cfg.ConfigOpts) -> list[str]:
-    """The worker processes of this data directory, of all labels."""
+    """Return the names of the worker processes of this data directory, of all labels."""
     return sorted(living(_processes(conf), host_name()))
 
 
 def recorded_processes(conf: cfg.ConfigOpts) -> int:
-    """Worker processes that the supervisors of this data directory keep running.
+    """Return how many worker processes the supervisors of this data directory keep running.
 
-    With `[worker] label`, those with that label.
+    With `[worker] label`, only the processes with that label.
     """
     return sum(int(one["processes"]) for one in _of_label(conf, _supervisors(conf)).values())
 
 
 def states(conf: cfg.ConfigOpts) -> list[str]:
-    """What each worker process of this data directory does; with `[worker] label` of that label."""
+    """Return the states of this data directory's worker processes, of `[worker] label` if set."""
     return sorted(one["state"] for one in _of_label(conf, _processes(conf)).values())
 
 
 def complaints(conf: cfg.ConfigOpts, hang_s: float = HANG_S) -> list[str]:
-    """What a restart would mend: a sentence for each supervisor and worker process that hangs.
+    """Return a message for each supervisor and worker process that hangs: a restart would help.
 
-    With `[worker] label` of those with that label. Asks no server.
+    With `[worker] label`, only for processes with that label. Contacts no server.
     """
     supervisors, processes = (_of_label(conf, of(conf)) for of in (_supervisors, _processes))
     if not supervisors:

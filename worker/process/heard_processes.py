@@ -14,19 +14,19 @@ from osbench.worker.process.health_check import recorded_names
 
 
 def heard_states(conf: cfg.ConfigOpts) -> list[str]:
-    """States of the worker processes of this data directory with a verified heartbeat in Redis.
+    """Return states of this data directory's worker processes with a verified heartbeat in Redis.
 
-    With `[worker] label` only of those with that label. Raises ConfigError without keys,
+    With `[worker] label` only of processes with that label. Raises ConfigError without keys,
     StoreAway, StoreError.
     """
     return [beat.state for beat in beats(conf)]
 
 
 def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
-    """The verified heartbeats of the worker processes of this data directory.
+    """Return the verified heartbeats of the worker processes of this data directory.
 
-    They are asked for by name, without a scan of all keys in Redis. With `[worker] label` only
-    those with that label. Raises ConfigError without keys, StoreAway, StoreError.
+    They are requested by name, without a scan of all keys in Redis; with `[worker] label` only the
+    heartbeats of that label. Raises ConfigError without keys, StoreAway, StoreError.
     """
     sealer = Sealer(Keyring.load(conf.security.key_file))
     url = conf.messaging.redis_url

@@ -41,11 +41,11 @@ class HostLoad:
 
     @property
     def quota(self) -> float:
-        """The CPU quota of the container, cores; 0 for none."""
+        """Return the CPU quota of the container, cores; 0 for none."""
         return self._quota.cores if self._quota else 0.0
 
     def measure(self, now_s: float) -> HostSample:
-        """The time since the last call; `now_s` is that of this one, seconds of any clock."""
+        """Return the load since the last call; `now_s` is the present time, s of any clock."""
         elapsed_s, self._at_s = now_s - self._at_s, now_s
         before, threads = self._waited_ns, self._threads()
         self._waited_ns = {name: self._wait_ns(name) for name in islice(threads, THREADS_MOST)}
@@ -73,7 +73,7 @@ class HostLoad:
             return []
 
     def _wait_ns(self, thread: str) -> int:
-        """Nanoseconds for which a thread was ready to run and had no core, proc_pid_schedstat."""
+        """Return the ns that a thread was ready to run and had no core (proc_pid_schedstat)."""
         try:
             return int((self._tasks / thread / "schedstat").read_text("ascii").split()[1])
         except (OSError, ValueError, IndexError):

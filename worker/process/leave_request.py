@@ -1,4 +1,4 @@
-"""That a process is to end, as a signal handler may ask at any time."""
+"""A request that a process end, which a signal handler may make at any time."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class LeaveRequest:
         self._asked: SimpleQueue[None] = SimpleQueue()
 
     def on_signals(self) -> None:
-        """Have SIGTERM and SIGINT ask."""
+        """Make SIGTERM and SIGINT request the end of the process."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.ask())
 
     def ask(self) -> None:
-        """Have the process end."""
+        """Request the end of the process."""
         self._asked.put(None)
 
     def wait(self, seconds: float) -> bool:
-        """Whether somebody has asked, or does so within so many seconds."""
+        """Return whether the end was requested, or is within so many seconds."""
         try:
             self._asked.get(timeout=seconds)
         except Empty:

@@ -1,4 +1,4 @@
-"""What processes of a host tell of themselves in their data directory, for health checks.
+"""Records of the processes of a host in their data directory, for health checks.
 
 A record is a file that its process keeps locked, which shows that it lives, and writes again and
 again. No server is needed to read it.
@@ -29,7 +29,7 @@ class LifeRecord:
         """`facts` are in each version of the record. Raises ConfigError."""
         self._path = path
         self._facts = facts
-        # a reader takes a file that nobody locks for one of a dead process, and removes it
+        # a reader takes an unlocked file for the record of a dead process, and removes it
         hidden = path.with_name(f".{path.name}")
         try:
             make_private_directory(path.parent)
@@ -41,8 +41,8 @@ class LifeRecord:
             raise ConfigError(f"[DEFAULT] data_dir: {path}: {error.strerror}") from None
 
     def tell(self, state: str, turned: float | None = None) -> None:
-        """The process runs, now; its work last went on at `turned`, monotonic (None: now)."""
-        # a full disk is found where it costs results
+        """Record that the process runs, and made progress at `turned`, monotonic (None: now)."""
+        # a full disk is reported when it costs results
         with contextlib.suppress(OSError):
             self._write(state, time.monotonic() if turned is None else turned)
 
@@ -59,7 +59,7 @@ class LifeRecord:
 
 
 def living(directory: Path, host: str) -> dict[str, dict[str, Any]]:
-    """Records of the living processes of a host by their names; those of its dead are removed."""
+    """Return records of a host's living processes by name; remove the records of its dead ones."""
     found = {}
     for path in sorted(directory.glob(f"{host}.*")):
         record = _living(path)

@@ -31,7 +31,7 @@ _MODULES = (
 
 
 def await_arguments() -> list[str] | None:
-    """Import what worker processes need, then read the arguments; None if nobody sends any.
+    """Import the modules of worker processes, then read the arguments; return None if none come.
 
     They come with the environment, as a line of JSON. Standard input is empty afterwards.
     """

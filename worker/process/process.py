@@ -1,4 +1,4 @@
-"""One worker process: Celery's consumer, the agent, orderly shutdown."""
+"""A worker process: Celery's consumer, the agent, orderly shutdown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _EXIT = os._exit
 
 
 def incarnation() -> str:
-    """A name for this start of this process: host, pid and 64 random bits."""
+    """Return a name for this start of this process: host, pid and 64 random bits."""
     return f"{health_check.host_name()}.{os.getpid()}.{secrets.token_hex(8)}"
 
 
@@ -124,7 +124,7 @@ class _Consumer:
 
 
 def _await_servers(conf: cfg.ConfigOpts, name: str, *, private: bool) -> None:
-    """Wait until Redis and the broker are there. Raises StoreError where one is unfit."""
+    """Wait until Redis and the broker are reachable. Raises StoreError if one is unusable."""
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     timeout_s = conf.messaging.redis_timeout_s
     # the Redis of local mode is there, or has died
@@ -147,9 +147,9 @@ def main(
 ) -> int:
     """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
-    `page_fd` is the memory in which the supervisor finds what a dead process had taken; None where
-    nobody reads it. Calls `started` when it is ready. The server of a `private` worker ends with
-    it: no keys are removed. Raises OsbenchError where it cannot start.
+    `page_fd` is the memory on which the process notes its taken work, for the supervisor to read
+    after its death; None without such a reader. Calls `started` when it is ready. The server of a
+    `private` worker ends with it: no keys are removed. Raises OsbenchError if it cannot start.
     """
     _tune(conf)
     ring = Keyring.load(conf.security.key_file)
@@ -184,7 +184,7 @@ def main(
 
 
 def _tune(conf: cfg.ConfigOpts) -> None:
-    """Have the operating system treat this process as one that has to be on time."""
+    """Set timers, scheduling and file limits of this process for timely starts."""
     scheduling.sharpen_timers()
     if conf.worker.realtime:
         scheduling.begin_realtime()
@@ -194,9 +194,9 @@ def _tune(conf: cfg.ConfigOpts) -> None:
 
 
 def _plugins(conf: cfg.ConfigOpts, paths: Sequence[str], *, private: bool) -> Plugins:
-    """All plug-ins, imported now, so that errors in their files are reported at start.
+    """Return all plug-ins, imported now, so that errors in their files are reported at start.
 
-    A private worker has those of its run, which may need none of the broken ones. Raises
+    A private worker has the plug-ins of its run, which may need none of the broken ones. Raises
     PluginError.
     """
     plugins = Plugins([*conf.worker.plugin_path, *paths], remedy=_REMEDY)
@@ -260,7 +260,7 @@ def _sign_off(agent: Agent, pulse: Pulse | None) -> None:
 
 
 def _leave_request(lifeline: int) -> LeaveRequest:
-    """A request that a signal makes, or the end of the supervisor."""
+    """Return a leave request that a signal makes, or the end of the supervisor."""
     leave = LeaveRequest()
     leave.on_signals()
     threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()

@@ -1,4 +1,4 @@
-"""Tells a worker process' health check that it lives, and how its work goes on."""
+"""The record by which a worker process shows its health check that it lives and makes progress."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ PULSE_S = 2.0
 
 
 class Pulse:
-    """Writes the record of a worker process from a thread of its own.
+    """Writes the record of a worker process from a separate thread.
 
-    So that a directory that does not respond delays nothing else.
+    So a directory that does not respond delays nothing else.
     """
 
     def __init__(self, record: LifeRecord) -> None:
@@ -26,7 +26,7 @@ class Pulse:
         self._thread.start()
 
     def follow(self, look: Callable[[], tuple[str, float]]) -> None:
-        """From now on `look` gives the state, and when the work last went on (monotonic)."""
+        """Use `look` from now on: it returns the state and the time of last progress, monotonic."""
         self._look = look
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a worker process asks of the kernel, so that its threads run as soon as they are due."""
+"""Scheduling settings of a worker process, so that its threads run as soon as they are due."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sharpen_timers() -> None:
 
 
 def shorten_slice() -> None:
-    """Ask for short slices; threads inherit it. The log says where the kernel has none.
+    """Ask for short slices; threads inherit it. Logs it if the kernel does not support them.
 
     A thread with a short slice that wakes takes the core from one with a longer one. It gets no
     more CPU than before, but sooner (Linux 6.12, without any right).
@@ -45,7 +45,7 @@ def shorten_slice() -> None:
 
 
 def _refusal_of_slice() -> str:
-    """Ask for the slice; returns why there is none, or ""."""
+    """Ask for the slice; return why there is none, or ""."""
     calls = _CALLS.get(platform.machine())
     if calls is None:
         return f"unknown on {platform.machine()}"
@@ -65,7 +65,7 @@ def _refusal_of_slice() -> str:
 
 
 def begin_realtime() -> None:
-    """Run under SCHED_RR; threads inherit it. Raises ConfigError where this user may not."""
+    """Run under SCHED_RR; threads inherit it. Raises ConfigError if this user may not."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     except OSError as error:

@@ -33,14 +33,14 @@ LOG = logging.getLogger(__name__)
 #: A process that exits sooner than this after its start is not replaced: the next one would fail,
 #: too. One that was killed is replaced, but not sooner than this after its start.
 SHORTEST_LIFE_S = 5.0
-#: How long a supervisor that ends tries to tell what killed processes have left, seconds.
+#: How long a supervisor that ends tries to send the wills of killed processes, seconds.
 FAREWELL_S = 3.0
 #: -P keeps the working directory, which could hide modules, out of the import path.
 CHILD_COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main")
 
 
 def process_count(conf: cfg.ConfigOpts) -> int:
-    """Number of worker processes of this host: as configured, else one per core."""
+    """Return the number of worker processes of this host: as configured, else one per core."""
     return int(conf.worker.processes or usable_cores())
 
 
@@ -53,7 +53,7 @@ class _Child:
     started: float
     #: Pipe for the error of a failed start; the process closes its end when it has started.
     complaints: int
-    #: Where it notes what it takes.
+    #: On which it notes the work that it takes.
     page: WillPage
     message: bytes = b""
     starting: bool = True
@@ -77,7 +77,7 @@ class _Child:
 
 
 class Supervisor:
-    """One child per worker process; a child that is killed is replaced by a new incarnation."""
+    """Keeps a child per worker process running; a killed child is replaced by a new incarnation."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class Supervisor:
         life: SupervisorLife | None = None,
         serve: Callable[[Sequence[str]], object] | None = None,
     ) -> None:
-        """`private`: the server ends with these workers. `life` tells health checks.
+        """`private`: the server ends with these workers. `life` reports to health checks.
 
-        `serve` is the command with its arguments, if this process has imported what worker
-        processes need: they are forked.
+        `serve` is the command with its arguments, if this process has done the imports of worker
+        processes: they are forked.
         """
         self._conf = conf
         self._config_files = config_files
@@ -108,7 +108,7 @@ class Supervisor:
         self._wills: WillSender | None = None
 
     def run(self) -> int:
-        """Run until SIGTERM or SIGINT; returns the exit code."""
+        """Run until SIGTERM or SIGINT; return the exit code."""
         self._leave.on_signals()
         reading, writing = os.pipe()
         try:
@@ -153,7 +153,7 @@ class Supervisor:
             self._life.tell(state)
 
     def _reap(self) -> int:
-        """Schedule replacements of exited processes; returns a code if one is not replaced."""
+        """Schedule replacements of exited processes; return a code if one is not replaced."""
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]
         for child in self._children:
@@ -178,7 +178,7 @@ class Supervisor:
         return failed
 
     def _bequeath(self, child: _Child) -> None:
-        """Have sent what a process that has ended cannot have started, where it was in a run."""
+        """Send the will of a process that has ended, if it was in a run."""
         will = child.page.read()
         child.page.close()
         if will is None:
@@ -227,9 +227,7 @@ class Supervisor:
     def _begin(
         self, arguments: Sequence[str], pass_fds: Sequence[int]
     ) -> subprocess.Popen[bytes] | ForkedProcess:
-        """A worker process that runs. Its own process group: Ctrl-C only reaches the supervisor,
-        which then drains it.
-        """
+        """Start a worker process in its own process group, which Ctrl-C does not reach."""
         # a thread may hold a lock that the new process would wait for
         if self._serve is not None and can_fork():
             return ForkedProcess(self._serve, arguments, pass_fds)

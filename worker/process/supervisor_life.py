@@ -1,4 +1,4 @@
-"""Tells health checks and the service manager of the host that a supervisor goes on.
+"""Reports to health checks and the service manager of the host that a supervisor goes on.
 
 The protocol of the service manager is that of sd_notify(3): a datagram to the socket that
 NOTIFY_SOCKET names.
@@ -23,7 +23,7 @@ class SupervisorLife:
     """The record of this supervisor, and the watchdog of its service."""
 
     def __init__(self, conf: cfg.ConfigOpts, processes: int) -> None:
-        """Raises ConfigError where the data directory cannot be written."""
+        """Raises ConfigError if the data directory cannot be written."""
         self._conf = conf
         self._record = supervisor_record(conf, os.getpid(), processes)
         # processes that this one starts must not speak for it
@@ -33,7 +33,7 @@ class SupervisorLife:
         self._told = float("-inf")
 
     def tell(self, state: str) -> None:
-        """The supervisor goes on; to be called often."""
+        """Report that the supervisor goes on; to be called often."""
         now = time.monotonic()
         if now - self._told < TELL_S:
             return

@@ -30,7 +30,7 @@ KEPT = 256
 
 @dataclass(kw_only=True)
 class _Pending:
-    """A will that no coordinator has confirmed."""
+    """A signed will of a worker process, resent until a coordinator acknowledges it."""
 
     will: Will
     #: When it was written and when it is to be sent next, monotonic.
@@ -42,7 +42,7 @@ class _Pending:
 
 
 class WillSender:
-    """Sends wills in a thread of its own, until the run is over for each or two days passed."""
+    """Sends wills in a separate thread, each until its run is over or for two days."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._url = conf.messaging.redis_url
@@ -53,7 +53,7 @@ class WillSender:
         self._news = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._client: Client | None = None
-        #: What went wrong last, so that each thing is told once.
+        #: The last error, so that each error is logged once.
         self._told = ""
 
     def send(self, will: Will) -> None:
@@ -136,7 +136,7 @@ class WillSender:
 
 
 def _is_over(will: Will, sealer: Sealer, record: bytes | None) -> bool:
-    """Whether the coordinator has told the membership that the run is over."""
+    """Return whether the coordinator has ended the run for the membership."""
     if record is None:
         return False
     try:

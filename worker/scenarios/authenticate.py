@@ -24,37 +24,37 @@ class Authenticate(OpenStackScenario):
 
     @openstack("Authenticate.validate_glance", services=("glance",))
     def validate_glance(self, repetitions: int) -> None:
-        """Have Glance validate the token, `repetitions` times, with a search that finds nothing."""
+        """Make Glance validate the token, `repetitions` times, with a search that finds nothing."""
         self._ask("glance", "images", repetitions, {"name": MISSING_IMAGE, "limit": 20})
 
     @openstack("Authenticate.validate_nova", services=("nova",))
     def validate_nova(self, repetitions: int) -> None:
-        """Have Nova validate the token, `repetitions` times, by listing flavors."""
+        """Make Nova validate the token, `repetitions` times, by listing flavors."""
         self._ask("nova", "flavors/detail", repetitions)
 
     @openstack("Authenticate.validate_ceilometer", services=("ceilometer",))
     def validate_ceilometer(self, repetitions: int) -> None:
-        """Have Ceilometer validate the token, `repetitions` times, by listing meters."""
+        """Make Ceilometer validate the token, `repetitions` times, by listing meters."""
         self._ask("ceilometer", "v2/meters", repetitions)
 
     @openstack("Authenticate.validate_cinder", services=("cinder",))
     def validate_cinder(self, repetitions: int) -> None:
-        """Have Cinder validate the token, `repetitions` times, by listing volume types."""
+        """Make Cinder validate the token, `repetitions` times, by listing volume types."""
         self._ask("cinder", "types", repetitions)
 
     @openstack("Authenticate.validate_neutron", services=("neutron",))
     def validate_neutron(self, repetitions: int) -> None:
-        """Have Neutron validate the token, `repetitions` times, by listing networks."""
+        """Make Neutron validate the token, `repetitions` times, by listing networks."""
         self._ask("neutron", "networks", repetitions)
 
     @openstack("Authenticate.validate_octavia", services=("octavia",))
     def validate_octavia(self, repetitions: int) -> None:
-        """Have Octavia validate the token, `repetitions` times, by listing load balancers."""
+        """Make Octavia validate the token, `repetitions` times, by listing load balancers."""
         self._ask("octavia", "lbaas/loadbalancers", repetitions)
 
     @openstack("Authenticate.validate_heat", services=("heat",))
     def validate_heat(self, repetitions: int) -> None:
-        """Have Heat validate the token, `repetitions` times, by listing stacks."""
+        """Make Heat validate the token, `repetitions` times, by listing stacks."""
         self._ask("heat", "stacks", repetitions, {"limit": 0})
 
     def _ask(

@@ -35,7 +35,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up images, flavors and types of volumes."""
+        """Check the arguments; look up images, flavors and types. Raises DeploymentError."""
         super().prepare(context, cloud)
         args = context["args"]
         if "update_volume_kwargs" not in cls.method(context).__annotations__:
@@ -137,7 +137,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_from_volume_and_delete_volume(
         self, size: Any, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
-        """Create a volume from one of the context `volumes`, pause, and delete it."""
+        """Create a volume from a volume of the context `volumes`, pause, and delete it."""
         source = self.project_volume()["id"]
         volume = self.create_one(size, {**volume_kwargs, "source_volid": source})
         self.sleep_between(min_sleep, max_sleep)
@@ -145,7 +145,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
 
     @openstack("CinderVolumes.create_volume_and_clone", takes=_create, **_SCENARIO)
     def create_volume_and_clone(self, nested_level: int = 1, **volume_kwargs: Any) -> None:
-        """Create a volume, and clones `nested_level` times: each of the one before."""
+        """Create a volume, and clones `nested_level` times: each of the clone before it."""
         volume = self._create(**volume_kwargs)
         wanted = {key: one for key, one in volume_kwargs.items() if key not in ("size", "image")}
         for _ in range(nested_level):
@@ -223,7 +223,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_volume_and_update_readonly_flag(
         self, read_only: bool = True, **volume_kwargs: Any
     ) -> None:
-        """Create a volume, and let it be read only, or no longer."""
+        """Create a volume, and make it read-only or writable."""
         volume = self._create(**volume_kwargs)["id"]
         with ActionTimer(self, "cinder_v3.update_readonly_flag"):
             self.send_action(VOLUME, volume, {"os-update_readonly_flag": {"readonly": read_only}})

@@ -1,4 +1,4 @@
-"""Scenarios of what administrators of Cinder define: types of volumes, and QoS."""
+"""Scenarios of Cinder's volume types and QoS, which administrators define."""
 
 from __future__ import annotations
 

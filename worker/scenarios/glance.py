@@ -223,7 +223,7 @@ class GlanceImages(Servers, ImageScenario):
 
     @action_timer("glance_v2.list_images")
     def _list(self) -> list[dict[str, Any]]:
-        """All active images, page after page."""
+        """Return all active images, page after page."""
         return self.list_pages(IMAGE, params={"status": "active"}, page=200)
 
 

@@ -28,7 +28,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _problem_of(template: str) -> str:
-    """Why a text is not a template; "" if it is."""
+    """Return why a text is not a template; "" if it is."""
     try:
         found = load_yaml(template)
     except yaml.YAMLError as error:
@@ -54,7 +54,7 @@ class HeatStacks(ResourceScenario):
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Refuse what is not a template."""
+        """Return a message for each file that is not a template."""
         found = []
         for name in cls.FILES[:2]:
             said = _problem_of(texts[name]) if name in texts else ""
@@ -71,7 +71,7 @@ class HeatStacks(ResourceScenario):
         files: dict[str, str] | list[str] | None = None,
         environment: dict[str, Any] | None = None,
     ) -> str:
-        """Create a stack; returns its path, which has its name and its id."""
+        """Create a stack; return its path, which has its name and its id."""
         name = self.new_name()
         wanted = _body(name, template_path, parameters, files, environment)
         with ActionTimer(self, ACCEPTED):
@@ -100,7 +100,7 @@ class HeatStacks(ResourceScenario):
 
     @openstack("HeatStacks.create_check_delete_stack", takes=_create, **_SCENARIO)
     def create_check_delete_stack(self, **stack_kwargs: Any) -> None:
-        """Create a stack, have it checked, and delete it."""
+        """Create a stack, check it, and delete it."""
         stack = self._create(**stack_kwargs)
         self._act_on(stack, "check")
         self._delete(stack)
@@ -146,7 +146,7 @@ class HeatStacks(ResourceScenario):
     ) -> None:
         """Create a stack, update it by another template, and delete it.
 
-        Parameters, files and environment are those of the creation, unless others are given.
+        Parameters, files and environment stay as at the creation, unless others are given.
         """
         stack = self._create(**stack_kwargs)
         wanted = _body(

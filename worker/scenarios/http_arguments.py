@@ -1,4 +1,4 @@
-"""What is wrong with the arguments of a request, before any request is made."""
+"""Checks of the arguments of a request, before any request is made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osbench.common.secrets.url_masking import mask_url
 _NUMBER = (int, float)
 _SOME = (Mapping, list, str)
 
-#: Keyword arguments of `requests.request` beside URL and method: types, and their names.
+#: Keyword arguments of `requests.request` except URL and method: types, and their names.
 _KEYWORDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "params": (_SOME, "an object, a list or a text"),
     "data": (_SOME, "a text, an object or a list"),
@@ -42,7 +42,7 @@ _SCHEMES = ("http", "https")
 
 
 def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
-    """Problems of the arguments of one request, or of some of them; `where` stands before names."""
+    """Yield problems of arguments of a request, all or some; `where` stands before names."""
     for name, value in args.items():
         place = f"{where}{name}"
         if name == "url":
@@ -100,5 +100,5 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """What a value is; the value itself may be a secret."""
+    """Return the type of a value in words; the value itself may be a secret."""
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")

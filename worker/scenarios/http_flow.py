@@ -19,14 +19,14 @@ FLOW, SAVED = "flow", "flow_saved"
 
 
 class HttpFlow(Scenario):
-    """Requests of a web user: logs in once, then makes steps, or one of several branches."""
+    """Requests of a web user: logs in once, then makes steps, or the steps of a branch."""
 
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": flow_schema.ARGUMENTS}
     FILLED = frozenset({"{brace}"})
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Placeholders that are none, values that no step saves, and steps that cannot work."""
+        """Return false placeholders, values that no step saves, and steps that cannot work."""
         found = [
             f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "
             f"{{saved.NAME}}, "
@@ -46,7 +46,7 @@ class HttpFlow(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """A path that is below a base, where the arguments have none either."""
+        """Return a message for each path below a base, if the arguments have no base either."""
         if args.get("base"):
             return []
         paths = (step.get("path") for step in all_steps(args))
@@ -60,7 +60,7 @@ class HttpFlow(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Values of a row that the data file of users has no column for."""
+        """Return messages on values of a row that the data file of users has no column for."""
         wanted = dict.fromkeys(placeholders.names_of("data", dict(args)))
         return [
             f"{{data.{name}}} is not a column of users.data{near(name, columns)}"
@@ -74,7 +74,7 @@ class HttpFlow(Scenario):
     def check_branches(
         cls, method: str, args: Mapping[str, Any], names: Collection[str]
     ) -> list[str]:
-        """Branches that arrivals ask for and the mix does not have."""
+        """Return messages on branches that arrivals request and the mix does not have."""
         known = [str(branch.get("name")) for branch in _mappings(args.get("mix"))]
         if not known:
             return ["branch names a branch of mix, and there is no mix"]
@@ -92,11 +92,11 @@ class HttpFlow(Scenario):
         context[FLOW] = Flow(context["args"])
 
     async def on_start(self) -> None:
-        """The task's steps `on_start`."""
+        """Make the task's steps `on_start`."""
         await self._flow.start(self, self._values())
 
     async def on_stop(self) -> None:
-        """The task's steps `on_stop`."""
+        """Make the task's steps `on_stop`."""
         await self._flow.stop(self, self._values())
 
     @configure(name="HttpFlow.run")
@@ -111,18 +111,18 @@ class HttpFlow(Scenario):
         on_stop: Sequence[Mapping[str, Any]] = (),
         branch: str = "",
     ) -> None:
-        """Make the steps, then those of one branch of `mix`: `branch`, or drawn by their weights.
+        """Make the steps, then the steps of a branch of `mix`: `branch`, or drawn by weight.
 
         A step has a `path`, and may have `name`, `method`, `query`, `json`, `form`, `multipart`,
         `headers`, `expect`, `check`, `verify`, `save`, `relogin`, `think`, `when`, `repeat`,
-        `stream` and `timeout`: {name: login, method: POST, path: /login, json: {name: ann},
-        save: {token: $.token}}. A branch has `name`, `weight` and `steps`.
+        `stream` and `timeout`: {name: login, method: POST, path: /login, json: {name: ann}, save:
+        {token: $.token}}. A branch has `name`, `weight` and `steps`.
 
         `base` comes before paths; the key `http` of the workload does the same. `on_start` and
-        `on_stop` are made once a virtual user. `headers` go with all requests to `base`. With
-        `relogin: {on: 401}` a user whose request is answered so makes the steps `on_start` once
-        more, then the request. Texts may hold {user.number}, {data.COLUMN},
-        {saved.NAME}, {iteration} and {run}; {brace} is a brace that is to stay one.
+        `on_stop` are made once per virtual user. `headers` go with all requests to `base`. With
+        `relogin: {on: 401}` a user whose request gets this status makes the steps `on_start` once
+        more, then the request. Texts may hold {user.number}, {data.COLUMN}, {saved.NAME},
+        {iteration} and {run}; {brace} is a literal opening brace.
         """
         await self._flow.play(self, self._values(), branch)
 
@@ -148,6 +148,6 @@ class HttpFlow(Scenario):
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The mappings of a list; what else is in a wrong task is told by the schema."""
+    """Yield the mappings of a list; the schema reports other items of a wrong task."""
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, Mapping))

@@ -22,7 +22,7 @@ NAMES = "http_names"
 
 
 class HttpRequests(Scenario):
-    """Rally's `HttpRequests` scenarios, as coroutines where virtual users are many."""
+    """Rally's `HttpRequests` scenarios, as coroutines if virtual users are many."""
 
     # with as many or fewer, threads have the higher rate (docs/performance.md)
     THREADS_UP_TO = 2
@@ -35,7 +35,7 @@ class HttpRequests(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Wrong URLs, headers and other arguments of requests."""
+        """Return messages on wrong URLs, headers and other arguments of requests."""
         if method == "check_request":
             return list(request_problems(args))
         requests = args.get("requests", ())
@@ -56,8 +56,8 @@ class HttpRequests(Scenario):
         """Make a request and compare the status of the response with the expected one.
 
         Without `status_code` any status below 400 is expected. `kwargs` are keyword arguments of
-        `requests.request`. The report says what part of the time name lookup, connecting, TLS and
-        waiting for the answer took.
+        `requests.request`. The report shows the times of name lookup, connecting, TLS and waiting
+        for the response.
         """
         with ActionTimer(self, ACTION):
             await self._check(url, method, status_code, kwargs)
@@ -69,8 +69,8 @@ class HttpRequests(Scenario):
         """Make a request picked at random and compare the status of the response.
 
         Each request has url and any other arguments of `HttpRequests.check_request`; `status_code`
-        is expected for requests without one of their own. Each has an action of its own, named by
-        method and path, within Rally's.
+        is expected for requests that set none. Each has a separate action, named by method and
+        path, within Rally's.
         """
         at = random.randrange(len(requests))  # noqa: S311 - load, not secrets
         names = self.context[NAMES]
@@ -104,7 +104,7 @@ class HttpRequests(Scenario):
 
 
 def _names(requests: Any) -> list[str]:
-    """Names of the actions of some requests: method and path, in which placeholders stay."""
+    """Return names of the actions of some requests: method and path, in which placeholders stay."""
     if not isinstance(requests, list):
         return []
     return [

@@ -28,7 +28,7 @@ _DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
-    """Needs of a scenario that acts as the administrator and leaves objects of these kinds."""
+    """Return the needs of a scenario of the administrator that leaves objects of these kinds."""
     return {
         "services": ("keystone",),
         "admin": True,

@@ -23,7 +23,7 @@ _CLEANED = ("mistral",)
 
 
 def _problem_of(definition: str, workflow: Any) -> str:
-    """Why a text is not the definition of a workbook with a workflow; "" if it is."""
+    """Return why a text is not the definition of a workbook with a workflow; "" if it is."""
     try:
         found = load_yaml(definition)
     except yaml.YAMLError as error:
@@ -43,7 +43,7 @@ class Mistral(OpenStackScenario):
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Refuse what is no workbook, or has no such workflow, and parameters that are no JSON."""
+        """Return messages on files that are not a workbook, lack the workflow, or are not JSON."""
         found = []
         if "definition" in texts:
             said = _problem_of(texts["definition"], args.get("workflow_name"))
@@ -115,7 +115,7 @@ class MistralExecutions(Mistral):
         params: str | None = None,
         do_delete: bool = False,
     ) -> None:
-        """Create a workbook from a file, and run one of its workflows until it ends.
+        """Create a workbook from a file, and run a workflow of it until it ends.
 
         `definition`, `wf_input` and `params` are files on the coordinator's host.
         """

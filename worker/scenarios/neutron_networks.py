@@ -142,7 +142,7 @@ class NeutronNetworks(NeutronScenario):
         subnets_per_network: int = 1,
         router_create_args: Attributes = None,
     ) -> list[tuple[str, str]]:
-        """Routers, each with the subnet that is its interface."""
+        """Return routers, each with the subnet that is its interface."""
         network, count = self._network(network_create_args), subnets_per_network
         routers = [self._router(router_create_args) for _ in range(count)]
         return [
@@ -215,7 +215,7 @@ class NeutronNetworks(NeutronScenario):
         port_create_args: Attributes = None,
         ports_per_network: int = 1,
     ) -> Iterator[str]:
-        """Ports one after another, each created when it is asked for."""
+        """Yield ports one after another, each created when it is requested."""
         network = self.own_network(network_create_args)
         for _ in range(ports_per_network):
             yield self.create("port", {"network_id": network, **(port_create_args or {})})
@@ -310,7 +310,7 @@ class NeutronNetworks(NeutronScenario):
 
 
 def _host(admin: Cloud) -> str:
-    """The host of a live agent. Raises DeploymentError if there is none."""
+    """Return the host of a live agent. Raises DeploymentError if there is none."""
     hosts = [
         str(one["host"])
         for one in neutron.listed(admin, "agent")

@@ -35,7 +35,7 @@ class NeutronScenario(OpenStackScenario):
         return found + _misfit("subnet_cidr_start", args.get("subnet_cidr_start"))
 
     def create(self, kind: str, fields: Mapping[str, Any]) -> str:
-        """Create an object with a name; returns its id."""
+        """Create an object with a name; return its id."""
         # floating IPs have no name
         named = "description" if kind == "floatingip" else "name"
         with self.action("create", kind):
@@ -66,12 +66,12 @@ class NeutronScenario(OpenStackScenario):
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 
     def action(self, verb: str, kind: str) -> ActionTimer:
-        """The action of Rally for a request."""
+        """Return the action of Rally for a request."""
         several = "s" if verb == "list" else ""
         return ActionTimer(self, f"neutron.{verb}_{_IN_ACTIONS.get(kind, kind)}{several}")
 
     def own_network(self, network_create_args: Attributes) -> str:
-        """Id of one of the networks that contexts made or found, in turn, or of a new one."""
+        """Return the id of a network that contexts made or found, in turn, or of a new one."""
         networks = self.context.get(neutron.NETWORKS)
         if networks is None:
             return self.create("network", neutron.network_fields(network_create_args))
@@ -87,7 +87,7 @@ class NeutronScenario(OpenStackScenario):
         first: str | None = None,
         router: str = "",
     ) -> str:
-        """Create subnet `position` of the `count` of an iteration; returns its id.
+        """Create subnet `position` of the `count` of an iteration; return its id.
 
         Its address range follows `first`, unless `args` name one. It becomes an interface of
         `router`, if there is one.
@@ -108,7 +108,7 @@ class NeutronScenario(OpenStackScenario):
             )
 
     def _range_number(self, position: int, count: int) -> int:
-        """Number of the address range for subnet `position` of the `count` of an iteration.
+        """Return the range number for subnet `position` of the `count` of an iteration.
 
         No two subnets of a workload have the same, in whatever process they are created.
         """
@@ -117,7 +117,7 @@ class NeutronScenario(OpenStackScenario):
 
 
 def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
-    """Problems of the attributes of an object."""
+    """Return problems of the attributes of an object."""
     if name.endswith("_update_args") and not attributes and "security" not in name:
         return [f"{name} must name at least one attribute to change"]
     reserved = [key for key in neutron.RESERVED if key in attributes]
@@ -134,7 +134,7 @@ def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _misfit(place: str, addresses: Any) -> list[str]:
-    """The problem of an address range, if it is none."""
+    """Return the problem of an address range; "" if it is valid."""
     try:
         if isinstance(addresses, str):
             neutron.version_of(addresses)

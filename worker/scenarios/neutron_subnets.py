@@ -18,7 +18,7 @@ class NeutronSubnets(NeutronScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that there is a subnet for each user."""
+        """Check that there is a subnet for each user. Raises DeploymentError."""
         if neutron.RANGES_USED not in context:
             raise DeploymentError(
                 "NeutronSubnets.delete_subnets needs the context network, whose subnets it deletes"
@@ -44,7 +44,7 @@ class NeutronSubnets(NeutronScenario):
 
 
 def _users_by_project(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Ids of the users that contexts made, by the id of their project."""
+    """Return ids of the users that contexts made, by the id of their project."""
     found: dict[str, list[str]] = {}
     for user in context.get(USERS, ()):
         found.setdefault(user["project_id"], []).append(user["id"])

@@ -37,13 +37,13 @@ class NovaServers(ServerChanges, Volumes):
     """Rally's `NovaServers` scenarios.
 
     `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
-    matches one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are those
-    of novaclient for new servers. `auto_assign_nic` needs `nics`, or networks of a context.
+    matches one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are
+    novaclient's for new servers. `auto_assign_nic` needs `nics`, or networks of a context.
     """
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Problems of the arguments that all scenarios have, and of the actions of a bounce."""
+        """Return problems of the arguments of all scenarios, and of the actions of a bounce."""
         found = super().check_arguments(method, args)
         if method == "boot_and_bounce_server" and args.get("actions"):
             said = bounce_problem(args["actions"])

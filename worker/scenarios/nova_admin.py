@@ -1,4 +1,4 @@
-"""Scenarios of what administrators see in Nova: flavors, aggregates, hypervisors, services."""
+"""Scenarios of administrators of Nova: flavors, aggregates, hypervisors, services."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AdminScenario(ResourceScenario):
         rxtx_factor: float = 1.0,
         is_public: bool = True,
     ) -> str:
-        """Create a flavor; returns its id."""
+        """Create a flavor; return its id."""
         fields = {
             "ram": ram,
             "vcpus": vcpus,
@@ -55,7 +55,7 @@ class AdminScenario(ResourceScenario):
 
     @action_timer("nova.list_hypervisors")
     def list_all_hypervisors(self, detailed: bool = True) -> list[dict[str, Any]]:
-        """All hypervisors."""
+        """Return all hypervisors."""
         path = "os-hypervisors/detail" if detailed else "os-hypervisors"
         return self.list_pages(_HYPERVISOR, path, cloud=self.admin)
 
@@ -290,7 +290,7 @@ class NovaServices(ResourceScenario):
 
     @openstack("NovaServices.list_services", **_ADMIN)
     def list_services(self, host: str | None = None, binary: str | None = None) -> None:
-        """List the services of Nova: all, or those of a host or of a binary."""
+        """List the services of Nova: all, or only the services of a host or of a binary."""
         params = without_none({"host": host, "binary": binary})
         with ActionTimer(self, "nova.list_services"):
             self.admin.document("GET", "nova", "os-services", params=params)

@@ -31,7 +31,7 @@ class NovaKeypair(Servers):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up image and flavor."""
+        """Check the arguments; look up image and flavor. Raises DeploymentError."""
         super().prepare(context, cloud)
         _, further = further_arguments(cls.method(context), context["args"])
         for name in sorted(further.keys() - _RENAMED.keys()):
@@ -97,7 +97,10 @@ class NovaServerGroups(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Refuse a group without a policy; get a token of the administrator if it lists."""
+        """Refuse a group without a policy; get a token of the administrator if it lists.
+
+        Raises DeploymentError.
+        """
         args = context["args"]
         if not (args.get("policies") or (args.get("kwargs") or {}).get("policies")):
             raise DeploymentError("policies must be given, such as `policies: [anti-affinity]`")

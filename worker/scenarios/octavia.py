@@ -30,7 +30,7 @@ class Octavia(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that there are subnets."""
+        """Check that there are subnets. Raises DeploymentError."""
         networks = context.get(neutron.NETWORKS)
         if not networks or not all(
             any(one["subnets"] for one in several) for several in networks.values()

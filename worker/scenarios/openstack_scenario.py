@@ -75,9 +75,9 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
 
     `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
     `services` must be in the catalogue. After the load, resources that iterations left in the
-    services of `cleanup` are removed. `contexts` are further contexts that it needs, which the
-    task may configure; those that it `requires` the task must have.
-    `less` says what Rally's scenario of this name requests in addition.
+    services of `cleanup` are removed. `contexts` are further contexts that it needs, which the task
+    may configure; the contexts that it `requires` the task must have. `less` names the requests
+    that only Rally's scenario of this name makes.
     """
     context: dict[str, Any] = dict(contexts)
     if cleanup:
@@ -119,7 +119,7 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
 
 
 def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> inspect.Signature:
-    """A signature with the arguments of another method instead of `**kwargs`."""
+    """Return a signature with the arguments of another method instead of `**kwargs`."""
     instance, *own, _ = signature.parameters.values()
     merged = [*list(taken.parameters.values())[1:], *own]
     # arguments without a default come first, and further ones last
@@ -141,10 +141,10 @@ def _with_common(signature: inspect.Signature) -> inspect.Signature:
 class OpenStackScenario(Scenario):
     """Base of scenarios that send requests as users of a cloud.
 
-    The argument `session` of every scenario is `per_user`, one token for all iterations of a
-    user, or `per_iteration`: each iteration first requests a token, which is part of its time.
-    `retries` is how often a request is repeated that a service answers with 429 or 503 and
-    Retry-After; 0 by default, so that the service's own behaviour is measured.
+    The argument `session` of every scenario is `per_user`, one token for all iterations of a user,
+    or `per_iteration`: each iteration first requests a token, which is part of its time. `retries`
+    is how often a request is repeated after a response of 429 or 503 with Retry-After; 0 by
+    default, so that the service's own behaviour is measured.
     """
 
     #: Arguments that mean an object of the cloud, with its kind (`object_lists`).
@@ -157,7 +157,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Problems of the arguments that all scenarios have."""
+        """Return problems of the arguments that all scenarios have."""
         retries = args.get("retries", 0)
         number = isinstance(retries, int) and not isinstance(retries, bool)
         if number and retries >= 0:
@@ -170,7 +170,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Get tokens and check services. Raises DeploymentError where something is missing."""
+        """Get tokens and check services. Raises DeploymentError if something is missing."""
         name = context["scenario"].partition("@")[0]
         needs: ServiceNeeds = cls.method(context).needs
         deployment = openstack_of(context.get("deployment"), name)
@@ -204,11 +204,11 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def method(cls, context: Mapping[str, Any]) -> Any:
-        """The method of the workload's scenario, as `openstack` marked it."""
+        """Return the method of the workload's scenario, as `openstack` marked it."""
         return getattr(cls, context["scenario"].partition("@")[0].rpartition(".")[2])
 
     def new_name(self) -> str:
-        """A unique name for a resource, by which the clean-up finds it."""
+        """Return a unique name for a resource, by which the clean-up finds it."""
         context = self.context
         return resource_names.in_iteration(
             context["run"], context["workload"], context["iteration"], context.get(NAMES_KEY, "")
@@ -220,7 +220,7 @@ class OpenStackScenario(Scenario):
             raise AssertionError(message)
 
     def wait_until(self, what: str, look: Callable[[], T | None]) -> T:
-        """Poll `look`, in an action of its own, until it returns a value.
+        """Poll `look`, in a separate action, until it returns a value, and return that.
 
         Raises NotReady after the workload's timeout, or `WAIT_S`.
         """
@@ -237,7 +237,7 @@ class OpenStackScenario(Scenario):
                 pause(min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S))
 
     def as_administrator(self) -> Client:
-        """A client of the administrator, who has a token if `prepare` requested one."""
+        """Return a client of the administrator, who has a token if `prepare` requested one."""
         selector: UserSelector = self.context["user_selector"]
         return self._client(selector, selector.admin)
 
@@ -268,12 +268,12 @@ class OpenStackScenario(Scenario):
 
 
 def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The arguments that a scenario has no parameter for, and the name of what takes them."""
+    """Return the name of the parameter for further arguments, and the arguments that it takes."""
     parameters = inspect.signature(method).parameters
     taking = next((one.name for one in parameters.values() if one.kind is one.VAR_KEYWORD), "")
     return taking, {key: value for key, value in args.items() if key not in parameters}
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping without values that are None: services would take null for a value."""
+    """Return the mapping without values that are None: services would take null for a value."""
     return {key: value for key, value in values.items() if value is not None}

@@ -43,7 +43,7 @@ class Placement(OpenStackScenario):
 
     @action_timer("placement.create_resource_provider")
     def _create(self) -> str:
-        # from this version on the answer has a body
+        # from this version on the response has a body
         made = self.admin.document(
             "POST",
             "placement",

@@ -38,7 +38,7 @@ _UPDATED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def _needs(service: str, *, restored: bool = True) -> dict[str, Any]:
-    """Needs of a scenario that acts on a user's project as the administrator."""
+    """Return the needs of a scenario that acts on a user's project as the administrator."""
     contexts = {"restored_quotas": {service: list(_UPDATED[service])}} if restored else {}
     return {"services": (service,), "admin": True, "contexts": contexts}
 

@@ -1,4 +1,4 @@
-"""One request to any service of the catalogue."""
+"""A request to any service of the catalogue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class OpenStack(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that the service exists, and that the paths of the checks are valid."""
+        """Check before the load that the service exists and the paths of the checks are valid.
+
+        Raises DeploymentError.
+        """
         args = context["args"]
         if args.get("as_admin"):
             context["user_selector"].warm(admin=True, users=False)
@@ -41,11 +44,10 @@ class OpenStack(OpenStackScenario):
     ) -> None:
         """Send a request to a service and check the response.
 
-        `service_type` is a type of the catalogue, or one of the names keystone, glance, nova and
-        so on; then `path` is without the version. `body` is sent as JSON, text as it is. The
-        response must have the expected `status` (any below 400 by default), and each JSONPath of
-        `checks` must lead to the given value, with `[*]` at least once. Created resources are not
-        cleaned up.
+        `service_type` is a type of the catalogue, or a name such as keystone, glance or nova; then
+        `path` is without the version. `body` is sent as JSON, text as it is. The response must have
+        the expected `status` (any below 400 by default), and each JSONPath of `checks` must lead to
+        the given value, with `[*]` at least once. Created resources are not cleaned up.
         """
         text = isinstance(body, str)
         sent = {str(name): str(value) for name, value in (headers or {}).items()}

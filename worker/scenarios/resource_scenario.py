@@ -52,7 +52,7 @@ class ResourceScenario(OpenStackScenario):
         page: int = 0,
         cloud: Cloud | None = None,
     ) -> list[dict[str, Any]]:
-        """All objects of a kind, page after page; one page if `params` have a limit.
+        """Return all objects of a kind, page after page; one page if `params` have a limit.
 
         `path` replaces that of the kind, as for a list with details.
         """
@@ -62,7 +62,7 @@ class ResourceScenario(OpenStackScenario):
     def post(
         self, kind: ResourceKind, fields: Mapping[str, Any], *, cloud: Cloud | None = None
     ) -> dict[str, Any]:
-        """Create an object with a name given by osbench; returns it as it was answered."""
+        """Create an object with a name given by osbench; return it as in the response."""
         sent = {kind.key: {"name": self.new_name(), **fields}}
         found = (cloud or self.cloud).document("POST", kind.service, kind.path, json=sent)
         return dict(found[kind.key])
@@ -75,7 +75,7 @@ class ResourceScenario(OpenStackScenario):
         *,
         cloud: Cloud | None = None,
     ) -> Any:
-        """Have an action done on an object; returns the document of the response."""
+        """Request an action on an object; return the document of the response."""
         path = f"{kind.path}/{identity}/action"
         return (cloud or self.cloud).document("POST", kind.service, path, json=body)
 
@@ -87,7 +87,7 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         traced: bool = True,
     ) -> dict[str, Any]:
-        """Get an object."""
+        """Return an object."""
         path = f"{kind.path}/{identity}"
         found = (cloud or self.cloud).document("GET", kind.service, path, traced=traced)
         return dict(found.get(kind.key, found))
@@ -100,7 +100,7 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Wait until an object has one of these states, and further fields these values.
+        """Wait until an object has a state of `wanted`, and further fields these values.
 
         Returns the object. Raises NotReady.
         """
@@ -115,7 +115,7 @@ class ResourceScenario(OpenStackScenario):
         return self.wait_until(f"the {kind.key}", look)
 
     def await_end(self, kind: ResourceKind, identity: str, *, gone: tuple[str, ...] = ()) -> None:
-        """Wait until an object does not exist, or has one of the states `gone`. Raises NotReady."""
+        """Wait until an object does not exist, or has a state of `gone`. Raises NotReady."""
         path = f"{kind.path}/{identity}"
 
         def look() -> bool | None:

@@ -1,4 +1,4 @@
-"""Converts arguments for new servers from novaclient's names to those of Nova's API."""
+"""Conversion of arguments for new servers from novaclient's names to the names in Nova's API."""
 
 from __future__ import annotations
 
@@ -104,9 +104,10 @@ def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) ->
 
 
 def body(fields: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The body of a request for a server, and the microversion it needs, "" for any.
+    """Return the body of a request for a server, and the microversion it needs, "" for any.
 
-    `fields` are Nova's (`name`, `flavorRef`, `imageRef`), `wanted` those that `check` accepted.
+    `fields` are Nova's (`name`, `flavorRef`, `imageRef`), `wanted` the arguments that `check`
+    accepted.
     """
     server = dict(fields)
     for name, value in wanted.items():

@@ -33,7 +33,7 @@ _CHANGES: Mapping[str, tuple[Mapping[str, Any], str]] = MappingProxyType(
         "unpause_server": ({"unpause": None}, "ACTIVE"),
         "shelve_server": ({"shelve": None}, "SHELVED_OFFLOADED"),
         "unshelve_server": ({"unshelve": None}, "ACTIVE"),
-        # these two are done when they are answered
+        # these two are done when the response arrives
         "lock_server": ({"lock": None}, ""),
         "unlock_server": ({"unlock": None}, ""),
     }
@@ -54,7 +54,7 @@ BOUNCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def bounce_problem(actions: Any) -> str:
-    """Why a list of bounces cannot be done; "" if it can."""
+    """Return why a list of bounces cannot be done; "" if it can."""
     for one in actions if isinstance(actions, list) else [actions]:
         if not isinstance(one, Mapping) or len(one) != 1:
             return f"expected a mapping with one action, such as {{hard_reboot: 1}}, got {one!r}"
@@ -70,7 +70,7 @@ class ServerChanges(Servers, ImageScenario):
     """Base of scenarios that change servers."""
 
     def change(self, action: str, server: str) -> None:
-        """Do one of the changes that need no arguments."""
+        """Do a change that needs no arguments."""
         body, status = _CHANGES[action]
         if status:
             # a shelved server is offloaded before Nova is done with it
@@ -136,7 +136,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.snapshot_server")
     def snapshot(self, server: str) -> str:
-        """Create an image of a server; returns its id."""
+        """Create an image of a server; return its id."""
         wanted = {"createImage": {"name": self.new_name(), "metadata": {}}}
         with ActionTimer(self, ACCEPTED):
             path = f"{SERVER.path}/{server}/action"

@@ -37,7 +37,7 @@ class Servers(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments for new servers; look up images and flavors."""
+        """Check the arguments; look up images and flavors. Raises DeploymentError."""
         args = context["args"]
         picks = bool(context.get("networks"))
         super().prepare(context, cloud)
@@ -65,7 +65,7 @@ class Servers(ResourceScenario):
         auto_assign_nic: bool = False,
         **server_kwargs: Any,
     ) -> str:
-        """Boot a server as the task says; returns its id."""
+        """Boot a server as the task says; return its id."""
         wanted = {**server_kwargs, "auto_assign_nic": auto_assign_nic}
         return self.booted(self.context["image"], wanted)
 
@@ -89,7 +89,7 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.boot_servers")
     def boot_together(self, image: str, count: int, wanted: Mapping[str, Any]) -> list[str]:
-        """Boot servers by one request, and wait for each of them; returns their ids."""
+        """Boot servers by one request, and wait for each of them; return their ids."""
         name = self.new_name()
         several = {**wanted, "min_count": count, "max_count": count}
         with ActionTimer(self, ACCEPTED):
@@ -114,7 +114,7 @@ class Servers(ResourceScenario):
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Change a server and wait for its new state, as an action; returns the server."""
+        """Change a server and wait for its new state, as an action; return the server."""
         with ActionTimer(self, f"nova.{action}"):
             with ActionTimer(self, ACCEPTED):
                 self.send_action(SERVER, server, body, cloud=cloud)
@@ -141,7 +141,7 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.list_servers")
     def list_all(self, detailed: bool = True) -> list[dict[str, Any]]:
-        """All servers, page after page."""
+        """Return all servers, page after page."""
         return self.list_pages(SERVER, "servers/detail" if detailed else "servers")
 
     def _post_server(
@@ -158,7 +158,7 @@ class Servers(ResourceScenario):
         return str(found["server"]["id"])
 
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments with the network and the security group that contexts made for the project."""
+        """Return arguments with network and security group that contexts made for the project."""
         found = dict(wanted)
         project = self.cloud.project_id if self._made_for_projects() else ""
         networks = self.context.get("networks", {}).get(project)
@@ -173,5 +173,5 @@ class Servers(ResourceScenario):
         return found
 
     def _made_for_projects(self) -> bool:
-        """Whether contexts made something for servers: only then the project matters."""
+        """Return whether contexts made something for servers: only then the project matters."""
         return bool(self.context.get("networks") or self.context.get("ssh_groups"))

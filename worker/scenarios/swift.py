@@ -32,7 +32,7 @@ class SwiftObjects(OpenStackScenario):
         public: bool = False,
         headers: dict[str, str] | None = None,
     ) -> tuple[str, list[str]]:
-        """Create a container with objects; returns its name and theirs."""
+        """Create a container with objects; return its name and theirs."""
         container = self._create_container({**(_PUBLIC if public else {}), **(headers or {})})
         with tempfile.TemporaryFile() as data:
             data.truncate(object_size)
@@ -107,7 +107,7 @@ class SwiftObjects(OpenStackScenario):
 
     @action_timer("swift.download_object")
     def _download(self, container: str, name: str) -> int:
-        """Download an object; returns its size."""
+        """Download an object; return its size."""
         path = _path(container, name)
         answer = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
         return sum(map(len, answer.iter_content(_BLOCK)))
@@ -125,7 +125,7 @@ class SwiftObjects(OpenStackScenario):
         return self._names(_path(container))
 
     def _names(self, path: str) -> list[str]:
-        """All names of a list, page after page: the page after the last is empty."""
+        """Return all names of a list, page after page: the page after the last is empty."""
         found: list[str] = []
         params = {"format": "json"}
         while page := self.cloud.document("GET", "swift", path, params=params):

@@ -21,7 +21,7 @@ from osbench.worker.scenarios.resource_scenario import ResourceKind, ResourceSce
 VOLUME = ResourceKind(service="cinder", path="volumes", key="volume")
 SNAPSHOT = ResourceKind(service="cinder", path="snapshots", key="snapshot")
 _HINTS = "scheduler_hints"
-#: Arguments for new volumes and snapshots: those of Rally's services.
+#: Arguments for new volumes and snapshots: the arguments of Rally's services.
 _VOLUME_ARGUMENTS = frozenset(
     (
         "availability_zone",
@@ -59,7 +59,7 @@ def _check(wanted: Mapping[str, Any], known: frozenset[str], place: str = "") ->
 
 
 def drawn_size(size: Any) -> int:
-    """A size in GB: a number, or a random one of `{min, max}`."""
+    """Return a size in GB: `size`, or a random size of `{min, max}`."""
     if isinstance(size, Mapping):
         return random.randint(size["min"], size["max"])  # noqa: S311 - load, not secrets
     return int(size)
@@ -88,7 +88,7 @@ class Volumes(ResourceScenario):
                 named(cloud, "volume type", where["volume_type"])
 
     def project_volume(self) -> dict[str, Any]:
-        """A random one of the volumes that the context `volumes` made: its `id` and `size`."""
+        """Return a random volume of the context `volumes`: its `id` and `size`."""
         found = self.context["volumes"][self.cloud.project_id]
         return dict(random.choice(found))  # noqa: S311 - load, not secrets
 
@@ -96,7 +96,7 @@ class Volumes(ResourceScenario):
 
     @action_timer("cinder_v3.create_volume")
     def create_one(self, size: Any, wanted: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Create a volume; `wanted` are arguments of Rally. Returns the volume."""
+        """Create a volume and return it; `wanted` are arguments of Rally."""
         given = without_none(wanted or {})
         hints = given.pop(_HINTS, None)
         sent: dict[str, Any] = {
@@ -115,7 +115,7 @@ class Volumes(ResourceScenario):
     def create_snapshot(
         self, volume: str, force: bool = False, wanted: Mapping[str, Any] | None = None
     ) -> str:
-        """Create a snapshot of a volume; returns its id."""
+        """Create a snapshot of a volume; return its id."""
         fields = {**without_none(wanted or {}), "volume_id": volume, "force": force}
         with ActionTimer(self, ACCEPTED):
             made = self.post(SNAPSHOT, fields)

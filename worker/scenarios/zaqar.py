@@ -50,7 +50,7 @@ class ZaqarBasic(OpenStackScenario):
 
     @action_timer("zaqar.list_messages")
     def _read(self, queue: str) -> int:
-        """Messages of the queue, page after page."""
+        """Read the messages of the queue, page after page; return their number."""
         # Zaqar hides a client's own messages from it unless asked
         params: dict[str, Any] = {"echo": "true"}
         count = 0

@@ -1,1 +1,1 @@
-"""One run in one worker process: takes batches, ships result blocks."""
+"""A run in a worker process: takes batches, ships result blocks."""

@@ -1,4 +1,4 @@
-"""When heartbeats were sent: a lease counts from the one that the coordinator answers."""
+"""Send times of heartbeats: a lease counts from the heartbeat that the coordinator replies to."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections import OrderedDict
 
 from osbench.common.ports import threads as threading
 
-#: Heartbeats whose instants are kept: a minute of them at their usual distance.
+#: Heartbeats whose times are kept: a minute of them at their usual distance.
 KEPT = 120
 
 
 class BeatLog:
-    """Instants at which the last heartbeats were sent. Thread-safe."""
+    """Send times (monotonic ns) of the last heartbeats, by number. Thread-safe."""
 
     def __init__(self) -> None:
         self._sent: OrderedDict[int, int] = OrderedDict()
         self._lock = threading.Lock()
 
     def note(self, beat: int, at_ns: int) -> None:
-        """Heartbeat `beat` is about to be sent, monotonic nanoseconds."""
+        """Note that heartbeat `beat` is about to be sent, monotonic nanoseconds."""
         with self._lock:
             self._sent[beat] = at_ns
             while len(self._sent) > KEPT:
                 self._sent.popitem(last=False)
 
     def sent_ns(self, beat: int) -> int | None:
-        """When a heartbeat was sent; None where it is unknown or too old."""
+        """Return when a heartbeat was sent; None if it is unknown or too old."""
         with self._lock:
             return self._sent.get(beat)

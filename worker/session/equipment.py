@@ -1,4 +1,4 @@
-"""What the sessions of a worker process share."""
+"""Resources that the sessions of a worker process share."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class Equipment:
     spool_limit_bytes: int
     #: What the process prints and logs.
     log: LogBook = field(default_factory=LogBook)
-    #: None where no supervisor reads it.
+    #: None if no supervisor reads it.
     page: WillPage | None = None

@@ -14,7 +14,7 @@ EARLY_MOST = 64
 
 @dataclass(kw_only=True)
 class Recalled:
-    """What follows from recalled batches."""
+    """Effects of recalled batches."""
 
     #: Batches taken earlier: what is not started of them goes back.
     held: list[int] = field(default_factory=list)
@@ -37,9 +37,9 @@ class Intake:
         self._recalled: set[int] = set()
 
     def offer(self, batch: Batch) -> tuple[list[Batch], str]:
-        """Take a verified batch; returns the batches that begin now, and why it is refused or "".
+        """Take a verified batch; return the batches that begin now, and why it is refused or "".
 
-        A batch that was sent again is not taken and is no refusal.
+        A batch that was sent again is neither taken nor refused.
         """
         refusal = self._refusal(batch)
         if refusal or batch.seq <= self.got or batch.seq in self._recalled:
@@ -80,7 +80,7 @@ class Intake:
         found = []
         while (seq := self.got + 1) in self._early or seq in self._recalled:
             self.got = seq
-            # a recalled batch is no early one
+            # a recalled batch is not an early one
             if seq in self._early:
                 found.append(self._early.pop(seq))
         return found

@@ -17,8 +17,8 @@ from osbench.worker.session.session import Session
 
 LOG = logging.getLogger(__name__)
 
-#: While nothing is heard of the run, all is sent again at last at this distance, seconds: it lies
-#: in the run's results, where a coordinator that resumes the run finds it.
+#: While no sign of the run is received, all is finally sent again at this distance, seconds: it
+#: lies in the run's results, and a coordinator that resumes the run finds it there.
 RARELY_S = 60.0
 
 
@@ -42,7 +42,7 @@ class LeftMemberships:
         self._left: list[_Left] = []
 
     def add(self, session: Session) -> None:
-        """Keep what an ended session has not delivered; the oldest membership makes room."""
+        """Keep the undelivered blocks of an ended session; the oldest membership makes room."""
         if not len(session.outbox):
             session.outbox.close()
             return
@@ -59,11 +59,11 @@ class LeftMemberships:
             self._forget(one, "there are too many runs with such")
 
     def memberships(self) -> list[tuple[str, str]]:
-        """Run and membership of each whose control record is to be read."""
+        """Return run and membership of each whose control record is to be read."""
         return [(one.run, one.membership) for one in self._left]
 
     def follow(self, run: str, membership: str, data: bytes | None) -> None:
-        """Forget the blocks that a control record acknowledges, or all where the run is over."""
+        """Forget the blocks that a control record acknowledges, or all if the run is over."""
         for one in self._left:
             if (one.run, one.membership) == (run, membership) and data not in (None, one.record):
                 assert data is not None
@@ -92,7 +92,7 @@ class LeftMemberships:
             one.outbox.close()
 
     def send(self) -> None:
-        """Send what is due. A run whose blocks cannot be sent does not keep those of others."""
+        """Send the blocks that are due. A run whose blocks cannot be sent holds up no other."""
         now = time.monotonic()
         for one in list(self._left):
             if now - one.since > redis_keys.RUN_TTL_S:
@@ -108,7 +108,7 @@ class LeftMemberships:
                 LOG.debug("run %s: its last results cannot be sent now: %s", one.run, error)
 
     def expected(self) -> bool:
-        """Somebody may still acknowledge blocks, or some were never sent."""
+        """Return whether blocks may still be acknowledged, or some were never sent."""
         now = time.monotonic()
         return any(one.outbox.unsent or now - one.heard < timers.SETTLE_S for one in self._left)
 

@@ -1,4 +1,4 @@
-"""What the process prints and logs during a run: bounded, masked, with its iteration."""
+"""Output and log records of the process during a run: bounded, masked, with their iteration."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LogBook:
         self._lock = threading.Lock()
 
     def begin(self, run: str) -> None:
-        """Keep what is printed and logged from now on, for a run."""
+        """Keep output and log records from now on, for a run."""
         with self._lock:
             self._run, self._entries, self._cut = run, [], 0
             self._secrets, self._words = (), frozenset()
@@ -70,7 +70,7 @@ class LogBook:
             self._run, self._entries, self._cut = "", [], 0
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these values, too, in what follows; beyond `ANYWHERE` of them as whole words."""
+        """Mask these values, too, from now on; beyond `ANYWHERE` of them as whole words."""
         with self._lock:
             # longer ones first: one may be part of another
             fresh = sorted({*secrets} - {*self._secrets}, key=lambda one: (-len(one), one))
@@ -80,7 +80,7 @@ class LogBook:
             self._words |= frozenset(fresh[room:])
 
     def add(self, source: str, text: str) -> None:
-        """Keep what was printed or logged where the caller is. What is too much is counted."""
+        """Keep a text printed or logged by the caller's iteration; count it beyond the limits."""
         if not self._run or not text.strip():
             return
         with self._lock:
@@ -100,11 +100,11 @@ class LogBook:
                 self._entries.append(entry)
 
     def masked(self, text: str) -> str:
-        """`text` without secrets, also those of the run and of the caller's iteration."""
+        """Return `text` without secrets, including the run's and the caller's iteration's."""
         return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
-        """The entries since the last call, and how many were left out or cut."""
+        """Return the entries since the last call, and how many were left out or cut."""
         if not self._entries and not self._cut:
             return [], 0
         with self._lock:
@@ -140,11 +140,12 @@ class LogBook:
 
 
 def _place() -> tuple[str, int, int, Mapping[str, Any]]:
-    """Run, workload, iteration and arguments that the calling thread is at.
+    """Return run, workload, iteration and arguments that the calling thread is at.
 
-    "", -1, 0 and no arguments where it runs no iteration.
+    "", -1, 0 and no arguments if it runs no iteration.
     """
-    # found on the stack: to note it for each iteration would slow down those that print nothing
+    # found on the stack: to note it for each iteration would slow down iterations that print
+    # nothing
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if any(frame.f_code is code for code in _RUNS):

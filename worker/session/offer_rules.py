@@ -1,4 +1,4 @@
-"""Which offers a worker process follows."""
+"""Rules by which a worker process follows or refuses offers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from osbench.worker.session.session import Session
 
 
 def repeated(offer: Offer, session: Session | None) -> bool:
-    """The offer that the session follows; its coordinator may not know that yet."""
+    """Return whether the session follows this offer already, unknown to its coordinator."""
     return session is not None and (offer.run, offer.session) == (session.run, session.session)
 
 
 def offer_refusal(
     offer: Offer, *, incarnation: str, challenge: str, session: Session | None
 ) -> str:
-    """Why a verified offer is refused, or "".
+    """Return why a verified offer is refused, or "".
 
-    An offer answers the present challenge, so each is followed once. A worker that is in a run
+    An offer names the present challenge, so each is followed once. A worker that is in a run
     follows only the next coordinator process of that run, in the membership that it has.
     """
     checks = [

@@ -54,22 +54,22 @@ class Outbox:
 
     @property
     def unsent(self) -> int:
-        """Blocks that were never sent."""
+        """Return the number of blocks that were never sent."""
         with self._lock:
             return sum(not kept.sent for kept in self._kept.values())
 
     @property
     def delivered(self) -> int:
-        """The last block before the first that is kept: all up to it were acknowledged."""
+        """Return the last number up to which all blocks were acknowledged."""
         with self._lock:
             return next(iter(self._kept), self._next) - 1
 
     def number(self) -> int:
-        """The number of the next block; numbers start at 1 and have no gaps."""
+        """Return the number of the next block; numbers start at 1 and have no gaps."""
         return self._next
 
     def put(self, data: bytes) -> None:
-        """Keep the sealed block that has the current number."""
+        """Store a signed block under the next number: in memory or, above the limit, in a file."""
         with self._lock:
             kept = _Kept(self._next, len(data), data)
             self._memory += len(data)
@@ -79,7 +79,7 @@ class Outbox:
             self._next += 1
 
     def acknowledge(self, number: int, have: Iterable[int] = ()) -> None:
-        """Forget the blocks up to and including a number, and those of `have`."""
+        """Forget the blocks up to and including a number, and the blocks in `have`."""
         with self._lock:
             done = []
             for at in self._kept:
@@ -95,22 +95,22 @@ class Outbox:
                 self._file.truncate(0)
 
     def clear(self) -> None:
-        """Forget all blocks: nobody wants them."""
+        """Forget all blocks: they are no longer needed."""
         self.acknowledge(self._next)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """All unacknowledged blocks in order."""
+        """Yield all unacknowledged blocks in order."""
         for number in self._numbers():
             data = self._read(number)
             if data is not None:
                 yield data
 
     def send(self, store: Store, most_s: float) -> None:
-        """Send the blocks that are due: new ones, and those that are still not acknowledged.
+        """Send the blocks that are due: new ones, and blocks that are still not acknowledged.
 
         The time to the next attempt doubles from `timers.RESEND_S` to at most `most_s` seconds. A
-        block takes the place of its earlier copy, so that copies do not pile up in a run that
-        nobody reads. Raises StoreAway, StoreError; what was not sent is due again.
+        block replaces its earlier copy, so that copies do not pile up in a run without a reader.
+        Raises StoreAway, StoreError; unsent blocks are due again.
         """
         with self._sending:
             for number in self._numbers():
@@ -125,7 +125,7 @@ class Outbox:
                     kept.due = time.monotonic() + min(wait_s, most_s)
 
     def rush(self) -> None:
-        """Send all again soon, because somebody listens after a silence."""
+        """Send all again soon, because the coordinator is back after a silence."""
         with self._lock:
             soon = time.monotonic() + timers.RESEND_S
             for kept in self._kept.values():
@@ -133,7 +133,7 @@ class Outbox:
                 kept.due = min(kept.due, soon)
 
     def unload(self) -> None:
-        """Move what is in memory to the file."""
+        """Move blocks from memory to the file."""
         with self._lock:
             for kept in self._kept.values():
                 if kept.data is not None and not self._spill(kept):

@@ -69,9 +69,9 @@ class Preparation:
     def prepare(self, specification: Specification, observer: Observer | None = None) -> Prepared:
         """Load the scenario, build the body, warm up. The caller reports any exception.
 
-        `observer` sees the requests of the workload's HTTP clients.
-        Raises PluginError where the scenario is missing or has another version, and where its
-        warm-up fails; FleetError where it is to have more virtual users than are possible.
+        `observer` sees the requests of the workload's HTTP clients. Raises PluginError if the
+        scenario is missing or has another version, or if its warm-up fails; FleetError if it is to
+        have more virtual users than are possible.
         """
         plugin = self._scenario(specification)
         function = getattr(plugin.cls, plugin.method)
@@ -115,7 +115,7 @@ class Preparation:
         )
 
     def span_counts(self) -> list[int]:
-        """Spans written, dropped and waiting so far in this process."""
+        """Return the counts of spans written, dropped and waiting so far in this process."""
         sinks = [self.spans.stats()] + ([self._writer.stats()] if self._writer else [])
         return [
             sum(int(stats[name]) for stats in sinks) for name in ("written", "dropped", "waiting")
@@ -127,7 +127,7 @@ class Preparation:
             self._writer.close(timeout_s)
 
     def _scenario(self, specification: Specification) -> ScenarioPlugin:
-        """The scenario as the coordinator has it. Raises PluginError."""
+        """Return the scenario in the coordinator's version. Raises PluginError."""
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
             raise PluginError(
@@ -139,7 +139,7 @@ class Preparation:
         return plugin
 
     def _script(self, wanted: Mapping[str, Any]) -> ScriptedRunner:
-        """The runner as the coordinator has it. Raises PluginError."""
+        """Return the runner in the coordinator's version. Raises PluginError."""
         name, config = str(wanted["runner"]), wanted["config"]
         kind = self._plugins.get("runner", name)
         if not issubclass(kind, ScriptedRunner) or wanted["source_hash"] != kind.SOURCE_HASH:
@@ -168,7 +168,7 @@ class Preparation:
         return context
 
     def _shorten(self, context: dict[str, Any]) -> None:
-        """Have our own client send the requests of OpenStack's clients in this process."""
+        """Replace the HTTP transport of OpenStack's clients in this process by osbench's, once."""
         # keystoneauth1 is slow to import, and only clouds need it
         from osbench.worker.openstack.client_sessions import ClientSessions  # noqa: PLC0415
         from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415

@@ -44,6 +44,6 @@ class Refusals:
         LOG.log(level, "%s was refused: %s%s", what, reason, _REMEDIES.get(reason, ""))
 
     def counts(self) -> dict[str, int]:
-        """How many were refused since the start, by reason."""
+        """Return the number of refused messages since the start, by reason."""
         with self._lock:
             return dict(self._counts)

@@ -34,7 +34,7 @@ class RowFeed:
             LOG.error("the rows of batch %d cannot be read: %s", batch.seq, error)
 
     def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
-        """The arguments, overridden by those of the iteration's row."""
+        """Return a function that overrides an iteration's arguments by the values of its row."""
         take = self._rows.pop
 
         def fed(iteration: int) -> dict[str, Any]:

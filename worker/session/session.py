@@ -1,4 +1,4 @@
-"""One stay of this process in one run: from the offer that it follows to its last block."""
+"""The stay of this process in a run: from the offer that it follows to its last block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from osbench.worker.session.refusals import (
 from osbench.worker.session.shipper import Shipper
 from osbench.worker.session.workloads import Workloads
 
-#: A coordinator that was not heard for so long gets blocks again at longer intervals, seconds.
+#: A coordinator that was silent for so long gets blocks again at longer intervals, seconds.
 QUIET_S = 3.0
 
 
@@ -35,8 +35,8 @@ class Session:
     """A membership. `offer` is called by Celery's thread, the rest by the agent's.
 
     A membership is followed through all coordinator processes of its run: `takeover` changes the
-    session, and all else stays. It ends in one step (`finish`): after that nothing of it starts
-    or is taken, and what is left is to deliver the blocks of its outbox.
+    session, and all else stays. It ends in one step (`finish`): after that nothing of it starts or
+    is taken; only the blocks of its outbox are still delivered.
     """
 
     def __init__(
@@ -61,7 +61,8 @@ class Session:
         )
         equipment.log.begin(offer.run)
         equipment.preparation.spans.clear()
-        #: When the coordinator was heard last, monotonic seconds; the shipper asks from its start.
+        #: When the last sign of the coordinator was received, monotonic seconds; the shipper reads
+        #: it from its start.
         self._heard = time.monotonic()
         spool = f"{equipment.incarnation}.{offer.membership[:32]}.blocks"
         self.outbox = Outbox(equipment.spool_dir / spool, equipment.spool_limit_bytes)
@@ -90,7 +91,7 @@ class Session:
 
     @property
     def state(self) -> str:
-        """The state for heartbeats."""
+        """Return the state for heartbeats."""
         workloads = self.workloads
         if self.leaving:
             return "draining"
@@ -101,7 +102,7 @@ class Session:
         return "idle"
 
     def facts(self) -> dict[str, Any]:
-        """The fields of a heartbeat that depend on the session."""
+        """Return the fields of a heartbeat that depend on the session."""
         workloads = self.workloads
         return {
             "run": self.run,
@@ -123,11 +124,11 @@ class Session:
         }
 
     def unheard_s(self) -> float:
-        """For how long the coordinator was not heard, seconds."""
+        """Return for how long no sign of the coordinator was received, seconds."""
         return time.monotonic() - self._heard
 
     def offer(self, batch: Batch) -> str:
-        """Take a verified batch; returns why it is refused, or ""."""
+        """Take a verified batch; return why it is refused, or ""."""
         with self._lock:
             if self._ended:
                 return NO_RUN
@@ -136,13 +137,14 @@ class Session:
         return refusal
 
     def is_news(self, data: bytes | None) -> bool:
-        """Whether a control record is another one than the last; the same is read many times."""
+        """Return whether a control record differs from the last; the same is read many times."""
         return data is not None and data != self._record and not self._ended
 
     def follow(self, data: bytes | None, offset: ClockOffset, since_ns: int) -> None:
-        """Follow a control record; one that does not fit is refused and counted.
+        """Apply a control record from the coordinator.
 
-        The record before was read at the monotonic instant `since_ns`; this one is younger.
+        None, repeated or after the end: ignored; a bad signature or a wrong session is counted. The
+        record before was read at the monotonic time `since_ns`; this one is younger.
         """
         self._equipment.log.clock = offset
         if data is None or not self.is_news(data):
@@ -172,7 +174,7 @@ class Session:
             self.workloads.fetch()
 
     def leave(self) -> None:
-        """Start nothing more and return what is not started; what runs may end."""
+        """Start nothing more and give unstarted numbers back; running iterations may end."""
         with self._lock:
             self.leaving = True
             self.workloads.stop()
@@ -181,7 +183,8 @@ class Session:
     def finish(self) -> bool:
         """End a membership that is leaving, once every number of it is in a block.
 
-        Makes the last block in the same step, and sends nothing. False while iterations run.
+        Makes the last block in the same step, and sends nothing. Returns False while iterations
+        run.
         """
         with self._lock:
             if not self.leaving or self._ended:
@@ -195,12 +198,12 @@ class Session:
         return True
 
     def drop(self) -> None:
-        """End a membership that is over: what was not started is dropped."""
+        """End a membership that is over: numbers that were not started are dropped."""
         with self._lock:
             self._ended = True
 
     def close(self) -> None:
-        """End the threads of an ended membership, but those of iterations."""
+        """End the threads of an ended membership, but the threads of iterations."""
         self._ended = True
         self.workloads.close()
         self.shipper.close()

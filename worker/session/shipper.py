@@ -1,4 +1,4 @@
-"""Ships what a membership has to tell: numbered, sealed blocks for the result stream."""
+"""Packs the results of a membership into numbered, signed blocks for the result stream."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ class Shipper:
             self._interval_s, self._longest_s = SHORTEST_S, interval_s
 
     def give_back(self, workload: int, numbers: Iterable[Interval]) -> None:
-        """Return numbers that no engine has had."""
+        """Give numbers back that no engine has had."""
         with self._lock:
             self._returned[workload].update(numbers)
         self._wake.set()
 
     def void(self, seqs: Iterable[int]) -> None:
-        """Tell that batches were not taken and never will be."""
+        """Queue a rejection of the batches `seqs` for the next block: they never will be taken."""
         with self._lock:
             self._voids += seqs
         self._wake.set()
@@ -125,7 +125,7 @@ class Shipper:
             self._away = False
 
     def close(self) -> None:
-        """End the thread; what is unacknowledged stays in the outbox."""
+        """End the thread; unacknowledged blocks stay in the outbox."""
         self._ended = True
         self._wake.set()
         self._thread.join(timeout=5)
@@ -167,7 +167,7 @@ class Shipper:
             self._voids.clear()
 
     def _pack_source(self, source: ResultSource) -> bool:
-        """Make a block of an engine's results; False if nothing was left over."""
+        """Make a block of an engine's results; return False if nothing was left over."""
         contents = source.contents()
         if contents is None:
             return False

@@ -31,7 +31,7 @@ Fields = Iterable[tuple[str, str]]
 
 
 class ShownRequests:
-    """Notes what our HTTP clients, and requests, send and receive.
+    """Notes requests and responses of osbench's HTTP clients, and of requests.
 
     Other libraries are not seen.
     """
@@ -44,7 +44,7 @@ class ShownRequests:
     def begin(self, level: int, scenario: type) -> None:
         """Show requests from now on; 0 shows none.
 
-        The logger of the module of `scenario` is told to log more, too.
+        The logger of the module of `scenario` is set to log more, too.
         """
         self.end()
         if not level:
@@ -75,7 +75,7 @@ class ShownRequests:
         outcome: HttpAnswer | Exception,
         took_s: float,
     ) -> None:
-        """Note a request of our clients, of which this is the `Observer`."""
+        """Note a request of osbench's clients, of which this is the `Observer`."""
         if not self._level:
             return
         first, *lines = self._sent(request, own)
@@ -109,7 +109,7 @@ class ShownRequests:
                 self._book.add(SOURCE, "\n".join([f"{lines[0]} -> {error}", *lines[1:]]))
                 raise
             lines[0] += f" -> {_status(answer.status_code, answer.reason, monotonic() - begun_s)}"
-            # what is streamed is left to whoever reads it, where it has not been read
+            # the body of a streamed response is left to its reader, if it has not been read
             unread = options.get("stream") and not getattr(answer, "_content_consumed", False)
             got = b"" if unread else answer.content
             lines += self._part("<", answer.headers.items(), got)
@@ -125,7 +125,7 @@ class ShownRequests:
         return [f"{request.verb} {request.url}", *self._part(">", pairs, body + request.rest)]
 
     def _part(self, sign: str, fields: Fields, body: bytes) -> list[str]:
-        """Header fields, where they are wanted, and the body of a request or an answer."""
+        """Return header fields, if they are shown, and the body of a request or a response."""
         lines = []
         if self._level == WHOLE:
             lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]
@@ -139,7 +139,7 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
 
 
 def _shown(body: bytes, limit: int) -> str:
-    """The beginning of a body, its secrets masked by name where it is JSON."""
+    """Return the beginning of a body; if it is JSON, its secrets are masked by name."""
     try:
         text = hide(json.dumps(mask(json.loads(body)), ensure_ascii=False))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the virtual users of a workload are like, from its specification."""
+"""The plan of a workload's virtual users, from its specification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def users_of(
     *,
     is_coroutine: bool,
 ) -> UserPlan:
-    """The plan of the users. Requests tokens where `http` names a service of the catalogue.
+    """Return the plan of the users. Requests tokens if `http` names a service of the catalogue.
 
     Raises DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
     """
@@ -45,7 +45,7 @@ def _sessions(
     *,
     is_coroutine: bool,
 ) -> Callable[[VirtualUser], Any]:
-    """A function that opens the HTTP session of a user."""
+    """Return a function that opens the HTTP session of a user."""
     wish = specification.http
     service = wish.get("service", "")
     reach = _reach(service, specification, context) if service else None
@@ -65,7 +65,7 @@ def _sessions(
 
 
 def _names_http(scenario: type[Scenario]) -> bool:
-    """Whether the code of a scenario speaks of `http`; it may do so in other modules, too."""
+    """Return whether the code of a scenario names `http`; it may do so in other modules, too."""
     functions = [one for _, one in inspect.getmembers(scenario, inspect.isfunction)]
     return any(
         "http" in one.__code__.co_names
@@ -92,7 +92,10 @@ def _opener(
 
 
 def _reach(service: str, specification: Specification, context: Mapping[str, Any]) -> Reach:
-    """How virtual users reach a service of the catalogue: each as a user of the deployment."""
+    """Return a function from a user's number to service URL, headers and token getter.
+
+    The users are logged in here.
+    """
     # only clouds need them, and they are slow to import
     from osbench.common.openstack.account_token import AccountToken  # noqa: PLC0415
     from osbench.common.openstack.cloud import Cloud  # noqa: PLC0415

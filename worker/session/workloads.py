@@ -33,7 +33,7 @@ from osbench.worker.session.shown_requests import ShownRequests
 
 #: How often a specification that is not there yet is asked for, seconds.
 ASK_S = 0.1
-#: Two instants at which a load is to stop are one if they are as close, nanoseconds: two
+#: Two times at which a load is to stop are one if they are as close, nanoseconds: two
 #: coordinators may compute it.
 SAME_STOP_NS = 10**9
 #: Thresholds of the garbage collector: Python's own; and for thousands of coroutines, whose objects
@@ -85,11 +85,11 @@ class Workloads:
         self._shown = ShownRequests(equipment.log)
         self._lock = threading.Lock()
 
-    # what heartbeats tell
+    # facts for heartbeats
 
     @property
     def eager(self) -> bool:
-        """Control records change often: before the load, while users are added, after its end."""
+        """Return whether control records change often: before the load, in ramps, after its end."""
         engine, ready = self.engine, self._ready
         if engine is None or ready is None or not (self.queued or self.busy):
             return True
@@ -98,56 +98,56 @@ class Workloads:
 
     @property
     def share(self) -> int:
-        """Virtual users of the workload under load: they start what is granted."""
+        """Return the number of virtual users of the workload under load."""
         return self.engine.share if self.engine is not None else 0
 
     @property
     def surplus(self) -> int:
-        """Running iterations of users that are not in the share: it was lowered, or left."""
+        """Count running iterations of users beyond the share: it was lowered, or left."""
         left = sum(len(engine.inflight) for engine in self._past)
         return left + (self.engine.surplus if self.engine is not None else 0)
 
     @property
     def busy(self) -> int:
-        """Running iterations."""
+        """Return the number of running iterations."""
         return sum(len(engine.inflight) for engine in self._engines())
 
     @property
     def living(self) -> int:
-        """Virtual users that have begun and are to end by `on_stop`."""
+        """Return the number of virtual users that have begun and are to end by `on_stop`."""
         return sum(len(engine.living) for engine in self._engines())
 
     @property
     def queued(self) -> int:
-        """Granted and not started."""
+        """Return the count of numbers that were granted and not started."""
         waiting = sum(map(len, self._stock.copy()))
         engine = self.engine
         return waiting + (engine.queued if engine is not None else 0)
 
     @property
     def unsettled(self) -> int:
-        """Numbers of all engines that are not in a block yet."""
+        """Return the count of numbers of all engines that are not in a block yet."""
         return sum(engine.unsettled for engine in self._engines())
 
     def longest(self) -> list[tuple[int, int, str, str]]:
-        """The iteration that has run for longest, as `Engine.longest`; empty without any."""
+        """Return the iteration that has run for longest, as `Engine.longest`; empty without any."""
         found = [one for engine in self._engines() if (one := engine.longest()) is not None]
         return sorted(found, key=lambda one: -one[1])[:1]
 
     def stuck(self) -> list[Remains]:
-        """What still runs of iterations that timed out: threads, coroutines, blocking calls."""
+        """Return running remainders of timed-out iterations: threads, coroutines, calls."""
         found = [one for engine in self._engines() for one in engine.abandoned]
         return [one for one in found if one.is_alive()]
 
     @property
     def awaits_start(self) -> bool:
-        """The workload is prepared, and its load has no t0 yet."""
+        """Return whether the workload is prepared, and its load has no t0 yet."""
         return self.engine is None and self._ready is not None
 
     # granted numbers
 
     def add(self, batch: Batch) -> None:
-        """Take the numbers of a batch, or return them where another workload is under load."""
+        """Take the numbers of a batch, or give them back if another workload is under load."""
         engine, ready = self.engine, self._ready
         if engine is None:
             self._stock.append(batch)
@@ -159,7 +159,7 @@ class Workloads:
             engine.add(batch)
 
     def take_back(self, seq: int) -> None:
-        """Return what is not started of a batch."""
+        """Give the unstarted numbers of a batch back."""
         found = [batch for batch in self._stock if batch.seq == seq]
         self._stock = [batch for batch in self._stock if batch.seq != seq]
         for batch in found:
@@ -169,19 +169,19 @@ class Workloads:
             self._shipper.wake()
 
     def set_lease(self, until_ns: int) -> None:
-        """Let nothing start at or after an instant, monotonic nanoseconds, until it is renewed."""
+        """Let nothing start at or after a time, monotonic nanoseconds, until it is renewed."""
         self._lease_ns = until_ns
         if self.engine is not None:
             self.engine.set_lease(until_ns)
 
     def stop(self) -> None:
-        """Start nothing more; return what is not started. What runs goes on."""
+        """Start nothing more and give unstarted numbers back. Running iterations go on."""
         if self.engine is not None:
             self.engine.stop(monotonic_ns())
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Return what waits in engines that start nothing more, and what no engine has."""
+        """Give numbers back that have no engine, or whose engine starts nothing more."""
         self._return_stock()
         now = monotonic_ns()
         for engine in self._engines():
@@ -197,7 +197,7 @@ class Workloads:
     # instructions
 
     def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
-        """Do what a control record says of the workload, which was written after `since_ns`."""
+        """Apply a control record to the workload; it was written after `since_ns`."""
         if control.workload != self.preparing:
             self._leave()
             self._begin(control.workload)
@@ -224,10 +224,10 @@ class Workloads:
             self.generation = control.generation
 
     def fetch(self) -> None:
-        """Look for the specification that is wanted, and begin to prepare it.
+        """Look for the requested specification, and begin to prepare it.
 
-        Only the one whose digest the control record names is followed. Raises StoreAway,
-        StoreError.
+        Only a specification with the digest that the control record names is followed. Raises
+        StoreAway, StoreError.
         """
         now = time.monotonic()
         if self._found or not self._wanted or now - self._asked_at < ASK_S:
@@ -249,7 +249,7 @@ class Workloads:
 
     @property
     def _most_users(self) -> int:
-        """Virtual users that this process can have of the workload that it has prepared."""
+        """Return how many virtual users this process can have of its prepared workload."""
         ready = self._ready
         coroutines = ready is not None and ready.coroutines
         return self._equipment.user_limits.of(coroutines=coroutines)
@@ -287,9 +287,10 @@ class Workloads:
         self._news()
 
     def _traverse(self) -> None:
-        """Leave the garbage collector little to do under load.
+        """Exempt existing objects from garbage collection, so that it does little under load.
 
-        It looks at all objects not often: that would be most of the time of small workloads.
+        Objects that were exempt before are traversed again only every `TRAVERSE_NS`: for small
+        workloads that would take most of the time.
         """
         now_ns = monotonic_ns()
         everything = now_ns - self._traversed_ns > TRAVERSE_NS
@@ -350,7 +351,7 @@ class Workloads:
             self.add(batch)
 
     def _once(self, workload: int, script: ScriptedRunner) -> Callable[[ScriptedLoad], None]:
-        """The code of a runner. A load that was stopped and is resumed does not begin it again."""
+        """Return the code of a runner. It is not run again if a load was stopped and is resumed."""
         if workload not in self._scripts:
             self._scripts.add(workload)
             return script.drive
@@ -361,7 +362,7 @@ class Workloads:
         return refuse
 
     def _leave(self) -> None:
-        """End the current workload; what runs of it goes on, and is shipped when it has ended."""
+        """End the current workload; running iterations go on, and are shipped when they end."""
         if self.engine is None:
             return
         self.engine.close()
@@ -376,7 +377,7 @@ class Workloads:
         self.engine = None
 
     def _return_stock(self, *, but: int = -1) -> None:
-        """Return batches that wait for an engine, but those of one workload."""
+        """Give waiting batches back, except batches of the workload `but`."""
         stock, self._stock = self._stock, []
         for batch in stock:
             if batch.workload == but:
@@ -386,7 +387,7 @@ class Workloads:
 
 
 def _goes_on(engine: Engine, control: Control) -> bool:
-    """A load goes on after the instant at which its engine was to start nothing more."""
+    """Return whether a load goes on after the time at which its engine was to stop."""
     if engine.stop_ns >= NEVER or control.t0_at is None:
         return False
     asked_ns = NEVER if control.stop_s is None else engine.t0_ns + int(control.stop_s * 1e9)
@@ -394,7 +395,7 @@ def _goes_on(engine: Engine, control: Control) -> bool:
 
 
 def _exempt_from_garbage_collection(*, everything: bool) -> None:
-    """Exempt all existing objects from garbage collection; those that are, stay or are looked at.
+    """Collect garbage, then exempt all remaining objects; `everything`: traverse exempt ones, too.
 
     Modules, plug-ins and prepared data are some hundred thousand objects; to traverse them would
     stop every virtual user for tens of milliseconds.

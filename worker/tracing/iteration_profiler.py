@@ -45,15 +45,15 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self.cut = 0
 
     def get_base_id(self) -> str:
-        """The trace id as a UUID's text."""
+        """Return the trace id as a UUID string."""
         return uuid_text(self._ids[0])
 
     def get_id(self) -> str:
-        """The innermost open span's id as a UUID's text."""
+        """Return the innermost open span's id as a UUID string."""
         return span_text(self._ids, self._open[-1][0])
 
     def get_parent_id(self) -> str:
-        """The id of the span around the innermost open one; the trace id for the root."""
+        """Return the id of the span around the innermost open one; the trace id for the root."""
         if len(self._open) < 2:
             return self.get_base_id()
         return span_text(self._ids, self._open[-2][0])
@@ -92,11 +92,11 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self._close(info_text(info) if info else "")
 
     def traceparent(self) -> str:
-        """W3C `traceparent` of a request made now."""
+        """Return the W3C `traceparent` of a request made now."""
         return traceparent(self._ids, self._open[-1][0])
 
     def trace_headers(self) -> dict[str, str]:
-        """Headers that attach a request made now to this trace; {} once it is abandoned.
+        """Return headers that attach a request made now to this trace; {} once it is abandoned.
 
         W3C `traceparent`, and with a key OSProfiler's two, signed.
         """

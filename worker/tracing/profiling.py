@@ -30,7 +30,7 @@ class _Current:
 
     @property
     def profiler(self) -> Any:
-        """As OSProfiler's own thread-local object has it; None where nothing is traced."""
+        """Return the current profiler, as OSProfiler's object does; None if nothing is traced."""
         return _PROFILER.get()
 
     @profiler.setter
@@ -86,7 +86,7 @@ class Tracer:
         self.cut = 0
 
     def sampled(self, iteration: int) -> bool:
-        """Whether this iteration is traced; the same in every process of a run."""
+        """Return whether this iteration is traced; the same in every process of a run."""
         return mix(self._seed, iteration) < self._threshold
 
     def clear(self) -> None:
@@ -103,7 +103,7 @@ class Tracer:
         return profiler
 
     def end(self, profiler: IterationProfiler, failure: tuple[str, str] | None) -> bytes:
-        """Finish the trace of this thread and queue it; returns the trace id, 16 bytes.
+        """Finish the trace of this thread and queue it; return the trace id, 16 bytes.
 
         `failure` is the type and the message of the iteration's exception. Never waits.
         """
@@ -113,7 +113,7 @@ class Tracer:
     def abandon(
         self, profiler: IterationProfiler, failure: tuple[str, str] = ("TimedOut", "")
     ) -> bytes:
-        """Finish the trace of a timed-out iteration from another thread; returns the trace id.
+        """Finish the trace of a timed-out iteration from another thread; return the trace id.
 
         Later work of the iteration's thread is not traced, and its requests carry no trace headers.
         """
@@ -132,7 +132,7 @@ class Tracer:
 
 
 def trace_headers() -> dict[str, str]:
-    """Headers that attach a request of this thread to its trace; {} without a trace."""
+    """Return headers that attach a request of this thread to its trace; {} without a trace."""
     profiler = _CURRENT.profiler
     if profiler is None:
         return {}

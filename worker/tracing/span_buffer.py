@@ -38,7 +38,7 @@ class SpanBuffer:
         self._traces.append(trace)
 
     def take(self) -> bytes:
-        """The spans of the next block (`Block.spans`), which count as written; b"" without any."""
+        """Return the next block's spans (`Block.spans`), counted as written; b"" without any."""
         found: list[Any] = []
         spans = chars = 0
         while self._traces and spans < _SPANS and chars < _CHARS:
@@ -54,14 +54,14 @@ class SpanBuffer:
         return packed if found else b""
 
     def clear(self) -> None:
-        """Drop what an earlier run has left."""
+        """Drop the spans that an earlier run has left."""
         while self._traces:
             spans = len(self._traces.popleft()[1])
             self._left += spans
             self._dropped += spans
 
     def stats(self) -> dict[str, Any]:
-        """Spans `written`, `dropped` and `waiting`."""
+        """Return the counts of spans `written`, `dropped` and `waiting`."""
         return {
             "written": self._written,
             "dropped": self._dropped,
@@ -72,7 +72,7 @@ class SpanBuffer:
         """Do nothing: the blocks of the membership decide."""
 
     def _form(self, trace: Trace) -> list[Any]:
-        """Trace id, beginning of span ids, span 0, and each span with its info as JSON."""
+        """Return trace id, beginning of span ids, span 0, and each span with its info as JSON."""
         ids, spans = trace
         # one offset for the whole trace: steps of the wall clock do not affect durations
         offset = self._to_wall_ns(spans[-1][3]) - spans[-1][3]

@@ -28,7 +28,7 @@ _NAME = 200
 
 
 class WallClock:
-    """Monotonic instants as nanoseconds since 1970 of the host's wall clock."""
+    """Monotonic times as nanoseconds since 1970 of the host's wall clock."""
 
     #: How long an offset is used; a clock that is being slewed moves up to 0.5 ms per second.
     _FRESH_NS = 1_000_000_000
@@ -38,7 +38,7 @@ class WallClock:
         self._until_ns = 0
 
     def __call__(self, monotonic_ns: int) -> int:
-        """The wall-clock instant, in nanoseconds, of a monotonic one."""
+        """Return the wall-clock time, in nanoseconds, of a monotonic one."""
         now = time.monotonic_ns()
         if now >= self._until_ns:
             self._offset_ns = time.time_ns() - now
@@ -61,7 +61,7 @@ class EventFormat:
         self._second_text = ""
 
     def commands(self, trace: Trace) -> str:
-        """LPUSH and EXPIRE for one trace, ASCII only."""
+        """Return LPUSH and EXPIRE for one trace, ASCII only."""
         base = uuid_text(trace[0][0])
         key = f"$51\r\nosprofiler_opt:{base}\r\n"
         events = self._events(base, trace)

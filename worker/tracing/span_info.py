@@ -23,7 +23,7 @@ _LEFT_OUT = {"function": ("args", "kwargs"), "db": ("params",)}
 
 
 def info_text(info: Mapping[str, Any]) -> str:
-    """The members of `info` as JSON, a comma before each; "" for none. Never raises.
+    """Return the members of `info` as JSON, a comma before each; "" for none. Never raises.
 
     OSProfiler shares one dict between all calls of a traced function, in all threads, so
     everything is copied at once. Values that JSON does not support become their repr, cut.
@@ -38,7 +38,7 @@ def info_text(info: Mapping[str, Any]) -> str:
 
 
 def failure_text(etype: str, message: str) -> str:
-    """The error of a failed span in the format that OSProfiler's readers expect."""
+    """Return the error of a failed span in the format that OSProfiler's readers expect."""
     # masked before it is cut: nothing recognizes the rest of a secret
     shown = mask_text(hide(message[: _MASKED * _TEXT]))[:_TEXT]
     return _members({"etype": etype[:_TEXT], "message": shown})

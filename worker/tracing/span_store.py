@@ -1,7 +1,7 @@
 """A connection to the trace store that sends prepared commands and counts the replies.
 
 Not redis-py, whose pipelines cost more than all other work for a trace. Every wait has a timeout,
-and error replies are cut to their first word, because they may quote what was sent. Imports nothing
+and error replies are cut to their first word, because they may quote the commands. Imports nothing
 of osbench: the driver for services under test has this file, too (deploy/osprofiler).
 """
 
@@ -22,7 +22,7 @@ class StoreRefusal(ConnectionError):
 
 
 class SpanStore:
-    """One connection to a Redis, opened when it is first needed."""
+    """A connection to a Redis, opened when it is first needed."""
 
     def __init__(self, conn_str: str, timeout_s: float) -> None:
         """`timeout_s` bounds connecting, and each `send` including its replies.
@@ -52,7 +52,7 @@ class SpanStore:
     def connect(self) -> None:
         """Open the connection unless it is open.
 
-        Raises OSError where the store cannot be reached, StoreRefusal among them where it rejects
+        Raises OSError if the store cannot be reached, or StoreRefusal, a subclass, if it rejects
         the login.
         """
         if self._socket is not None:
@@ -69,9 +69,9 @@ class SpanStore:
             raise
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send and wait for all replies; returns for each None for success, else the error code.
+        """Send and wait for all replies; return for each None for success, else the error code.
 
-        Raises OSError (TimeoutError among them) where the connection fails, and closes it.
+        Raises OSError (TimeoutError among them) if the connection fails, and closes it.
         """
         try:
             return self._exchange(commands, replies, time.monotonic() + self._timeout_s)

@@ -1,4 +1,4 @@
-"""Writes the spans of a worker process to the trace store, in a thread of its own."""
+"""Writes the spans of a worker process to the trace store, in a separate thread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SpanWriter:
 
     @staticmethod
     def supports(conn_str: str) -> bool:
-        """Whether spans can be written to this store: a Redis, by TCP, TLS or unix socket."""
+        """Return whether spans can be written to this store: Redis by TCP, TLS or unix socket."""
         try:
             SpanStore(conn_str, _TIMEOUT_S)
         except ValueError:
@@ -50,7 +50,7 @@ class SpanWriter:
         self._queue.put(trace, spans, spans)
 
     def stats(self) -> dict[str, Any]:
-        """Spans `written`, `dropped` and `waiting`, and the store's last `error` or ""."""
+        """Return counts of `written`, `dropped` and `waiting` spans, and the last `error` or ""."""
         return self._queue.stats()
 
     def close(self, timeout_s: float) -> None:

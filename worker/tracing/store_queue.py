@@ -1,4 +1,4 @@
-"""A bounded queue, and the thread that writes what is in it to the trace store.
+"""A bounded queue, and the thread that writes its items to the trace store.
 
 Threads that are traced only append to the queue, whatever the state of the store. An unreachable
 store is tried again; spans wait up to a limit, beyond which they are dropped and counted. Imports
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class StoreConnection(Protocol):
-    """What is needed of a connection to the trace store."""
+    """The interface of a connection to the trace store."""
 
     #: The store's address for messages.
     place: str
@@ -40,7 +40,7 @@ class StoreConnection(Protocol):
         """Open the connection unless it is open. Raises OSError."""
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """For each command None or an error code. Raises OSError, and closes the connection."""
+        """Send commands; return for each None or an error code. Raises OSError, then closes."""
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -70,9 +70,10 @@ class StoreQueue(Generic[T]):
         limit: int,
         lost: Callable[[Parcel, str], None] = lambda parcel, refusal: None,
     ) -> None:
-        """`pack` turns items into commands, in the thread of the queue; it is called with none
-        where none are waiting. `limit` is that of the sizes of all waiting items. `lost` is told
-        what the store has not taken, and its error code, "" where it did not reply."""
+        """`pack` turns items into commands, in the thread of the queue; it is called with none if
+        none are waiting. `limit` bounds the total size of all waiting items. `lost` is called with
+        each parcel that the store has not taken, and its error code, "" if it did not reply.
+        """
         self._store = store
         self._pack = pack
         self._limit = limit
@@ -94,7 +95,7 @@ class StoreQueue(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="osbench-spans", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, at the first call. Raises RuntimeError where there can be none."""
+        """Start the thread, at the first call. Raises RuntimeError if there can be none."""
         # no lock, which a process forked at that moment would find held for ever
         if next(self._starts) == 0:
             try:
@@ -123,7 +124,7 @@ class StoreQueue(Generic[T]):
         self._refused += count
 
     def stats(self) -> dict[str, Any]:
-        """Spans `written`, `dropped` and `waiting`, and the store's last `error` or ""."""
+        """Return counts of `written`, `dropped` and `waiting` spans, and the last `error` or ""."""
         waiting, dropped = self._waiting(), self._refused + self._lost
         if self._closed:
             waiting, dropped = 0, dropped + waiting
@@ -135,7 +136,7 @@ class StoreQueue(Generic[T]):
         }
 
     def close(self, timeout_s: float) -> None:
-        """Write what is waiting, for at most `timeout_s` seconds; the rest is dropped."""
+        """Write the waiting items, for at most `timeout_s` seconds; the rest is dropped."""
         self._stop_by = time.monotonic() + timeout_s
         self._wake.set()
         if self._thread.is_alive():
@@ -170,7 +171,7 @@ class StoreQueue(Generic[T]):
         return batch
 
     def _settle(self, batch: list[tuple[T, int, int]]) -> bool:
-        """Write a batch; returns whether the store has replied."""
+        """Write a batch; return whether the store has replied."""
         parcels: list[Parcel] = []
         answers: list[str | None] = []
         try:
@@ -199,7 +200,7 @@ class StoreQueue(Generic[T]):
         return bool(answers)
 
     def _deliver(self, commands: str, replies: int) -> list[str | None]:
-        """The store's replies; none if the batch is to be dropped."""
+        """Return the store's replies; none if the batch is to be dropped."""
         tries = 0
         while True:
             self._wake.wait(self._pause_s)

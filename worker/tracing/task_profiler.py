@@ -12,7 +12,8 @@ from osbench.worker.tracing.span_events import Trace
 from osbench.worker.tracing.span_info import info_text
 from osbench.worker.tracing.trace_ids import TraceIds, span_text, traceparent
 
-#: Numbers of the open spans, innermost last. A task begins with those of the task that created it.
+#: Numbers of the open spans, innermost last. A task begins with the spans of the task that created
+#: it.
 _STACK: ContextVar[tuple[int, ...]] = ContextVar("osbench_open_spans", default=(0,))
 
 #: Parent, name, start, and the text of the first event.
@@ -33,16 +34,16 @@ class TaskProfiler(IterationProfiler):
         _STACK.set((0,))
 
     def get_id(self) -> str:
-        """The innermost open span's id as a UUID's text."""
+        """Return the innermost open span's id as a UUID string."""
         return span_text(self._ids, _STACK.get()[-1])
 
     def get_parent_id(self) -> str:
-        """The id of the span around the innermost open one; the trace id for the root."""
+        """Return the id of the span around the innermost open one; the trace id for the root."""
         stack = _STACK.get()
         return span_text(self._ids, stack[-2]) if len(stack) > 1 else self.get_base_id()
 
     def traceparent(self) -> str:
-        """W3C `traceparent` of a request made now."""
+        """Return the W3C `traceparent` of a request made now."""
         return traceparent(self._ids, _STACK.get()[-1])
 
     def stop(self, info: dict[str, Any] | None = None) -> None:

@@ -28,24 +28,24 @@ TraceIds = tuple[bytes, bytes, int]
 
 
 def uuid_text(id_: bytes) -> str:
-    """16 bytes in the form of a UUID."""
+    """Return 16 bytes in the form of a UUID."""
     text = id_.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def prefix(ids: TraceIds) -> str:
-    """The text of a span's id but for its last 12 digits, the same for all spans of a trace."""
+    """Return a span's id without its last 12 digits: the same for all spans of a trace."""
     text = ids[1].hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:]}-"
 
 
 def span_text(ids: TraceIds, number: int) -> str:
-    """The id of span `number` in the form of a UUID."""
+    """Return the id of span `number` in the form of a UUID."""
     return f"{prefix(ids)}{ids[2] + number:012x}"
 
 
 def traceparent(ids: TraceIds, number: int) -> str:
-    """W3C `traceparent`, sampled, of a request made within span `number`."""
+    """Return the W3C `traceparent`, sampled, of a request made within span `number`."""
     return f"00-{ids[0].hex()}-{ids[1][8:].hex()}{ids[2] + number:012x}-01"
 
 
@@ -63,7 +63,7 @@ class IdPool:
         self._pool: list[bytes] = []
 
     def mint(self) -> TraceIds:
-        """The ids of a new trace."""
+        """Return the ids of a new trace."""
         try:
             # pop is atomic; two threads that both find nothing just draw twice
             seed = self._pool.pop()
@@ -82,12 +82,12 @@ _MASK_64 = (1 << 64) - 1
 
 
 def seed_of(run_id: str) -> int:
-    """A 64-bit seed from a run id, the same on every host."""
+    """Return a 64-bit seed from a run id, the same on every host."""
     return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=8).digest(), "big")
 
 
 def mix(seed: int, number: int) -> int:
-    """A uniform 64-bit integer of both: step `number` of SplitMix64 (Steele et al. 2014)."""
+    """Return a uniform 64-bit integer of both: step `number` of SplitMix64 (Steele et al. 2014)."""
     z = (seed + number * 0x9E3779B97F4A7C15) & _MASK_64
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK_64
@@ -95,9 +95,9 @@ def mix(seed: int, number: int) -> int:
 
 
 def threshold(rate: float) -> int:
-    """The bound that `mix` stays below for a share `rate` of all iterations.
+    """Return the bound that `mix` stays below for a fraction `rate` of all iterations.
 
-    Raises ValueError where `rate` is not within 0 and 1.
+    Raises ValueError if `rate` is not within 0 and 1.
     """
     if not 0.0 <= rate <= 1.0:
         raise ValueError(f"a sample rate is a share from 0 to 1, got {rate!r}")

@@ -1,4 +1,4 @@
-"""Runs the text of a plug-in file: a class that cannot be made is left out, and the others stay."""
+"""Execution of a plug-in file: a class that cannot be made is left out, the others stay."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class ClassFault(NamedTuple):
 
 
 def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFault]:
-    """Run a file in a namespace; returns the classes that could not be made.
+    """Run a file in a namespace; return the classes that could not be made.
 
-    Those that only lack such a class are left out of the list. Raises what the rest of the file
-    raises, and SyntaxError.
+    Classes that fail only because they need such a class are left out of the list. Raises
+    SyntaxError, and the exceptions of the rest of the file.
     """
     tree = syntax_tree(source, file)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -57,7 +57,7 @@ class _Guard:
         self._found = found
 
     def __enter__(self) -> None:
-        """The class is made in the block."""
+        """Enter the block in which the class is made."""
 
     def __exit__(
         self,

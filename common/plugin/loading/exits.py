@@ -15,9 +15,9 @@ LOG = logging.getLogger(__name__)
 
 
 def refuse_exits() -> Callable[[int], NoReturn]:
-    """Have `os._exit` raise SystemExit in this process; returns the function that really exits.
+    """Make `os._exit` raise SystemExit in this process; return the function that really exits.
 
-    It would end the process without a word on who did it. Processes that are forked from this one
+    It would end the process without a word on its caller. Processes that are forked from this one
     still end by it.
     """
     really, here = os._exit, os.getpid()
@@ -38,7 +38,7 @@ def refuse_exits() -> Callable[[int], NoReturn]:
 
 @contextlib.contextmanager
 def exits_refused() -> Iterator[None]:
-    """Within it `os._exit` raises SystemExit."""
+    """Make `os._exit` raise SystemExit within the block."""
     really = refuse_exits()
     try:
         yield

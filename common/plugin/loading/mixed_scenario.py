@@ -1,4 +1,4 @@
-"""Several scenarios as one: each iteration makes one of them, drawn by its weight."""
+"""Several scenarios as one: each iteration runs a scenario that is drawn by its weight."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MixedScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """That of each part, with its own arguments."""
+        """Warm up each part, with its own arguments."""
         given = context["args"]
         context[_CONTEXTS] = {}
         for name, part in cls.PARTS.items():
@@ -52,7 +52,7 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the arguments of each part."""
+        """Return the errors in the arguments of each part."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -63,7 +63,7 @@ class MixedScenario(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """What is wrong with the columns that each part names."""
+        """Return the errors in the columns that each part names."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -72,7 +72,7 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the arguments of each part where there is no base."""
+        """Return the errors in the arguments of each part if there is no base."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -80,7 +80,7 @@ class MixedScenario(Scenario):
         ]
 
     def _of_part(self, name: str, method: str) -> Callable[..., Any]:
-        """A method of a part, bound to an object of its class."""
+        """Return a method of a part, bound to an object of its class."""
         part: Scenario = object.__new__(self.PARTS[name].cls)
         own = self.context[_CONTEXTS][name] | {"iteration": self.context["iteration"]}
         # one state: what the part measures and puts out is that of this iteration
@@ -96,9 +96,9 @@ class MixedScenario(Scenario):
 
 
 def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
-    """The class whose method `run` makes one of several scenarios.
+    """Return the class whose method `run` runs a drawn scenario of `parts`.
 
-    Raises PluginError where some are `async def` and others are not, and where one has files.
+    Raises PluginError if only some are `async def`, or if one has files.
     """
     loops = {part.name: _is_loop(part.cls, part.method) for part in parts}
     if len(set(loops.values())) > 1:
@@ -132,12 +132,12 @@ def _is_loop(cls: type[Scenario], method: str) -> bool:
 
 
 def source_hash(parts: Sequence[MixPart]) -> str:
-    """SHA-256, in hex, over those of the parts."""
+    """Return a SHA-256, in hex, over the hashes of the parts."""
     return hashlib.sha256("".join(part.source_hash for part in parts).encode()).hexdigest()
 
 
 def contexts(parts: Sequence[MixPart]) -> Mapping[str, Any]:
-    """The contexts that the parts need. Raises PluginError where two need one differently."""
+    """Return the contexts that the parts need. Raises PluginError if two need one differently."""
     found: dict[str, Any] = {}
     for part in parts:
         for name, config in part.context.items():

@@ -21,7 +21,7 @@ class PatchRefused(ImportError):
 
 
 def watch_gevent() -> None:
-    """Have gevent ask before it patches; raises PatchRefused in whoever wants to."""
+    """Let gevent ask before it patches; the caller that tries to patch gets PatchRefused."""
     subscribers = importlib.import_module("gevent.events").subscribers
     if _refuse not in subscribers:
         subscribers.append(_refuse)

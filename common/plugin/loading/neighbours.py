@@ -10,16 +10,16 @@ from pathlib import Path
 from osbench.common.named_files import read_named
 from osbench.common.syntax_trees import syntax_tree
 
-#: In place of the name of what a file imports relative to itself.
+#: Stands for the name of a module that a file imports relative to itself.
 RELATIVE = "."
 
 
 def neighbours(file: Path) -> dict[str, Path]:
-    """What a plug-in file imports from its folder, directly or by other such modules, by name.
+    """Return the modules that a plug-in file imports from its folder, also indirectly, by name.
 
     A package is named by its `__init__.py`; with a relative import the file imports the package
-    that it is in. A name that can be imported without the plug-in's folder means the module that
-    is found so, as ever.
+    that it is in. A name that can be imported without the plug-in's folder means the module that is
+    found so, as ever.
     """
     found: dict[str, Path] = {}
     waiting = [file]
@@ -37,7 +37,7 @@ def neighbours(file: Path) -> dict[str, Path]:
 
 
 def package_of(file: Path) -> Path | None:
-    """The `__init__.py` of the outermost package that a file is in; None for no package."""
+    """Return the `__init__.py` of the outermost package that a file is in; None for no package."""
     top = None
     for folder in file.parents:
         if not (folder / "__init__.py").is_file():
@@ -47,19 +47,19 @@ def package_of(file: Path) -> Path | None:
 
 
 def files_of_module(path: Path) -> list[Path]:
-    """The files of a module: one, or those of a package that is named by its `__init__.py`."""
+    """Return the files of a module: one, or all of a package that is named by its `__init__.py`."""
     return sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
 
 
 def sources(file: Path) -> bytes:
-    """The text of a plug-in file and of the modules that it imports from its folder."""
+    """Return the text of a plug-in file and of the modules that it imports from its folder."""
     modules = [part for path in neighbours(file).values() for part in files_of_module(path)]
     others = sorted(set(modules) - {file})
     return b"".join(read_named(one) for one in (file, *others))
 
 
 def imported_names(file: Path) -> frozenset[str]:
-    """Top-level names that a file imports; none where it is not valid Python."""
+    """Return the top-level names that a file imports; none if it is not valid Python."""
     try:
         return frozenset(_named(syntax_tree(read_named(file))))
     except (OSError, SyntaxError, ValueError):
@@ -74,7 +74,7 @@ def _beside(file: Path, name: str) -> Path | None:
 
 
 def _origin(name: str) -> str | None:
-    """The file of a name outside the folders of plug-ins; None if there is none."""
+    """Return the file of a name outside the folders of plug-ins; None if there is none."""
     finders = [one for one in sys.meta_path if not hasattr(one, "of_plugins")]
     specs = (one.find_spec(name, None) for one in finders)
     return next((spec.origin or "" for spec in specs if spec is not None), None)

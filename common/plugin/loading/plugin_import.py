@@ -1,4 +1,4 @@
-"""Imports plug-in files, each under a name of its own."""
+"""Imports plug-in files, each under a separate name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ALONE = "osbench_plugin_"
 class PluginImport(MetaPathFinder):
     """Imports files once each, also where one imports another from its folder."""
 
-    #: Tells finders of this class from others.
+    #: Distinguishes finders of this class from others.
     of_plugins = True
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class PluginImport(MetaPathFinder):
         self._neighbours: dict[str, Path] = {}
 
     def load(self, file: Path) -> ModuleType:
-        """The module of a file. Raises PluginError where it cannot be imported."""
+        """Return the module of a file. Raises PluginError if it cannot be imported."""
         known = self._modules.get(file)
         if known is not None:
             return known
@@ -90,7 +90,7 @@ class PluginImport(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find what a plug-in imports from its folder, where nothing else has the name."""
+        """Find a module that a plug-in imports from its folder, if nothing else has the name."""
         if fullname == GEVENT:
             watch_gevent()
         top, *inner = fullname.split(".")
@@ -109,7 +109,7 @@ class PluginImport(MetaPathFinder):
         return None
 
     def _admit(self, file: Path) -> str:
-        """Let a file import its neighbours; returns the name of its module. Raises PluginError.
+        """Let a file import its neighbours; return the name of its module. Raises PluginError.
 
         Python knows one module of a name, so no two folders may have it.
         """
@@ -156,36 +156,36 @@ class _TextLoader(SourceFileLoader):
     """Loads a module of a package from its text, whatever has been compiled of it before."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The compiled text."""
+        """Return the compiled text."""
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(read_named(path), path)
         return code
 
 
 class _LoaderOfFile(Loader):
-    """Gives the module of a plug-in file to those who import it by its own name."""
+    """Gives the module of a plug-in file to modules that import it by its own name."""
 
     def __init__(self, imports: PluginImport, file: Path) -> None:
         self._imports = imports
         self._file = file
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the file, or take what it is so far, where it is being imported."""
+        """Import the file, or return its partial module while it is being imported."""
         return self._imports.load(self._file)
 
     def exec_module(self, module: ModuleType) -> None:
-        """It is executed already."""
+        """Do nothing: the module is executed already."""
 
 
 class _LoggedPrints(io.TextIOBase):
-    """Stands for stdout, which a program may read: logs what is printed, and where that is."""
+    """Stands for stdout, which a program may read: logs printed lines with their place."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Log each line that is whole."""
+        """Log each line that is complete."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             LOG.warning("%s prints: %s", self._place(), line)
@@ -199,7 +199,7 @@ class _LoggedPrints(io.TextIOBase):
 
 
 def place(error: BaseException, file: str) -> str:
-    """Where in `file` an import failed, as `file:line`; the file alone where that is unknown."""
+    """Return where in `file` an import failed, as `file:line`; the file alone if unknown."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"{file}:{error.lineno}"
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
@@ -207,7 +207,7 @@ def place(error: BaseException, file: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """One line that says what was raised."""
+    """Return the exception and its message in one line."""
     text = str(error)
     if isinstance(error, SyntaxError):
         line = (error.text or "").strip()
@@ -217,7 +217,7 @@ def reason(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException) -> str:
-    """The right spelling of an import or decorator that this package does not have, or ""."""
+    """Return the spelling to use for an import or decorator that this package lacks, or ""."""
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

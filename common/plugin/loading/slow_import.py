@@ -1,4 +1,4 @@
-"""Says of a plug-in file that it takes long to import, and where it is."""
+"""Log message on a plug-in file that takes long to import, with the line at which it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports before the load what Rally's clients import when they are first created."""
+"""Imports of Rally's clients, done before the load instead of at their first creation."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Names of the services that the scenario's cleanup lists."""
+    """Yield names of the services that the scenario's cleanup lists."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)
 
 
 def _import_client(client: Any) -> None:
-    """Import what the client's methods import: the library, and its parts for a version."""
+    """Import the modules that a client's methods import: its library, by version."""
     libraries = set()
     for _, method in inspect.getmembers(client, inspect.isfunction):
         if method.__module__ != client.__module__:

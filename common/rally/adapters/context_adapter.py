@@ -38,7 +38,7 @@ class RallyContext(Context):
         self._keep(carried)
 
     def cleanup(self) -> None:
-        """Run Rally's cleanup. Raises ContextError naming what it could not remove."""
+        """Run Rally's cleanup. Raises ContextError with the resources that it did not remove."""
         packed = self.made.get(KEY)
         if packed is None:
             return
@@ -76,9 +76,9 @@ class RallyContext(Context):
 
 
 def context_class(name: str) -> type[Context] | None:
-    """The Rally context `name`, with or without @platform; None where there is none.
+    """Return the Rally context `name`, with or without @platform; None if there is none.
 
-    Raises PluginError where Rally is broken, and where several platforms have the name.
+    Raises PluginError if Rally is broken, or if several platforms have the name.
     """
     if not importing.load():
         return None
@@ -88,7 +88,7 @@ def context_class(name: str) -> type[Context] | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyContext]:
-    """Our class that runs a Rally context."""
+    """Return osbench's class that runs a Rally context."""
     body = {
         "RALLY": rally,
         "NAME": rally.get_fullname(),

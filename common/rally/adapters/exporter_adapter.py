@@ -13,7 +13,7 @@ from osbench.common.rally import importing, plugin_registry
 
 
 def exporter_class(name: str) -> type[Exporter] | None:
-    """The exporter `name`, or `name@platform`, of Rally; None where there is none."""
+    """Return the exporter `name`, or `name@platform`, of Rally; None if there is none."""
     found = plugin_registry.plugin("exporter", name) if importing.load() else None
     if found is None:
         return None
@@ -37,7 +37,7 @@ class RallyExporter(Exporter):
             path.write_text(made["print"], encoding="utf-8")
 
     def send(self, run: ExportedRun, url: str) -> str:
-        """Have Rally's class send the run."""
+        """Send the run by Rally's class; return its message."""
         made = self._made(run, url)
         return str(made.get("print") or f"Rally's exporter {self.NAME} has sent the run")
 

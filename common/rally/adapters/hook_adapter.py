@@ -18,7 +18,7 @@ _BAD = ("failed", "validation_failed")
 
 
 def hook_class(name: str) -> type[Hook] | None:
-    """The action `name`, or `name@platform`, of Rally; None where there is none."""
+    """Return the action `name`, or `name@platform`, of Rally; None if there is none."""
     return adapted(RallyHook, "hook", name)
 
 
@@ -40,7 +40,7 @@ class RallyHook(Hook):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Problems found by Rally's validators, or the action's need of Rally's database."""
+        """Return problems found by Rally's validators, or the action's need of Rally's database."""
         wanted = NEEDS_DATABASE.get(cls.RALLY.get_fullname())
         if wanted:
             return [f"cannot run here: it reads {wanted} from Rally's database; use sys_call"]

@@ -1,4 +1,4 @@
-"""Runners of Rally's plug-ins: derived from one of Rally's own four, or with code of their own."""
+"""Runners of Rally's plug-ins: derived from Rally's own four, or with their own code."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ OWN: Mapping[str, tuple[str, str]] = {
 
 
 def runner_class(name: str) -> type[Runner] | None:
-    """The runner `name`, or `name@platform`, of Rally; None where there is none.
+    """Return the runner `name`, or `name@platform`, of Rally; None if there is none.
 
-    Raises PluginError for one that osbench cannot run.
+    Raises PluginError if osbench cannot run it.
     """
     found = plugin_registry.plugin("runner", name) if importing.load() else None
     return None if found is None else _class(found)
@@ -58,7 +58,7 @@ def _class(found: Any) -> type[Runner]:
 
         @classmethod
         def check(cls, config: Mapping[str, Any]) -> list[str]:
-            """What Rally's validators refuse, and then osbench's runner."""
+            """Return the problems that Rally's validators find, else osbench's runner."""
             said = problems("runner", found, config)
             return said or cast(list[str], super().check(_settled(found, config)))
 
@@ -68,9 +68,9 @@ def _class(found: Any) -> type[Runner]:
 
 
 def _model(found: Any) -> tuple[type[Runner], Any] | None:
-    """osbench's runner that makes the load of a runner, and Rally's that this derives from.
+    """Return osbench's runner for the load of a runner, and the Rally class it derives from.
 
-    None for one that starts iterations by its own code.
+    None for a runner that starts iterations by its own code.
     """
     for name, (module, attribute) in OWN.items():
         theirs = getattr(importlib.import_module(module), attribute)
@@ -82,7 +82,7 @@ def _model(found: Any) -> tuple[type[Runner], Any] | None:
 
 
 def _changes(found: Any, theirs: Any) -> bool:
-    """Whether a runner replaces a method of `theirs`, but its constructor."""
+    """Return whether a runner replaces a method of `theirs`, except its constructor."""
     for cls in found.__mro__[: found.__mro__.index(theirs)]:
         for name, value in vars(cls).items():
             method = inspect.isroutine(value) or isinstance(value, classmethod | staticmethod)
@@ -92,12 +92,12 @@ def _changes(found: Any, theirs: Any) -> bool:
 
 
 def _schema(found: Any) -> Mapping[str, Any]:
-    """Rally's schema of a runner; tasks name its type as the key."""
+    """Return Rally's schema of a runner; tasks name its type as the key."""
     schema = dict(found.CONFIG_SCHEMA)
     required = [name for name in schema.pop("required", ()) if name != "type"]
     return {**schema, "required": required} if required else schema
 
 
 def _settled(found: Any, config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The configuration after the runner's constructor, which may set what is not given."""
+    """Return the configuration after the runner's constructor, which may set missing values."""
     return dict(found(RallyTask(""), dict(config)).config)

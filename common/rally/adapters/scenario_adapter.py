@@ -43,7 +43,7 @@ class RallyScenario(Scenario):
         context[KEY] = Shared(carried["object"], choose=_chooses(cls.RALLY))
 
     def run(self, **given: Any) -> None:
-        """One iteration, from the constructor of Rally's scenario to the end of its `run`."""
+        """Run an iteration, from the constructor of Rally's scenario to the end of its `run`."""
         context = self.context[KEY].narrowed(self.context["iteration"])
         scenario = self.RALLY.__new__(self.RALLY)
         setattr(scenario, action_recorder.RECORDER, self._recorder)
@@ -71,9 +71,9 @@ class RallyScenario(Scenario):
 
 
 def scenario_plugin(name: str) -> ScenarioPlugin | None:
-    """The Rally scenario `name`, with or without @platform; None where there is none.
+    """Return the Rally scenario `name`, with or without @platform; None if there is none.
 
-    Raises PluginError where Rally is broken, and where several platforms have the name.
+    Raises PluginError if Rally is broken, or if several platforms have the name.
     """
     if not importing.load():
         return None
@@ -83,7 +83,7 @@ def scenario_plugin(name: str) -> ScenarioPlugin | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyScenario]:
-    """The adapter class of a Rally scenario."""
+    """Return the adapter class of a Rally scenario."""
 
     @functools.wraps(rally.run)
     def run(self: Any, **given: Any) -> None:
@@ -96,9 +96,9 @@ def adapter(rally: Any) -> type[RallyScenario]:
 def prepare(
     rally: Any, args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments and context for the workers, once the workload's contexts are set up.
+    """Return arguments and context for the workers, once the workload's contexts are set up.
 
-    The arguments are those of the task, converted by Rally's types. Raises ContextError.
+    The arguments are the task's, converted by Rally's types. Raises ContextError.
     """
     types: Any = importlib.import_module("rally.task.types")
     packed = environment.context.get(KEY)
@@ -129,7 +129,7 @@ def _plugin(name: str, rally: Any) -> ScenarioPlugin:
 
 
 def _file(rally: Any) -> Path:
-    """The file that defines a scenario."""
+    """Return the file that defines a scenario."""
     module = sys.modules.get(rally.__module__)
     if module is not None and module.__file__:
         return Path(module.__file__)
@@ -138,7 +138,7 @@ def _file(rally: Any) -> Path:
 
 
 def _chooses(rally: Any) -> bool:
-    """Whether the scenario uses Rally's own selection of users."""
+    """Return whether the scenario uses Rally's own selection of users."""
     try:
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
     except ImportError:

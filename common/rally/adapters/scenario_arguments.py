@@ -13,12 +13,12 @@ PACKED = "osbench.rally.packed"
 
 
 def for_workers(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments in types that messages support. Raises ContextError for others."""
+    """Return arguments in types that messages support. Raises ContextError for others."""
     return {name: _sendable(name, value) for name, value in args.items()}
 
 
 def for_iteration(args: Mapping[str, Any], scenario: Any) -> dict[str, Any]:
-    """Copies of the arguments, so that changes by an iteration do not affect others.
+    """Return copies of the arguments, so that changes by an iteration do not affect others.
 
     Arguments that Rally resolves with the scenario object are resolved here.
     """

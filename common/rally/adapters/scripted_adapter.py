@@ -1,7 +1,8 @@
 """Runners of Rally's plug-ins that start iterations by their own code, in a worker process.
 
-The code is called as Rally calls it. What it gets from Rally to start an iteration with runs one of
-osbench, and its processes are threads: each iteration is accounted for, whatever starts it.
+The code is called as Rally calls it. The functions that it gets from Rally to start an iteration
+run an iteration of osbench, and its processes are threads: each iteration is accounted for,
+whatever starts it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class RallyScripted(ScriptedRunner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Problems that Rally's validators find."""
+        """Return problems that Rally's validators find."""
         found = problems("runner", cls.RALLY, config)
         if not found:
             cls.RALLY(RallyTask(""), dict(config))
@@ -54,7 +55,7 @@ class RallyScripted(ScriptedRunner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Note where iterations start."""
+        """Return a note on where iterations start."""
         return [
             f"{cls.RALLY.__name__} starts its iterations itself, in one process of one worker: "
             "others take no part"
@@ -62,7 +63,7 @@ class RallyScripted(ScriptedRunner):
 
     @property
     def timeout_s(self) -> float:
-        """Bound of one iteration in seconds; 0 is none."""
+        """Return the timeout of an iteration in seconds; 0 means none."""
         limit = self.config.get("timeout", 0)
         known = isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0
         return float(limit) if known else 0.0
@@ -74,7 +75,7 @@ class RallyScripted(ScriptedRunner):
         handle = ScenarioHandle(load, context)
         with ThreadProcesses(self.RALLY, _replacement) as processes:
             runner = self.RALLY(LoadTask(load), dict(self.config))
-            # nobody reads them
+            # no code reads them
             runner.result_queue = deque(maxlen=0)
             runner.event_queue = deque(maxlen=0)
             runner.aborted = processes.event()
@@ -86,14 +87,14 @@ class RallyScripted(ScriptedRunner):
 
 
 class LoadTask(RallyTask):
-    """Rally's task object, which is asked about each result."""
+    """Rally's task object, which the runner queries about each result."""
 
     def __init__(self, load: ScriptedLoad) -> None:
         super().__init__(str(load.context["run"]))
         self._load = load
 
     def result_has_valid_schema(self, result: Any) -> bool:
-        """True; osbench counts iterations where they run, and no other results."""
+        """Return True; osbench counts iterations as they run, and no other results."""
         if not isinstance(result, IterationResult):
             self._load.tell_aside("results that the runner made itself, of no iteration")
         return True
@@ -104,14 +105,14 @@ class IterationResult(dict[str, Any]):
 
 
 class LoadContext(dict[str, Any]):
-    """The context object of a load; copies of it share what is in it."""
+    """The context object of a load; copies of it share its items."""
 
     def __init__(self, given: Mapping[str, Any], load: ScriptedLoad) -> None:
         super().__init__(given)
         self.load = load
 
     def of_iteration(self, number: int) -> LoadContext:
-        """A copy for an iteration."""
+        """Return a copy for an iteration."""
         made = LoadContext(self, self.load)
         made["iteration"] = number
         return made
@@ -120,11 +121,11 @@ class LoadContext(dict[str, Any]):
         return LoadContext(self, self.load)
 
     def copy(self) -> LoadContext:
-        """A copy."""
+        """Return a copy."""
         return LoadContext(self, self.load)
 
     def changed(self, given: Mapping[str, Any]) -> list[str]:
-        """Keys in which a context differs from this one, beside the iteration's number."""
+        """Return keys in which a context differs from this one, except the iteration's number."""
         keys = (self.keys() | given.keys()) - {"iteration"}
         return sorted(key for key in keys if not _same(self, given, key))
 
@@ -147,7 +148,7 @@ class ScenarioHandle:
         self.__name__ = str(load.context["scenario"])
 
     def get_name(self) -> str:
-        """The scenario's name in task files."""
+        """Return the scenario's name in task files."""
         return self.__name__
 
     def __deepcopy__(self, memo: Any) -> ScenarioHandle:
@@ -176,7 +177,7 @@ class ScenarioHandle:
 
 
 def scripted_class(found: Any) -> type[RallyScripted]:
-    """The adapter class of a plug-in. Raises PluginError for one that osbench cannot run."""
+    """Return the adapter class of a plug-in. Raises PluginError if osbench cannot run it."""
     base = importlib.import_module("rally.task.runner").ScenarioRunner
     named = f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__}"
     if inspect.isabstract(found):
@@ -201,12 +202,12 @@ def scripted_class(found: Any) -> type[RallyScripted]:
 
 
 def _file(found: Any) -> Path:
-    """The file of the code that starts iterations."""
+    """Return the file of the code that starts iterations."""
     return Path(inspect.unwrap(found._run_scenario).__code__.co_filename)
 
 
 def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Rally's context object of a load; of a native scenario there may be little of it."""
+    """Return Rally's context object of a load; of a native scenario there may be little of it."""
     given = context.get(KEY)
     if isinstance(given, bytes):
         given = codec.unpack(given)["object"]
@@ -216,7 +217,7 @@ def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _replace_functions() -> None:
-    """Have Rally's functions that make and run an iteration ask for one of osbench."""
+    """Replace Rally's functions that make and run an iteration: they run iterations of osbench."""
     runner: Any = importlib.import_module("rally.task.runner")
     with _LOCK:
         if hasattr(runner._run_scenario_once, _MARK):
@@ -236,7 +237,7 @@ def _asking(theirs: Any, ours: Any) -> Any:
 
 
 def _replacement(function: Any) -> Any:
-    """The stand-in for a function of Rally's that a plug-in imported by name, or itself."""
+    """Return the stand-in for a function of Rally that a plug-in imported by name, or itself."""
     runner: Any = importlib.import_module("rally.task.runner")
     for name in ("_run_scenario_once", "_get_scenario_context"):
         asks = getattr(runner, name)
@@ -246,7 +247,7 @@ def _replacement(function: Any) -> Any:
 
 
 def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
-    """`_run_scenario_once` of an iteration of osbench; None for others."""
+    """Run an iteration of osbench like `_run_scenario_once`; None for other calls."""
     if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
         # early releases: (i, cls, method_name, context, args)
         args = args[0][1:] if len(args[0]) >= len(_PARAMETERS) else args[0]
@@ -258,7 +259,7 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
 
 
 def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
-    """`_get_scenario_context` of a load of osbench; None for others.
+    """Return the result of `_get_scenario_context` for a load of osbench; None for others.
 
     Early releases took no number, or both in one tuple.
     """

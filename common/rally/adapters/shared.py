@@ -1,4 +1,4 @@
-"""Shared by the adapters of criteria, hooks and triggers: one class for each class of Rally's."""
+"""Shared by the adapters of criteria, hooks and triggers: one class for each class of Rally."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 def adapted(adapter: type[T], kind: str, name: str) -> type[T] | None:
-    """A class of `adapter` for Rally's plug-in `name`, or `name@platform`; None without one.
+    """Return a class of `adapter` for Rally's plug-in `name`, or `name@platform`; None without one.
 
-    Its attribute RALLY is the plug-in. Raises PluginError where several platforms have one.
+    Its attribute RALLY is the plug-in. Raises PluginError if several platforms have one.
     """
     found = plugin_registry.plugin(kind, name) if importing.load() else None
     key: Any = (adapter, found)
@@ -37,5 +37,5 @@ def _class(adapter: Any, found: Any) -> Any:
 
 
 def problems(kind: str, found: Any, config: Any) -> list[str]:
-    """Problems that Rally's validators find in a configuration, without access to a cloud."""
+    """Return problems that Rally's validators find in a configuration, without a cloud."""
     return validators.problems(kind, found.get_fullname(), config, within=validators.SYNTAX)

@@ -10,7 +10,7 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def sla_class(name: str) -> type[Sla] | None:
-    """The criterion `name`, or `name@platform`, of Rally; None where there is none."""
+    """Return the criterion `name`, or `name@platform`, of Rally; None if there is none."""
     return adapted(RallySla, "sla", name)
 
 
@@ -29,7 +29,7 @@ class RallySla(Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Problems found by Rally's validators."""
+        """Return problems found by Rally's validators."""
         return problems("sla", cls.RALLY, config)
 
     def add(self, columns: Columns) -> None:
@@ -40,13 +40,13 @@ class RallySla(Sla):
                 self._unmet = self._verdict()
 
     def check(self, statistics: Statistics) -> Verdict:
-        """Rally's verdict; a failure where no iteration has ended."""
+        """Return Rally's verdict; a failure if no iteration has ended."""
         if not self._seen:
             return self.verdict(False, "no iteration has ended")
         return self._verdict()
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """The first failing verdict: as in Rally, the load ends with that iteration."""
+        """Return the first failing verdict: as in Rally, the load ends with that iteration."""
         return self._unmet
 
     def _verdict(self) -> Verdict:

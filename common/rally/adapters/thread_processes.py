@@ -1,7 +1,7 @@
-"""Threads in place of the processes that a runner of Rally's plug-ins starts.
+"""Threads instead of the processes that a runner of Rally's plug-ins starts.
 
-A process of its own could not tell the worker of its iterations, and would have copies of its locks
-and connections. While the runner's code runs, its modules see threads under the names of
+A real process could not notify the worker of its iterations, and would have copies of its locks and
+connections. While the runner's code runs, its modules see threads under the names of
 multiprocessing.
 """
 
@@ -37,7 +37,7 @@ class ThreadQueue(queue.Queue[Any]):
     """A queue of multiprocessing for threads."""
 
     def close(self) -> None:
-        """Do nothing: what is in the queue can be read."""
+        """Do nothing: items in the queue can be read."""
 
     def join_thread(self) -> None:
         """Do nothing: no thread feeds the queue."""
@@ -46,22 +46,22 @@ class ThreadQueue(queue.Queue[Any]):
 
 
 class ThreadProcesses:
-    """The processes of one runner, as threads, while the context is entered.
+    """The processes of a runner, as threads, while the context is entered.
 
-    Code that does not end with its load may still be there when the next one begins: the names are
-    those of the last that was entered.
+    Code that does not end with its load may still be there when the next one begins: then the names
+    are the names of the last context that was entered.
     """
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _entered: ClassVar[ThreadProcesses | None] = None
 
     def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
-        """`replacement` returns what stands for a function, or the function itself."""
+        """`replacement` returns the stand-in for a function, or the function itself."""
         self._runner = runner
         self._replacement = replacement
         #: Module, name and earlier value of what was replaced.
         self._before: list[tuple[dict[str, Any], str, Any]] = []
-        #: The first exception of a thread that nobody caught.
+        #: The first uncaught exception of a thread.
         self.failed: BaseException | None = None
         self.event = threading.Event
         self._names = self._replacements()
@@ -105,7 +105,7 @@ class ThreadProcesses:
             names[name] = value
 
     def _replacements(self) -> dict[int, Any]:
-        """The stand-ins for modules and classes, by their ids."""
+        """Return the stand-ins for modules and classes, by their ids."""
         threads = self._threads()
         pools = SimpleNamespace(
             **{
@@ -129,7 +129,7 @@ class ThreadProcesses:
         return found
 
     def _threads(self) -> SimpleNamespace:
-        """Names of multiprocessing for threads."""
+        """Return names of multiprocessing for threads."""
         outer, dummy = self, multiprocessing.dummy
 
         class ThreadProcess(dummy.DummyProcess):
@@ -170,9 +170,9 @@ class ThreadProcesses:
 
 
 def _namespaces(runner: type) -> Iterator[dict[str, Any]]:
-    """Names of the modules of a runner and of what it derives from, but for Rally's base.
+    """Yield the names of the modules of a runner and of its base classes, except Rally's base.
 
-    Of a plug-in path there is no module: its functions know their names.
+    Files of a plug-in path may have no module: their functions know their names.
     """
     found: dict[int, dict[str, Any]] = {}
     for cls in runner.__mro__:

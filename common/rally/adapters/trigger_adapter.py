@@ -12,7 +12,7 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def trigger_class(name: str) -> type[Trigger] | None:
-    """The trigger `name`, or `name@platform`, of Rally; None where there is none."""
+    """Return the trigger `name`, or `name@platform`, of Rally; None if there is none."""
     return adapted(RallyTrigger, "trigger", name)
 
 
@@ -33,7 +33,7 @@ class _ActionRecorder:
     __name__ = "action"
 
     def get_name(self) -> str:
-        """The name that Rally's triggers log."""
+        """Return the name that Rally's triggers log."""
         return "action"
 
 
@@ -54,14 +54,14 @@ class RallyTrigger(Trigger):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Problems found by Rally's validators, or an unknown unit."""
+        """Return problems found by Rally's validators, or an unknown unit."""
         found = problems("trigger", cls.RALLY, config)
         if not found and (unit := cls(config).unit) not in LEAST:
             found = [f"listens to {unit}; there are {' and '.join(LEAST)}"]
         return found
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """The values for which Rally's class runs its action."""
+        """Return the values for which Rally's class runs its action."""
         for value in range(max(after + 1, LEAST[self.unit]), until + 1):
             self._trigger.on_event(self.unit, value)
         found, self._recorder.values = self._recorder.values, []

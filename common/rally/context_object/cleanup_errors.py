@@ -1,4 +1,4 @@
-"""Errors of Rally's cleanup, which only logs what it could not remove."""
+"""Errors of Rally's cleanup, which only logs the resources that it could not remove."""
 
 from __future__ import annotations
 

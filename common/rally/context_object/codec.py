@@ -1,6 +1,6 @@
 """Serializes Rally's context object: plain data, credentials, and shared references.
 
-Rally lists a user twice, among all users and among those of its tenant, and both are the same
+Rally lists a user twice, among all users and among the users of its tenant, and both are the same
 object. So an object that occurs again is written as a reference to its first occurrence.
 """
 
@@ -28,12 +28,12 @@ _TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
 
 
 def pack(value: Any) -> bytes:
-    """`value` as bytes. Raises ContextError naming the place of a value of another type."""
+    """Return `value` as bytes. Raises ContextError naming the place of a value of another type."""
     return _Writer().pack(value, "")
 
 
 def unpack(data: bytes) -> Any:
-    """The value that was packed; shared objects are shared again.
+    """Return the value that was packed; shared objects are shared again.
 
     Raises ValueError for bytes beyond the bounds of `common.protocol.unpacking`.
     """
@@ -146,7 +146,7 @@ class _Reader:
             for at, item in enumerate(value):
                 value[at] = self._revive(item)
         elif type(value) is msgpack.ExtType:
-            # each holds bytes of its own, whose depth is bounded for itself
+            # each holds separate bytes, whose depth is bounded by itself
             self._depth += 1
             if self._depth > DEPTH:
                 raise ValueError("nested too deeply")
@@ -175,13 +175,13 @@ class _Reader:
 
 
 def is_deferred(value: Any) -> bool:
-    """Whether an argument is resolved for each iteration (Rally 5.1 and later)."""
+    """Return whether an argument is resolved for each iteration (Rally 5.1 and later)."""
     cls = getattr(importlib.import_module("rally.task.types"), "DeferredResource", None)
     return cls is not None and isinstance(value, cls)
 
 
 def copied(value: Any) -> Any:
-    """A copy, made faster than by the `copy` module; credentials are copied without caches."""
+    """Return a copy, made faster than by `copy`; credentials are copied without caches."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -204,7 +204,7 @@ def _credential_class() -> Any:
 
 
 def _fields(credential: Any) -> dict[str, Any]:
-    """The constructor arguments of a credential, without its caches."""
+    """Return the constructor arguments of a credential, without its caches."""
     fields: dict[str, Any] = dict(credential.to_dict())
     fields.pop("discovery_cache", None)
     return fields

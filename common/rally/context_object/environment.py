@@ -24,7 +24,7 @@ _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 
 
 def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, Any]:
-    """The object with which Rally's engine would start a workload.
+    """Return the object with which Rally's engine would start a workload.
 
     Its owner id, a new one each time, is part of the names of all resources of contexts and
     scenarios; Rally's cleanup finds them by it.
@@ -39,7 +39,7 @@ def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, 
 
 
 def platform_data(deployment: Deployment) -> dict[str, Any]:
-    """Rally's data of an OpenStack deployment. Raises ContextError without rally-openstack."""
+    """Return Rally's data of a cloud. Raises ContextError without rally-openstack."""
     try:
         module = importlib.import_module("rally_openstack.environment.platforms.existing")
     except ImportError:
@@ -80,7 +80,7 @@ def _spec(deployment: Deployment) -> dict[str, Any]:
 
 
 def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str, Any]:
-    """A user in Rally's form: rally-openstack knows passwords only.
+    """Return a user in Rally's form: rally-openstack knows passwords only.
 
     Raises ContextError if it cannot be put into it.
     """
@@ -108,7 +108,7 @@ def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str,
 
 
 def _config(contexts: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration of Rally's contexts among `contexts`, by full name."""
+    """Return the configuration of Rally's contexts among `contexts`, by full name."""
     found = {}
     for name, config in contexts.items():
         cls = plugin_registry.plugin("context", name)

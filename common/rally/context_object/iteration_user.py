@@ -13,7 +13,7 @@ class Choice:
     """Chooses an iteration's user as Rally does, without copying all users."""
 
     def __init__(self, shared: Mapping[str, Any]) -> None:
-        """`shared` is Rally's context object; its `user_choice_method` says how to choose."""
+        """`shared` is Rally's context object; its `user_choice_method` names the way to choose."""
         self._users: list[Any] = list(shared.get("users") or ())
         self._tenants: Mapping[str, Any] = shared.get("tenants") or {}
         self._method = shared.get("user_choice_method")
@@ -29,7 +29,7 @@ class Choice:
         return [users for users in found.values() if users]
 
     def user(self, iteration: int) -> Any:
-        """The user of an iteration, counted from 1; None where no users were prepared."""
+        """Return the user of an iteration, counted from 1; None if no users were prepared."""
         if not self._users or self._method is None:
             return None
         if self._method == "random":
@@ -39,7 +39,7 @@ class Choice:
         return users[turn // len(self._turns) % len(users)]
 
     def tenant(self, user: Mapping[str, Any]) -> Any:
-        """The tenant of a user."""
+        """Return the tenant of a user."""
         return self._tenants[user["tenant_id"]]
 
 
@@ -47,17 +47,17 @@ class Shared:
     """The context object of a workload, shared by all its iterations."""
 
     def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
-        """`choose` says whether iterations are given a user; some scenarios need none."""
+        """`choose`: whether iterations are given a user; some scenarios need none."""
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
 
     @property
     def whole(self) -> dict[str, Any]:
-        """The context object itself."""
+        """Return the context object itself."""
         return self._shared
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """The context object for an iteration, counted from 1."""
+        """Return a copy-on-write view of the context object for an iteration, counted from 1."""
         copies: dict[int, Any] = {}
         view = View(self._shared, copies)
         view["iteration"] = iteration

@@ -12,13 +12,13 @@ from osbench.common.plugin.context import ContextEnvironment
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """Entries to add to Rally's context object, for Rally's contexts next to native ones.
+    """Return entries to add to Rally's context object, for Rally's contexts next to native ones.
 
-    Rally's own context `users` writes such entries. Without it, that is with the native `users`
-    or none, other contexts of Rally would not find them.
+    Rally's own context `users` writes such entries. Without it, that is with the native `users` or
+    none, other contexts of Rally would not find them.
 
-    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are those of
-    the native context `users`, if it was set up before.
+    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are the users
+    of the native context `users`, if it was set up before.
     """
     added: dict[str, Any] = {}
     admin = platform.get("admin")

@@ -22,9 +22,9 @@ USERS = {"users@openstack": dict[str, Any]()}
 
 
 def platforms(deployment: Deployment | None) -> dict[str, Any]:
-    """Rally's validation context for validators of platforms: no request is made.
+    """Return Rally's validation context for validators of platforms: no request is made.
 
-    Raises ContextError where the deployment needs rally-openstack and it is not installed.
+    Raises ContextError if the deployment needs rally-openstack and it is not installed.
     """
     known = {}
     if deployment is not None and deployment.platform == "openstack":
@@ -34,10 +34,10 @@ def platforms(deployment: Deployment | None) -> dict[str, Any]:
 
 @contextmanager
 def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
-    """Rally's validation context for validators that query the cloud.
+    """Yield Rally's validation context for validators that query the cloud.
 
-    It has the users of the record, else a new user in a new project. Raises ContextError where
-    they cannot be made.
+    It has the users of the record, else a new user in a new project. Raises ContextError if they
+    cannot be made.
     """
     rally: Any = importlib.import_module("rally.task.context")
     environment = ContextEnvironment(run="validate", deployment=deployment)

@@ -2,7 +2,7 @@
 
 Rally copies its whole context object for every iteration, at a cost that grows with the number of
 users. Here only accessed containers are copied: changes by an iteration do not affect others, and
-what it does not access costs nothing.
+data that it does not access costs nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class View(dict[Any, Any]):
         dict.__setitem__(self, key, keep(value, self._copies))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """As of a dict."""
+        """Set items, as `dict.update`."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
@@ -57,16 +57,16 @@ class View(dict[Any, Any]):
         return dict.__iter__(self)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """As of a dict."""
+        """Return the copy of a value, as `dict.get`."""
         return self[key] if key in self else default  # noqa: SIM401 - this is get itself
 
     def values(self) -> Any:
-        """As of a dict."""
+        """Return copies of all values, as `dict.values`."""
         self._all()
         return dict.values(self)
 
     def items(self) -> Any:
-        """As of a dict."""
+        """Return all items with copied values, as `dict.items`."""
         self._all()
         return dict.items(self)
 
@@ -76,24 +76,24 @@ class View(dict[Any, Any]):
                 self._own(key, value)
 
     def pop(self, key: Any, *default: Any) -> Any:
-        """As of a dict."""
+        """Remove a key and return the copy of its value, as `dict.pop`."""
         if key in self:
             self[key]
         return dict.pop(self, key, *default)
 
     def popitem(self) -> tuple[Any, Any]:
-        """As of a dict."""
+        """Remove an item and return it with a copy of its value, as `dict.popitem`."""
         key, value = dict.popitem(self)
         return key, own(value, self._copies)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """As of a dict."""
+        """Return the copy of a value, set first if it is missing, as `dict.setdefault`."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def copy(self) -> dict[Any, Any]:
-        """As of a dict."""
+        """Return a dict with copies of all values, as `dict.copy`."""
         self._all()
         return dict(dict.items(self))
 
@@ -136,15 +136,15 @@ class ListView(list[Any]):
         list.__setitem__(self, at, keep(value, self._copies))
 
     def append(self, value: Any) -> None:
-        """As of a list."""
+        """Append a value, as `list.append`; it is not copied when accessed."""
         list.append(self, keep(value, self._copies))
 
     def insert(self, at: SupportsIndex, value: Any) -> None:
-        """As of a list."""
+        """Insert a value, as `list.insert`; it is not copied when accessed."""
         list.insert(self, at, keep(value, self._copies))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """As of a list."""
+        """Append values, as `list.extend`; they are not copied when accessed."""
         list.extend(self, [keep(value, self._copies) for value in values])
 
     def __iadd__(self, other: Any) -> Any:
@@ -164,15 +164,15 @@ class ListView(list[Any]):
         return self[:] + list(other)
 
     def pop(self, at: SupportsIndex = -1) -> Any:
-        """As of a list."""
+        """Remove an item and return its copy, as `list.pop`."""
         return own(list.pop(self, at), self._copies)
 
     def copy(self) -> list[Any]:
-        """As of a list."""
+        """Return a list with copies of all items, as `list.copy`."""
         return list(self)
 
     def sort(self, **options: Any) -> None:
-        """As of a list."""
+        """Sort copies of the items in place, as `list.sort`."""
         self[:] = sorted(self, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
@@ -183,7 +183,7 @@ class ListView(list[Any]):
 
 
 def own(value: Any, copies: dict[int, Any]) -> Any:
-    """This iteration's own copy of a value; the value itself where it is immutable."""
+    """Return this iteration's own copy of a value; the value itself if it is immutable."""
     kind = type(value)
     if kind in _FIXED or kind is View or kind is ListView:
         return value

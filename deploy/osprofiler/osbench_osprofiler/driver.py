@@ -1,7 +1,7 @@
 """OSProfiler's driver for Redis with the writing moved out of requests.
 
 Events are written as OSProfiler's own driver writes them, byte for byte, and read by its tools. A
-request only makes an event's text and appends it to a queue; a thread sends what is waiting.
+request only makes an event's text and appends it to a queue; a thread sends the waiting events.
 Nothing is raised into the service: events that cannot be written are dropped and counted.
 """
 
@@ -28,10 +28,10 @@ QUEUE_LIMIT = 16 << 20
 _TIMEOUT_S = 2.0
 #: Longest wait for the store when a process ends, seconds.
 _CLOSE_S = 2.0
-#: Traces whose dropped events are counted one by one, at most; and how many of them the store is
-#: told at once.
+#: Traces whose dropped events are counted one by one, at most; and how many of these counts are
+#: sent to the store at once.
 _TRACES, _TOLD = 10_000, 500
-#: Time until the store is told again, and how long it keeps the numbers, seconds.
+#: Time until the next counts are sent to the store, and how long it keeps them, seconds.
 _AGAIN_S, _KEPT_S = 1.0, 86_400
 #: Error codes with which the store would refuse the numbers the next time, too.
 _FOR_EVER = ("NOPERM", "WRONGTYPE", "ERR")
@@ -63,7 +63,7 @@ class BufferedRedis(redis_driver.Redis):
 
     @classmethod
     def get_name(cls) -> str:
-        """The scheme of the connection string."""
+        """Return the scheme of the connection string."""
         return "osbench+redis"
 
     def notify(self, info: dict[str, Any], **kwargs: Any) -> None:
@@ -84,7 +84,7 @@ class BufferedRedis(redis_driver.Redis):
             self._writer().put(event)
 
     def _writer(self) -> EventWriter:
-        """That of this process: threads and connections do not outlive a fork."""
+        """Return the writer of this process: threads and connections do not outlive a fork."""
         pid = os.getpid()
         writer = self._writers.get(pid)
         if writer is None:
@@ -103,7 +103,7 @@ class BufferedRedisTls(BufferedRedis):
 
     @classmethod
     def get_name(cls) -> str:
-        """The scheme of the connection string."""
+        """Return the scheme of the connection string."""
         return "osbench+rediss"
 
 
@@ -112,15 +112,15 @@ class BufferedRedisSocket(BufferedRedis):
 
     @classmethod
     def get_name(cls) -> str:
-        """The scheme of the connection string."""
+        """Return the scheme of the connection string."""
         return "osbench+unix"
 
 
 class EventWriter:
-    """Writes the events of one process, and the numbers of those that were dropped."""
+    """Writes the events of one process, and the numbers of dropped events."""
 
     def __init__(self, conn_str: str, name: str) -> None:
-        """`name` is that of the service, under which dropped events are counted."""
+        """`name` is the name of the service, under which dropped events are counted."""
         self._name = name
         self._pid = os.getpid()
         self._queue = StoreQueue(
@@ -151,12 +151,12 @@ class EventWriter:
         self._note(trace)
 
     def close(self) -> None:
-        """Write what is waiting, for a bounded time; nothing in a process forked from this one."""
+        """Write waiting events, for a bounded time; nothing in a process forked from this one."""
         if os.getpid() == self._pid:
             self._queue.close(_CLOSE_S)
 
     def stats(self) -> dict[str, Any]:
-        """Events `written`, `dropped` and `waiting`, and the store's last `error` or ""."""
+        """Return events `written`, `dropped` and `waiting`, and the store's last `error` or ""."""
         return self._queue.stats()
 
     def _note(self, trace: str) -> None:

@@ -2,7 +2,7 @@
 
 OSProfiler looks its drivers up among the classes that are imported. A .pth file imports this module
 when the interpreter starts. OSProfiler must not be imported then: a service that uses eventlet
-replaces threads first, and OSProfiler keeps traces by what threads were when it was imported.
+replaces threads first, and OSProfiler keeps traces by the kind of threads at its import.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _PACKAGE = "osprofiler.drivers"
 
 
 class DriverFinder:
-    """Finds OSProfiler's package of drivers as others do, and has ours imported after it."""
+    """Finds OSProfiler's package of drivers as others do, and imports osbench's driver after it."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The specification of the package, once; of no other module."""
+        """Return the specification of the package, once; of no other module."""
         if name != _PACKAGE or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)

@@ -1,4 +1,4 @@
-"""A timer of an event loop that is exact: the loops' own have a resolution of 1 ms."""
+"""A precise timer of an event loop: the loops' own timers have a resolution of 1 ms."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextlib import suppress
 
 from osbench.common.ports.clock import monotonic_ns
 
-#: timerfd_create(2): clock, flags; timerfd_settime(2): the instant is absolute.
+#: timerfd_create(2): clock, flags; timerfd_settime(2): the time is absolute.
 _CLOCK_MONOTONIC = 1
 _TFD_FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 _TFD_TIMER_ABSTIME = 1
 
 
 class _Setting(ctypes.Structure):
-    """`struct itimerspec`: interval and instant, each in seconds and nanoseconds."""
+    """`struct itimerspec`: interval and time, each in seconds and nanoseconds."""
 
     _fields_ = (
         ("interval_s", ctypes.c_long),
@@ -28,12 +28,12 @@ class _Setting(ctypes.Structure):
 
 
 class Alarm:
-    """Calls a function at an instant. Only for the loop's thread."""
+    """Calls a function at a set time. Only for the loop's thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
         self._loop = loop
         self._function = function
-        #: The instant for which it is set; 0 where it is not.
+        #: The time for which the alarm is set; 0 if it is not set.
         self._at_ns = 0
         self._handle: asyncio.TimerHandle | None = None
         self._setting = _Setting()
@@ -46,13 +46,13 @@ class Alarm:
             loop.add_reader(self._fd, self._ring)
 
     def set(self, at_ns: int) -> None:
-        """Call the function at an instant, monotonic nanoseconds, in place of one set before."""
+        """Call the function at a time, monotonic nanoseconds, instead of at the time set before."""
         if at_ns == self._at_ns:
             return
         self._at_ns = at_ns
         if self._fd >= 0:
             setting = self._setting
-            # an instant of 0 would switch it off
+            # a time of 0 would switch it off
             setting.at_s, setting.at_ns = divmod(max(1, at_ns), 10**9)
             self._libc.timerfd_settime(self._fd, _TFD_TIMER_ABSTIME, ctypes.byref(setting), None)
             return
@@ -62,7 +62,7 @@ class Alarm:
         self._handle = self._loop.call_later(left_s, self._ring)
 
     def close(self) -> None:
-        """Call nothing any more."""
+        """Close the timer: the function is not called any more."""
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)

@@ -1,4 +1,4 @@
-"""Threads for calls that block, which coroutines wait for."""
+"""Threads for blocking calls, which coroutines wait for."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CallRemains:
         self._future = future
 
     def is_alive(self) -> bool:
-        """Whether the call still runs."""
+        """Return whether the call still runs."""
         return not self._future.done()
 
 
@@ -39,13 +39,14 @@ class BlockingCalls:
         #: Calls that are waited for, and whether there were ever too many.
         self._wanted = 0
         self._told = False
-        #: Calls that run on although nobody waits for them. Who reads them takes them from here.
+        #: Calls that run on although no coroutine waits for them. The reader removes them from
+        #: here.
         self.left: list[CallRemains] = []
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """Run a call in a thread, in a copy of the caller's context; returns what it returns.
+        """Run a call in a thread, in a copy of the caller's context; return its result.
 
-        Raises what the call raises.
+        Exceptions of the call pass.
         """
         self._wanted += 1
         if self._wanted > THREADS and not self._told:
@@ -67,7 +68,7 @@ class BlockingCalls:
             self._wanted -= 1
 
     def close(self) -> None:
-        """Begin no call any more; those that run go on."""
+        """Start no call any more; running calls go on."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _guarded(self, call: Callable[[], Any]) -> Any:

@@ -27,7 +27,7 @@ class LoopRecorder(Recorder):
 
     @property
     def open(self) -> int:
-        """Position of the innermost open action of this task; -1 at the top."""
+        """Return the position of the innermost open action of this task; -1 at the top."""
         return _OPEN.get()
 
     @open.setter
@@ -40,12 +40,12 @@ class LoopRecorder(Recorder):
         self.asked = asked
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
-        """Run a call that blocks in a thread of the engine's; returns what it returns."""
+        """Run a blocking call in a thread of the engine; return its result."""
         return await self._calls.run(call)
 
 
 def new_loop_recorder(names: Names, calls: BlockingCalls) -> LoopRecorder:
-    """A recorder for an iteration, in half the time that a constructor would take."""
+    """Return a recorder for an iteration, in half the time that a constructor would take."""
     recorder = _NEW(LoopRecorder)
     recorder.names = names
     recorder.actions = []

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, which measures how late it is."""
+"""An event loop in its own thread, which measures how late it is."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class LoopThread:
     """Runs an event loop until `stop`. All but `lateness` may be used by any thread."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
-        """`tell` gets what failed beside the iterations; it counts equal texts."""
+        """`tell` gets a message on each failure outside the iterations; it counts equal ones."""
         self.loop = _new_loop()
         self._tell = tell
         #: Identity of the thread; 0 before it runs.
         self.ident = 0
         self._native_id = 0
-        #: When the next beat is due, and the instant from which users that never wait let others
+        #: When the next beat is due, and the time from which users that never wait let others
         #: run, monotonic nanoseconds.
         self.due_ns = monotonic_ns() + BEAT_NS
         self.late_ns = self.due_ns + SLACK_NS
@@ -60,21 +60,21 @@ class LoopThread:
             self.loop.call_soon_threadsafe(function, *args)
 
     def stop(self) -> None:
-        """End the loop, and what scenarios left behind in it."""
+        """End the loop, and cancel the tasks that scenarios left behind in it."""
         self.call(self._stop)
 
     def overdue_ns(self, now: int) -> int:
-        """For how long the loop should have beaten and has not, nanoseconds; 0 if it is in time."""
+        """Return by how much the loop's next beat is overdue, nanoseconds; 0 if it is in time."""
         return max(0, now - self.due_ns) if self.ident else 0
 
     def cpu_ns(self) -> int:
-        """CPU time of the thread, nanoseconds; 0 where the system does not tell."""
+        """Return the CPU time of the thread, nanoseconds; 0 if the system does not report it."""
         if not self.ident or not hasattr(time, "pthread_getcpuclockid"):
             return 0
         return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident))
 
     def is_asleep(self) -> bool:
-        """The thread waits for something else than a core; True where the system does not tell."""
+        """Return whether the thread waits for something other than a core; True if unknown."""
         try:
             stat = Path(f"/proc/self/task/{self._native_id}/stat").read_text()
         except OSError:
@@ -83,7 +83,7 @@ class LoopThread:
         return stat.rpartition(") ")[2][:1] != "R"
 
     def is_alive(self) -> bool:
-        """Whether the thread still runs."""
+        """Return whether the thread still runs."""
         return self._thread.is_alive()
 
     def _stop(self) -> None:
@@ -118,7 +118,7 @@ class LoopThread:
         self.loop.call_later(BEAT_S, self._beat)
 
     def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Tell what failed beside the iterations: without its text, which may have secrets."""
+        """Report a failure outside the iterations, without its message, which may hold secrets."""
         error = context.get("exception")
         if error is None:
             what = str(context.get("message", "see asyncio's debug mode"))

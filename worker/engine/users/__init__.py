@@ -1,1 +1,1 @@
-"""What virtual users are beside their iterations: how each begins, thinks and ends."""
+"""The life of virtual users outside their iterations: beginning, think times and end."""

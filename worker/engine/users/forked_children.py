@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 #: Code with which a child ends that returns, as EX_SOFTWARE of sysexits.h.
 RETURNED = 70
 
-#: Bytes for the place of one fork, and places that are told apart at a time.
+#: Bytes for the place of one fork; number of places that are kept at a time.
 _SLOT = 128
 _SLOTS = 64
 
-#: Modules in which nobody looks for the place of a fork.
+#: Modules that are skipped when the place of a fork is looked up.
 _OF_PYTHON = ("asyncio", "concurrent", "multiprocessing", "os", "threading")
 
 
@@ -31,7 +31,7 @@ class ProcessForks:
     """Knows whether this process is a child of the worker. One for each process."""
 
     def __init__(self) -> None:
-        """Forks are noticed from now on."""
+        """Notice forks from now on."""
         #: Forks between the process that made this object and this one.
         self.generation = 0
         self._place = ""
@@ -40,12 +40,12 @@ class ProcessForks:
         os.register_at_fork(after_in_child=self._begin_child)
 
     def end_if_child(self, generation: int, error: BaseException | None = None) -> None:
-        """End a child: `generation` is that of the worker, `error` why the child returns."""
+        """End this process if it is a child, for `error`; `generation` is the worker's."""
         if self.generation != generation:
             self.end_child(error)
 
     def end_child(self, error: BaseException | None = None) -> NoReturn:
-        """End this process, which is a child, and no more: nothing is flushed, or sent."""
+        """End this process, a child, without flushing or sending anything."""
         if isinstance(error, SystemExit):
             # asked for; as Python does it
             code = error.code
@@ -55,7 +55,7 @@ class ProcessForks:
         os._exit(RETURNED)
 
     def returned(self) -> list[str]:
-        """Children that returned since the last call: where each was forked."""
+        """Return a message with the place of the fork for each child that newly returned."""
         found = []
         for at in range(0, _SLOT * _SLOTS, _SLOT):
             if self._page[at]:
@@ -81,7 +81,7 @@ class ProcessForks:
             sys.setprofile(functools.partial(self._look, root))
 
     def _look(self, root: FrameType, frame: FrameType, event: str, _: Any) -> None:
-        """End the child where its coroutine waits or returns."""
+        """End the child when its coroutine waits or returns."""
         if event == "return" and frame is root:
             self.end_child()
         if event == "call" and frame.f_globals.get("__name__") == "multiprocessing.process":
@@ -91,7 +91,7 @@ class ProcessForks:
 
 @functools.cache
 def process_forks() -> ProcessForks:
-    """The object of this process."""
+    """Return the only `ProcessForks` of this process."""
     return ProcessForks()
 
 

@@ -14,12 +14,11 @@ DRAWS = 20
 
 
 def thinking(wish: Mapping[str, Any]) -> Callable[[], int] | None:
-    """A function that draws think times, nanoseconds; None for none.
+    """Return a function that draws think times, nanoseconds; None for none.
 
     `wish` is the task's key `think`: min and max (seconds; max is min unless given), and
-    distribution: "uniform", "normal" (the middle of the two as its mean, a sixth of the way
-    between them as its deviation) or "exponential" (the middle as its mean). All are within min
-    and max.
+    distribution: "uniform", "normal" (the middle of the two as its mean, a sixth of the way between
+    them as its deviation) or "exponential" (the middle as its mean). All are within min and max.
     """
     if not wish:
         return None
@@ -56,18 +55,18 @@ NOTICE_NS = 500_000_000
 
 
 class Pacing:
-    """Hands out turns at an even distance, and no earlier ones later: nothing is made up for."""
+    """Hands out turns at an even distance; missed turns are not made up for."""
 
     def __init__(self) -> None:
         self._interval_ns = 0
         self._next_ns = 0
-        #: The last turn that somebody had; 0: nobody had one.
+        #: The last turn that a user took; 0 if none was taken.
         self._used_ns = 0
         self._changes = 0
         self._lock = threading.Lock()
 
     def set_rate(self, rate: float) -> None:
-        """Iterations a second from now on; 0 is no limit."""
+        """Set the rate limit, iterations per second; 0 means no limit."""
         interval_ns = int(1e9 / rate) if rate > 0 else 0
         with self._lock:
             if interval_ns == self._interval_ns:
@@ -80,14 +79,14 @@ class Pacing:
 
     @property
     def limits(self) -> bool:
-        """There is a limit."""
+        """Return whether there is a limit."""
         return self._interval_ns > 0
 
     def turns(self, turn: int, free_ns: int) -> Generator[int, None, int]:
-        """Wait for a turn: yields instants to sleep until, returns the turn; 0 without a limit.
+        """Wait for a turn: yields times to sleep until, returns the turn; 0 without a limit.
 
-        `turn` is one that the user had and did not use: it holds until the next one would begin.
-        `free_ns` is the instant from which the user is free, monotonic nanoseconds.
+        `turn` is a turn that the user got before and did not use: it holds until the next turn
+        would begin. `free_ns` is the time from which the user is free, monotonic nanoseconds.
         """
         if turn and monotonic_ns() - turn <= self._interval_ns:
             return turn

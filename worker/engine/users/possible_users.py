@@ -1,4 +1,4 @@
-"""How many virtual users a worker process can have, by what its host has left for it."""
+"""The number of virtual users a worker process can have with the free resources of its host."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ MOST_THREADS = 5_000
 THREAD_BYTES = 64 * 1024
 COROUTINE_BYTES = 16 * 1024
 
-#: Limits of the container, where the process is in one (cgroup v2).
+#: Limits of the container, if the process is in one (cgroup v2).
 _CGROUP = Path("/sys/fs/cgroup")
 _KERNEL = Path("/proc/sys/kernel")
 
-#: Reads the number in a file; None where it has none.
+#: Reads the number in a file; None if it has none.
 Read = Callable[[Path], int | None]
 
 
@@ -37,20 +37,20 @@ class UserLimits:
     coroutines: int
 
     def of(self, *, coroutines: bool) -> int:
-        """The number for a scenario whose users are coroutines, or threads."""
+        """Return the limit for a scenario whose users are coroutines, or threads."""
         return self.coroutines if coroutines else self.threads
 
 
 def user_limits(threads: int, processes: int) -> UserLimits:
-    """The limits of one of `processes` worker processes, by what its host has free now."""
+    """Return the limits of each of `processes` worker processes with the host's free resources."""
     found = limits(processes, coroutines=True)
     return UserLimits(threads=threads, coroutines=max(1, min(possible for possible, _ in found)))
 
 
 def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
-    """Refuse more virtual users than this process can have, as one of `processes` of its host.
+    """Refuse more virtual users than each of `processes` worker processes of this host can have.
 
-    Raises FleetError, which says how many are possible.
+    Raises FleetError with the possible number.
     """
     found = limits(processes, coroutines=coroutines)
     possible, why = min(found, key=lambda limit: limit[0])
@@ -65,7 +65,7 @@ def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
 
 
 def limits(processes: int, *, coroutines: bool, read: Read | None = None) -> list[tuple[int, str]]:
-    """Virtual users of one of `processes` by each limit, and what limits them."""
+    """Return, per limit, the virtual users of each of `processes` and the name of the limit."""
     read = read or _number
     each = COROUTINE_BYTES if coroutines else THREAD_BYTES
     found = [
@@ -99,7 +99,7 @@ def _threads(read: Read) -> Iterator[tuple[int, str]]:
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file; None where there is none: "max" is no limit."""
+    """Return the number in a file; None if there is none: "max" means no limit."""
     try:
         return int(path.read_text("ascii"))
     except (OSError, ValueError):

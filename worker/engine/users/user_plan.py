@@ -1,4 +1,4 @@
-"""What the virtual users of a workload are like, and their numbers."""
+"""The settings and numbers of the virtual users of a workload."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NoRow(LookupError):
 
 @dataclass(frozen=True, kw_only=True)
 class UserPlan:
-    """How virtual users begin, think and end."""
+    """The settings of virtual users: how they begin, think and end."""
 
     #: The scenario has an `on_start`, an `on_stop`.
     begins: bool = False
@@ -40,7 +40,7 @@ class UserPlan:
 
     @classmethod
     def of(cls, scenario: type[Scenario], **more: Any) -> UserPlan:
-        """The plan of a scenario class."""
+        """Return the plan of a scenario class."""
         return cls(
             begins=scenario.on_start is not Scenario.on_start,
             ends=scenario.on_stop is not Scenario.on_stop,
@@ -49,11 +49,11 @@ class UserPlan:
 
     @property
     def has_life(self) -> bool:
-        """A user has to begin before its first iteration."""
+        """Return whether a user has to begin before its first iteration."""
         return self.begins or self.ends or bool(self.rows)
 
     def user(self, number: int) -> VirtualUser:
-        """The virtual user of a number, from 1. Raises NoRow."""
+        """Return the virtual user of a number, from 1. Raises NoRow."""
         return VirtualUser(number, self._row(number) if self.rows else NO_DATA, self.open_http)
 
     def _row(self, number: int) -> Mapping[str, Any]:
@@ -80,7 +80,7 @@ class UserPlan:
 
 
 def pause_ns(tries: int) -> int:
-    """The pause after so many failed attempts to start a user, nanoseconds."""
+    """Return the pause after so many failed attempts to start a user, nanoseconds."""
     return min(FIRST_PAUSE_NS << min(tries - 1, 10), LONGEST_PAUSE_NS)
 
 
@@ -88,11 +88,11 @@ class UserNumbers:
     """Numbers by position in this process; replaced as a whole when more come."""
 
     def __init__(self, numbers: Sequence[Interval] = ()) -> None:
-        """Half-open intervals of numbers; what is beyond them counts on from 1."""
+        """`numbers` are half-open intervals; positions beyond them count on from 1."""
         self._numbers = tuple((low, high) for low, high in numbers)
 
     def at(self, position: int) -> int:
-        """The number of the user at a position, from 0."""
+        """Return the number of the user at a position, from 0."""
         left = position
         for low, high in self._numbers:
             if left < high - low:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 requests on an event loop: at the least CPU, for virtual users that share one."""
+"""HTTP/1.1 requests on an event loop: at the least CPU, for virtual users that share a loop."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LoopClient:
 
     @property
     def retried(self) -> int:
-        """Requests that were sent again, because a kept connection ended without an answer."""
+        """Return how many requests were sent again, because a kept connection ended."""
         return self._rules.retried
 
     async def request(
@@ -55,10 +55,10 @@ class LoopClient:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
     ) -> HttpAnswer | None:
-        """Make a request and return the whole answer, as `SocketClient.request`.
+        """Make a request and return the whole response, as `SocketClient.request`.
 
-        A request whose task is cancelled costs its connection. `recorder` gets the phases of what
-        was asked for, redirects and failures, too.
+        A request whose task is cancelled costs its connection. `recorder` gets the phases of each
+        request that is sent, redirects and failures too.
         """
         ready = self._ready.get(method, url, options)
         if ready is None:
@@ -107,11 +107,11 @@ class LoopClient:
             del first
 
     def ready(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """A request for `status`; None and errors as of `request`."""
+        """Return the prepared request for `status`; None and errors as of `request`."""
         return self._ready.get(method, url, options)
 
     async def status(self, ready: ReadyRequest, own: Sequence[str], recorder: Recorder) -> int:
-        """Make a request and return the status of its answer, as `request` without body.
+        """Make a request and return the status of its response, as `request` without body.
 
         The same steps with fewer calls, as most requests of a load are of this kind.
         """
@@ -144,14 +144,14 @@ class LoopClient:
     def _kept(
         self, pool: LoopPool, ready: ReadyRequest, phases: ExchangePhases
     ) -> LoopConnection | None:
-        """A kept connection for an ordinary request, out of the pool."""
+        """Take a kept connection for an ordinary request out of the pool, if there is one."""
         request = ready.request
         if request.rest or request.last or self._observed:
             return None
         return pool.take(request.origin, phases.begun_ns, certainly=not request.repeatable)
 
     def _pool(self) -> LoopPool:
-        """The pool of the loop that runs in this thread."""
+        """Return the pool of the loop that runs in this thread."""
         # to ask asyncio for the loop is a system call in Python 3.11
         pool = self._of_thread.get(get_ident())
         if pool is None or not pool.is_running():

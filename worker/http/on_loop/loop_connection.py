@@ -28,10 +28,10 @@ _RESTED_NS = 1_000_000
 
 
 class LoopConnection(asyncio.Protocol):
-    """One connection; used by one task at a time, in the thread of its loop.
+    """A connection; used by one task at a time, in the thread of its loop.
 
-    `begin` a request, `send_rest` where it has a large body, wait for the future, take the
-    `answer`. The connection has to be closed where one of them raises or is cancelled.
+    `begin` a request, `send_rest` if it has a large body, wait for the future, take the `answer`.
+    The connection has to be closed if any of these raises or is cancelled.
     """
 
     __slots__ = (
@@ -62,17 +62,17 @@ class LoopConnection(asyncio.Protocol):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, tls: TlsChannel | None
     ) -> None:
-        """`sock` becomes that of the transport, which closes it."""
+        """`sock` is handed over to the transport, which closes it."""
         self._loop = loop
         self._socket = sock
         self._tls = tls
         self._parser = AnswerParser(_LINES_AT_ONCE)
         self._transport: asyncio.Transport | None = None
-        #: Of the request whose answer is to come; None where nothing may come.
+        #: Of the request whose response is awaited; None if nothing may come.
         self._phases: ExchangePhases | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._fault: ConnectionError | TimeoutError | None = None
-        #: What came before the first request, to which it is the answer.
+        #: Bytes that came before the first request: they belong to its response.
         self._early = b""
         #: Bytes were received that the next turn of the loop looks at.
         self._behind = False
@@ -95,29 +95,29 @@ class LoopConnection(asyncio.Protocol):
 
     @property
     def untouched(self) -> bool:
-        """Whether not a byte of the answer has come."""
+        """Return whether not a byte of the response has arrived."""
         return self._parser.untouched
 
     @property
     def in_body(self) -> bool:
-        """Whether the head of the answer has come."""
+        """Return whether the head of the response has arrived."""
         return self._parser.in_body
 
     @property
     def reusable(self) -> bool:
-        """Whether another request may go over the connection, after an answer."""
+        """Return whether another request may go over the connection, after a response."""
         return self._parser.reusable and not self._over
 
     @property
     def tls(self) -> TlsChannel | None:
-        """The TLS of a connection of an origin that is secure."""
+        """Return the TLS of a connection of a secure origin."""
         return self._tls
 
     def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
-        """Whether a kept connection was closed by the peer, or has bytes nobody asked for.
+        """Return whether a kept connection was closed by the peer, or has unsolicited bytes.
 
         The loop mostly knows. If it may not have noticed yet, or with `certainly`, the connection
-        is looked at, as in `SocketConnection.spoilt`.
+        is polled, as in `SocketConnection.spoilt`.
         """
         transport = self._transport
         if self._over or transport is None or transport.is_closing():
@@ -145,9 +145,9 @@ class LoopConnection(asyncio.Protocol):
         *,
         keep_body: bool,
     ) -> asyncio.Future[None]:
-        """Send a request, but for its `rest`; the future is done when its answer can be taken.
+        """Send a request, but for its `rest`; the future is done when its response can be taken.
 
-        Raises EarlyEnd where the peer has ended TLS.
+        Raises EarlyEnd if the peer has ended TLS.
         """
         transport, tls = self._transport, self._tls
         assert transport is not None
@@ -172,9 +172,9 @@ class LoopConnection(asyncio.Protocol):
         return waiter
 
     async def send_rest(self, rest: bytes) -> None:
-        """Send a large body. Where the peer takes no more of it, its answer may still come.
+        """Send a large body. If the peer takes no more of it, its response may still come.
 
-        Raises EarlyEnd where the peer has ended TLS.
+        Raises EarlyEnd if the peer has ended TLS.
         """
         tls = self._tls
         self._unsent = True
@@ -186,7 +186,7 @@ class LoopConnection(asyncio.Protocol):
         self._unsent = False
 
     def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
-        """The answer, when the future is done.
+        """Return the response, when the future is done.
 
         Raises BadAnswer, EarlyEnd and ReceiveTimedOut.
         """
@@ -202,9 +202,9 @@ class LoopConnection(asyncio.Protocol):
         return self._parser.answer(request, phases)
 
     def plain_status(self, phases: ExchangePhases) -> int:
-        """The status of the answer, when the future is done; 0 if it takes `answer` to know it.
+        """Return the response's status, when the future is done; 0 if only `answer` can find it.
 
-        That is so of a fault, and of content codings.
+        So after a fault, and with content codings.
         """
         if self._fault is not None or self._unsent:
             return 0
@@ -213,7 +213,7 @@ class LoopConnection(asyncio.Protocol):
     # called by the loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # that of uvloop is no asyncio.Transport by its class
+        # the transport of uvloop does not inherit from asyncio.Transport
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -239,7 +239,7 @@ class LoopConnection(asyncio.Protocol):
             self._finish(error)
 
     def _await_more(self, phases: ExchangePhases) -> None:
-        """Wait for more of an answer that is not whole. Raises EarlyEnd."""
+        """Wait for more of an incomplete response. Raises EarlyEnd."""
         tls = self._tls
         if self._parser.behind:
             self._pause()
@@ -249,13 +249,13 @@ class LoopConnection(asyncio.Protocol):
             self._wait_again()
 
     def _end(self, phases: ExchangePhases) -> None:
-        """Nothing more is to come. Raises EarlyEnd where the answer is not whole."""
+        """End the response at the end of the stream. Raises EarlyEnd if it is incomplete."""
         self._parser.end()
         phases.ended_ns = self._rested_ns = monotonic_ns()
         self._finish()
 
     def _pause(self) -> None:
-        """Go on with what was received in the next turn of the loop, and read no more meanwhile.
+        """Pause reading, and process the rest of the received bytes in the next turn of the loop.
 
         Chunks may be of one byte each.
         """
@@ -328,7 +328,7 @@ class LoopConnection(asyncio.Protocol):
             self.eof_received()
 
     def _unasked(self, data: bytes) -> None:
-        """Take what comes when no answer is expected."""
+        """Take bytes that come while no response is expected."""
         if not self._used and len(self._early) < _PIECE:
             self._early += data
             return
@@ -350,7 +350,7 @@ class LoopConnection(asyncio.Protocol):
         return data
 
     def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
-        """Have the task that waits go on, with an answer or with what went wrong."""
+        """Wake the waiting task; it reads the response, or raises `fault`."""
         self._phases = None
         self._fault = fault
         waiter = self._waiter
@@ -375,7 +375,7 @@ class LoopConnection(asyncio.Protocol):
         self._bound(min(due_ns, whole_due_ns) if whole_due_ns else due_ns)
 
     def _bound(self, due_ns: int) -> None:
-        """Have the wait end at an instant, monotonic ns."""
+        """Limit the wait to a time, monotonic ns."""
         self._due_ns = due_ns
         if self._timer is not None:
             if self._timer_ns <= due_ns:
@@ -407,10 +407,10 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Send some bytes; False where the peer takes no more, or all is over."""
+        """Send some bytes; return False if the peer takes no more, or the connection is over."""
         transport = self._transport
         assert transport is not None
-        # others run, and what the peer says meanwhile is heard
+        # other users run, and bytes from the peer are received meanwhile
         await asyncio.sleep(0)
         while True:
             while self._paused and self._fault is None and not self._over:
@@ -423,7 +423,7 @@ class LoopConnection(asyncio.Protocol):
             if not wire:
                 return True
             try:
-                # not by the transport: where that fails to send, it receives no more either
+                # not by the transport: if that fails to send, it receives no more either
                 wire = wire[self._socket.send(wire) :]
                 if self._wait_ns:
                     self._wait_again()

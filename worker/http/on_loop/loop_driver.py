@@ -1,4 +1,4 @@
-"""Does the steps of an exchange on an event loop."""
+"""Driver that does the steps of an exchange on an event loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
 
 
 async def drive_on_loop(steps: Steps[T], first: HttpAnswer | BaseException | None = None) -> T:
-    """As `drive` of the blocking driver."""
+    """Do all steps, as `drive` of the blocking driver does."""
     try:
         step = next(steps)
         if isinstance(first, BaseException):
@@ -86,7 +86,7 @@ async def _within_limit(step: LookUp | Connect | Read | Send | Receive) -> Any:
 
 
 async def look_at(answer: HttpAnswer) -> None:
-    """Look at the body of an answer. Raises TooLongAnswer."""
+    """Look at the body of a response. Raises TooLongAnswer."""
     for _ in answer.look_at_body():
         # the other users of the loop have their turn
         await asyncio.sleep(0)

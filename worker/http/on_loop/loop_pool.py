@@ -12,14 +12,14 @@ ORIGINS = 64
 
 
 class LoopPool:
-    """Connections by where they lead, while no request uses them; for the loop's thread alone.
+    """Idle connections by origin; for the loop's thread alone.
 
     Not by user, as with threads: a user of an open load is a task for each iteration. There are no
-    more of them than there were requests at once.
+    more connections than there were requests at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """All connections are closed when the loop cancels its tasks, at its end."""
+        """Close all connections when the loop cancels its tasks, at its end."""
         #: The connection used last comes last.
         self._resting: dict[object, list[LoopConnection]] = {}
         #: Whether the loop runs now.
@@ -31,7 +31,7 @@ class LoopPool:
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> LoopConnection | None:
-        """The connection that has rested least of those that can carry a request."""
+        """Take out the most recently used connection that can carry a request; else None."""
         resting = self._resting.get(origin)
         while resting:
             connection = resting.pop()
@@ -41,7 +41,7 @@ class LoopPool:
         return None
 
     def put(self, origin: object, connection: LoopConnection) -> None:
-        """Keep a connection after an answer, if it can carry another request."""
+        """Keep a connection after a response, if it can carry another request."""
         if self._over or not connection.reusable:
             connection.close()
             return
@@ -53,7 +53,7 @@ class LoopPool:
         resting.append(connection)
 
     async def _keep(self) -> None:
-        """Wait for the end of the loop."""
+        """Close all idle connections when the event loop ends."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:

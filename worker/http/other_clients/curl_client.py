@@ -1,4 +1,4 @@
-"""HTTP requests over libcurl: what goes through a proxy."""
+"""HTTP requests over libcurl: requests that go through a proxy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Handle(threading.local):
 
 
 class CurlClient:
-    """One curl handle per thread, which keeps connections and no other state between requests."""
+    """A curl handle per thread, which keeps connections and no other state between requests."""
 
     def __init__(self, of_run: Sequence[str]) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`."""
@@ -56,9 +56,8 @@ class CurlClient:
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
         whole request. `own` are header lines that are only sent to the host of `url`. `exchange`
-        gets what is to be said of the bodies.
-        Returns None, and sends nothing, where only requests can make this request.
-        Raises TimeoutError, ConnectionError or ValueError.
+        gets the facts about the bodies. Returns None, and sends nothing, if only requests can make
+        this request. Raises TimeoutError, ConnectionError or ValueError.
         """
         if unable(method, url, options):
             return None
@@ -75,14 +74,14 @@ class CurlClient:
 
 
 class _UnkeptAnswer:
-    """An answer of which nothing is kept but whether its body is what its codings say."""
+    """A response whose body is only checked against its codings and not kept."""
 
     def __init__(self) -> None:
         self._codings: list[str] = []
         self._body: UnkeptBody | None = None
 
     def line(self, line: bytes) -> None:
-        """Take a line of the head, or of one before it, as of a proxy."""
+        """Take a line of the head, or of an earlier head, such as a proxy's."""
         name, _, value = line.partition(b":")
         if name.startswith(b"HTTP/"):
             self._codings = []
@@ -96,7 +95,7 @@ class _UnkeptAnswer:
         self._body.append(data)
 
     def is_false(self, code: int) -> bool:
-        """Whether the body, which is over, is cut short or not coded like that."""
+        """Return whether the body, which is over, is cut short or does not match its codings."""
         return code != PARTIAL and self._body is not None and self._body.is_false()
 
 
@@ -142,7 +141,7 @@ def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, A
     elif request.verb != "GET":
         setopt(pycurl.CUSTOMREQUEST, request.verb)
     if not repeatable and not request.body:
-        # curl sends any request again whose kept connection ended without an answer, but for one
+        # curl sends any request again whose kept connection ended without a response, but for one
         # whose body it cannot rewind
         setopt(pycurl.FRESH_CONNECT, 1)
     timeout_s = options.get("timeout")
@@ -179,7 +178,7 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
 
 
 def _lines(request: OutgoingRequest) -> list[str]:
-    """Header lines for curl, whose defaults they override."""
+    """Return header lines for curl; they override its defaults."""
     fields = request.fields
     lines = [_line(name, value) for name, value in fields]
     if request.body is not None:

@@ -22,5 +22,5 @@ class OtherExchange:
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """As a record of a result block."""
+        """Return the exchange as a record of a result block."""
         return pack_other(action, self._client, false_body=self.false_body)

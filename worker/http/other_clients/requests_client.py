@@ -31,7 +31,7 @@ _FAULT = "_osbench_fault"
 
 
 class RequestsClient:
-    """One session per thread; connections are kept, cookies are not."""
+    """A session of requests per thread; connections are kept, cookies are not."""
 
     def __init__(self, of_run: Sequence[str], bound: AnswerBound = USUAL) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`."""
@@ -49,8 +49,8 @@ class RequestsClient:
     ) -> int:
         """Make a request, read the whole response and return the status code.
 
-        `options` are those of `requests.request`. `own` are header lines that are only sent to the
-        host of `url`. `exchange` gets what is to be said of the bodies. Raises TimeoutError and
+        `options` are the options of `requests.request`. `own` are header lines that are only sent
+        to the host of `url`. `exchange` gets the facts about the bodies. Raises TimeoutError and
         ConnectionError for network errors, and the exceptions of requests for wrong arguments.
         """
         exchange = exchange or OtherExchange()
@@ -68,7 +68,7 @@ class RequestsClient:
         keep_body: bool,
         exchange: OtherExchange | None = None,
     ) -> OtherAnswer:
-        """`status`, with the whole answer; `cookies` are sent, and get those that are set."""
+        """Make a request as `status`, return the whole response; `cookies` are sent and updated."""
         exchange = exchange or OtherExchange()
         return self._answered(
             method, url, own, options, cookies, keep_body=keep_body, exchange=exchange
@@ -97,7 +97,7 @@ class RequestsClient:
             session = self._local.session = _Session()
         read = partial(_read, keep_body=keep_body, bound=self._bound, exchange=exchange)
         session.hooks["response"] = [read]
-        # each user has a jar of its own; threads share the session's connections alone
+        # each user has its own jar; threads share the session's connections alone
         session.cookies = cookies.jar if cookies is not None else RequestsCookieJar()
         ours = dict(line.split(": ", 1) for line in (*self._of_run, *own))
         session.private = frozenset(name.lower() for name in ours)
@@ -116,7 +116,7 @@ class RequestsClient:
 
 
 class OtherAnswer:
-    """An answer that requests got, with what of `HttpAnswer` a virtual user sees."""
+    """A response that requests got, with the parts of `HttpAnswer` that a virtual user sees."""
 
     def __init__(self, answer: requests.Response) -> None:
         self.status = answer.status_code
@@ -126,14 +126,14 @@ class OtherAnswer:
         self._body: bytes = answer.content
 
     def content(self) -> bytes:
-        """The body without its content codings. Raises BadAnswer if it is not in them."""
+        """Return the body without its content codings. Raises BadAnswer if it is not in them."""
         if self._fault is not None:
             raise self._fault
         return self._body
 
 
 class _Session(requests.Session):
-    """Keeps our own headers from other hosts when redirected."""
+    """Keeps osbench's headers from other hosts when redirected."""
 
     #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()
@@ -164,11 +164,11 @@ def _read(
     exchange: OtherExchange,
     **_: object,
 ) -> None:
-    """Read a response to its end, also of those that redirect, and look whether it is whole.
+    """Read a response to its end, also a redirect, and check that it is complete.
 
-    urllib3 passes over a coded body that is cut short; and of one that is not to be kept, it would
-    unpack all into memory, and the service decides how large that is. Raises TooLongAnswer for one
-    that is kept.
+    urllib3 ignores that a coded body is cut short; and a body that is not kept it would unpack into
+    memory as a whole, at a size that the service decides. Raises TooLongAnswer for a body that is
+    kept.
     """
     codings = response.headers.get("content-encoding", "")
     body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)

@@ -1,1 +1,1 @@
-"""HTTP of a virtual user: its session, what it expects of answers, and what it makes of them."""
+"""HTTP of a virtual user: its session, and its expectations and readings of responses."""

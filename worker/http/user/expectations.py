@@ -1,4 +1,4 @@
-"""What a scenario expects of an answer: its status, and checks of its content."""
+"""Expectations of a scenario from a response: its status, and checks of its content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
 
 
 class UnexpectedStatus(KindError, ValueError):
-    """The status of an answer is not the one that was expected."""
+    """The status of a response is not an expected one."""
 
     def __init__(self, name: str, status: int, expected: str, body: str = "") -> None:
         said = f"{name} answered {status}, expected {expected}"
@@ -40,7 +40,7 @@ class UnexpectedStatus(KindError, ValueError):
 
 
 class CheckFailed(KindError, AssertionError):
-    """The content of an answer is not what was expected."""
+    """The content of a response is not as expected."""
 
     def __init__(self, name: str, what: str, body: str) -> None:
         said = f"{name}: {what}"
@@ -49,7 +49,7 @@ class CheckFailed(KindError, AssertionError):
 
 
 def expected(expect: Any) -> str:
-    """The statuses that are expected, in words. Raises TypeError for what names none."""
+    """Return the expected statuses in words. Raises TypeError if `expect` names none."""
     if expect is None:
         return "less than 400"
     if isinstance(expect, int) and not isinstance(expect, bool):
@@ -64,7 +64,7 @@ def expected(expect: Any) -> str:
 
 
 def fits(status: int, expect: Any) -> bool:
-    """Whether a status is an expected one. Raises TypeError as `expected`."""
+    """Return whether a status is an expected one. Raises TypeError as `expected`."""
     if type(expect) is int:
         return status == expect
     if expect is None:
@@ -95,9 +95,9 @@ def check_content(
 
 
 def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]]:
-    """What each check looks at, and what is wrong there; "" where nothing is.
+    """Yield the subject of each check, and the difference found there; "" if there is none.
 
-    Raises TypeError for checks of another type and ValueError for what cannot be looked at.
+    Raises TypeError for checks of another type and ValueError for a subject that does not exist.
     """
     if callable(checks):
         name = getattr(checks, "__name__", "check")
@@ -111,7 +111,10 @@ def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]
 
 
 def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
-    """What is wrong with one part of an answer. Raises ValueError for what is no part."""
+    """Return how the response differs from the check `what` ($ path, text or header NAME), or "".
+
+    Raises ValueError for any other key.
+    """
     if what.startswith("$"):
         return _json_problem(response, what, wanted)
     if what == "text":
@@ -151,12 +154,12 @@ def _listed(found: Sequence[Any]) -> str:
 
 
 def _shown_field(name: str, value: Any) -> str:
-    """The value of a header in a message, with secrets masked."""
+    """Return the value of a header for a message, with secrets masked."""
     return shown(mask_field(name, value) if isinstance(value, str) else value)
 
 
 def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
-    """The first characters of a body in one line, with secrets masked; "" where there is none.
+    """Return the first characters of a body in one line, with secrets masked; "" if there is none.
 
     `hidden` are further values that are masked.
     """
@@ -171,13 +174,13 @@ def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
         text = json.dumps(mask(json.loads(body)), ensure_ascii=False)
     except (ValueError, RecursionError):
         text = body.decode("utf-8", "replace")
-    # an answer may repeat what it was sent, with cookies and the like
+    # a response may repeat what it was sent, with cookies and the like
     text = mask_text(without(hidden, " ".join(text[:_MASKED_CHARS].split())))
     return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 3]}..."
 
 
 class _ShownValue(reprlib.Repr):
-    """`repr` of JSON values; what is left out is "..."."""
+    """`repr` of JSON values; parts that are left out are "..."."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -186,7 +189,7 @@ class _ShownValue(reprlib.Repr):
         self.maxstring = self.maxother = 200
 
     def repr_dict(self, value: dict[Any, Any], level: int) -> str:
-        # one more than is shown, so that it is told that there are others
+        # one more than is shown, so that "..." follows if there are others
         first = islice(value.items(), self.maxdict + 1)
         masked = {name: MASK if v and is_secret(str(name), v) else v for name, v in first}
         return super().repr_dict(masked, level)
@@ -199,5 +202,5 @@ _SHOWN = _ShownValue()
 
 
 def shown(value: Any) -> str:
-    """A value of an answer for a message: short, however large it is, secrets masked."""
+    """Return a value of a response for a message: short, however large it is, secrets masked."""
     return _SHOWN.repr(value)

@@ -1,4 +1,4 @@
-"""An answer, as a scenario sees it."""
+"""A response, as a scenario sees it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _UNREAD: Any = object()
 
 
 class WholeAnswer(Protocol):
-    """What a client of any kind got."""
+    """The response that a client of any kind got."""
 
     @property
     def status(self) -> int:
-        """The status code."""
+        """Return the status code."""
 
     @property
     def url(self) -> str:
-        """Where it came from."""
+        """Return the URL that the response came from."""
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Header names in lower case with their values."""
+        """Return header names in lower case with their values."""
 
     def content(self) -> bytes:
-        """The body without its content codings. Raises as `HttpResponse.body`."""
+        """Return the body without its content codings. Raises as `HttpResponse.body`."""
 
 
 class HttpResponse:
-    """What `self.http` returns."""
+    """The result of the methods of `self.http`."""
 
     def __init__(self, answer: WholeAnswer) -> None:
         self._answer = answer
@@ -50,17 +50,17 @@ class HttpResponse:
 
     @property
     def status(self) -> int:
-        """The status code."""
+        """Return the status code."""
         return self._answer.status
 
     @property
     def url(self) -> str:
-        """Where it came from, after redirects."""
+        """Return the URL that the response came from, after redirects."""
         return self._answer.url
 
     @property
     def headers(self) -> CaseInsensitiveDict[str]:
-        """Values by name in any case; several of one name are joined by ", "."""
+        """Return values by name in any case; several of one name are joined by ", "."""
         found: CaseInsensitiveDict[str] = CaseInsensitiveDict()
         for name, value in self._answer.fields:
             found[name] = f"{found[name]}, {value}" if name in found else value
@@ -68,7 +68,7 @@ class HttpResponse:
 
     @property
     def body(self) -> bytes:
-        """The body without its content codings.
+        """Return the body without its content codings.
 
         Raises ValueError if it was not kept (`stream=True`) and ConnectionError if it is cut short
         or not in its content codings.
@@ -82,7 +82,7 @@ class HttpResponse:
 
     @property
     def text(self) -> str:
-        """The body as text, by the charset of the answer, else UTF-8; other bytes as U+FFFD."""
+        """Return the body as text, by the response's charset, else UTF-8; other bytes as U+FFFD."""
         content_type = self.headers.get("content-type", "")
         parsed = Message()
         if len(content_type) <= _TYPE_CHARS:
@@ -97,7 +97,7 @@ class HttpResponse:
             return body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The document in the body. Raises ValueError where it is not JSON."""
+        """Return the document in the body. Raises ValueError if it is not JSON."""
         if self._document is _UNREAD:
             self._document = json.loads(self.body)
         return self._document

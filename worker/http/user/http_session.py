@@ -41,7 +41,7 @@ from osbench.worker.http.wire.cookies import Cookies
 #: Parts of a path that are ids of single objects.
 _ID = re.compile(r"(?<=/)(?:\d+|[0-9a-f]{32}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})(?=/|$)")
 
-#: Keyword arguments that are those of `requests.request`.
+#: Keyword arguments that are passed on to `requests.request`.
 _OPTIONS = frozenset(
     {
         *("params", "headers", "json", "data", "files", "cookies"),
@@ -55,15 +55,15 @@ R = TypeVar("R")
 
 
 class UserHttp(Generic[R]):
-    """What the sessions of threads and of coroutines have in common.
+    """The common part of the sessions of threads and of coroutines.
 
     Keyword arguments of all methods: `name` of the atomic action (by default the method and the
     path, with [id] for numbers and UUIDs); `expect`, a status code or several (less than 400);
-    `check`, by which the iteration fails, and `verify`, which is only counted: values by what is
-    looked at, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
-    `stream=True` keeps nothing of the body; and those of `requests.request`: params, headers, json,
-    data, files, timeout, allow_redirects, auth, cert, proxies. What TLS verifies is set in the
-    task (`http`).
+    `check`, by which the iteration fails, and `verify`, which is only counted: expected values by
+    subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
+    `stream=True` keeps nothing of the body; and these of `requests.request`: params, headers, json,
+    data, files, timeout, allow_redirects, auth, cert, proxies. TLS verification is set in the task
+    (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
     ConnectionError, ValueError and TypeError.
@@ -80,7 +80,7 @@ class UserHttp(Generic[R]):
 
     @property
     def cookies(self) -> RequestsCookieJar:
-        """The user's cookies, as the jar of requests; they are kept between iterations."""
+        """Return the user's cookies, as the jar of requests; they are kept between iterations."""
         return self._cookies.jar
 
     def serve(self, scenario: Scenario) -> Self:
@@ -133,7 +133,7 @@ class UserHttp(Generic[R]):
             call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
 
     def _token(self, call: AskedRequest) -> Token | None:
-        """The token that a request needs, if any."""
+        """Return the token that a request needs, if any."""
         base = self.base
         return base.token if base.token is not None and base.is_below(call.url) else None
 
@@ -153,31 +153,31 @@ class UserHttp(Generic[R]):
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """GET: see `request`."""
+        """Make a GET request: see `request`."""
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """POST: see `request`."""
+        """Make a POST request: see `request`."""
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """PUT: see `request`."""
+        """Make a PUT request: see `request`."""
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """PATCH: see `request`."""
+        """Make a PATCH request: see `request`."""
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """DELETE: see `request`."""
+        """Make a DELETE request: see `request`."""
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """HEAD: see `request`."""
+        """Make a HEAD request: see `request`."""
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """OPTIONS: see `request`."""
+        """Make an OPTIONS request: see `request`."""
         return self.request("OPTIONS", path, **wishes)
 
 
@@ -196,7 +196,7 @@ class HttpSession(UserHttp[HttpResponse]):
         return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
 
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeAnswer:
-        """The answer to a request with a token, which is renewed if it is over or refused."""
+        """Send a request with a token, renewed if it is over or refused; return the response."""
         if token.is_over():
             self._renew(token, {})
         headers = token.headers()
@@ -227,7 +227,7 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
         return self._clients.answer(call, self._scenario._recorder, self._cookies)
 
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeAnswer:
-        """The answer to a request with a token, which is renewed if it is over or refused."""
+        """Send a request with a token, renewed if it is over or refused; return the response."""
         if token.is_over():
             await self._renew(token, {})
         headers = token.headers()
@@ -245,23 +245,23 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
 
 
 def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest:
-    """A request with additional headers, for the host of its URL only."""
+    """Return a request with additional headers, for the host of its URL only."""
     return replace(call, own=[*call.own, *map(": ".join, headers.items())])
 
 
 def _is_refused(call: AskedRequest, answer: WholeAnswer) -> bool:
-    """Whether a service refused the token, and the scenario does not expect that."""
+    """Return whether a service refused the token, and the scenario does not expect that."""
     return answer.status == HTTPStatus.UNAUTHORIZED and not fits(answer.status, call.expect)
 
 
 def default_name(method: str, path: str) -> str:
-    """The name of the action of a request without a name of its own."""
+    """Return the name of the action of a request that was given no name."""
     return f"{method} {_named(path)}"
 
 
 @functools.lru_cache(4096)
 def _named(path: str) -> str:
-    """A path without what differs from request to request: ids and the query."""
+    """Return a path without the parts that vary between requests: ids and the query."""
     plain = urlsplit(path).path if "://" in path else path.partition("?")[0]
     return _ID.sub("[id]", plain or "/")
 
@@ -274,7 +274,10 @@ def _unknown(names: Iterable[str]) -> str:
 
 
 def attach(options: dict[str, Any]) -> None:
-    """Turn `files`, and the form in `data`, into a body. Raises TypeError."""
+    """Replace `files` and `data` in `options` by a multipart body and its Content-Type.
+
+    Raises TypeError if either is not a mapping.
+    """
     files, form = options.pop("files"), options.pop("data", None) or {}
     if not isinstance(files, Mapping) or not isinstance(form, Mapping):
         raise TypeError("files, and the data beside them, are mappings of names")
@@ -293,7 +296,7 @@ def _fields(form: Mapping[str, Any]) -> Iterator[tuple[str, str | bytes]]:
 
 
 def _file(field: str, value: Any) -> tuple[Any, ...]:
-    """Name, content, and perhaps type of a file, which may be open. Raises TypeError."""
+    """Return name, content, and perhaps type of a file, which may be open. Raises TypeError."""
     name, content, *kind = value if isinstance(value, tuple | list) else (None, value)
     if hasattr(content, "read"):
         name = name or guess_filename(content)  # type: ignore[no-untyped-call] # its stub

@@ -1,4 +1,4 @@
-"""Requests of virtual users: where they go and what each carries, and how long it may take."""
+"""Requests of virtual users: their base URL, common headers and timeouts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GRACE_S = 0.2
 
 
 def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
-    """Timeout of a request in seconds: `given`, but not more than the iteration's timeout.
+    """Return a request's timeout in seconds: `given`, but not more than the iteration's timeout.
 
-    None where neither sets one. A value that is not a number, such as a pair, is kept.
+    None if neither sets one. A value that is not a number, such as a pair, is kept.
     """
     limit_s = context.get("timeout_s")
     if limit_s and (given is None or (isinstance(given, int | float) and given > limit_s)):
@@ -28,7 +28,7 @@ def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedRequest:
-    """What is to be sent, and what is expected of the answer."""
+    """A request to be sent, and the expectations of its response."""
 
     name: str
     method: str
@@ -51,13 +51,13 @@ class Token(Protocol):
     """A user's token for a service."""
 
     def headers(self) -> Mapping[str, str]:
-        """The headers with it; they may request one if there is none."""
+        """Return the headers with it; they may request one if there is none."""
 
     def is_over(self) -> bool:
-        """Whether a new one is needed, as there is none or it has expired."""
+        """Return whether a new one is needed, as there is none or it has expired."""
 
     def renew(self, refused: Mapping[str, str]) -> None:
-        """Request a new one, unless there is a newer one than that of the headers `refused`.
+        """Request a new token, unless there is a newer one than the token in the headers `refused`.
 
         Raises AuthenticationFailed, ConnectionError, TimeoutError.
         """
@@ -65,9 +65,9 @@ class Token(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """What all requests of one virtual user have in common."""
+    """The common settings of all requests of one virtual user."""
 
-    #: Comes before paths; "" where only whole URLs are requested.
+    #: Comes before paths; "" if only absolute URLs are requested.
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     #: Keyword arguments of `requests.request`: timeout (seconds), verify, cert.
@@ -76,7 +76,7 @@ class Base:
     token: Token | None = None
 
     def join(self, path: str) -> str:
-        """The URL of a path; a whole URL stays. Raises ValueError where there is no base."""
+        """Return a path's URL; an absolute URL stays. Raises ValueError if there is no base."""
         if path.startswith(("http://", "https://")):
             return path
         if not self.url:
@@ -89,7 +89,7 @@ class Base:
         return f"{self.url.rstrip('/')}/{path.lstrip('/')}"
 
     def is_below(self, url: str) -> bool:
-        """Whether a URL goes to the service that the token is for."""
+        """Return whether a URL goes to the service that the token is for."""
         there, here = urlsplit(url), urlsplit(self.url)
         return (there.scheme, there.netloc) == (here.scheme, here.netloc)
 
@@ -102,7 +102,7 @@ class Bases:
     """Makes the base of each virtual user of a workload."""
 
     def __init__(self, wish: Mapping[str, Any], reach: Reach | None = None) -> None:
-        """`wish` is the task's key `http`; `reach` is given where that names a service."""
+        """`wish` is the task's key `http`; `reach` is given if that names a service."""
         self._reach = reach
         self._plain = Base(
             url=wish.get("base", ""),
@@ -111,7 +111,7 @@ class Bases:
         )
 
     def of(self, number: int) -> Base:
-        """The base of a virtual user, by its number.
+        """Return the base of a virtual user, by its number: URL prefix, headers, options and token.
 
         May request a token. Raises DeploymentError, ConnectionError, TimeoutError.
         """

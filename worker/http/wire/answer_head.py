@@ -1,4 +1,4 @@
-"""The head of an answer: status, header lines, and how its body is delimited (RFC 9112)."""
+"""The head of a response: status, header lines, and how its body is delimited (RFC 9112)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from functools import lru_cache
 
 from osbench.worker.http.wire.wire_errors import BadAnswer, DifferentLengths
 
-#: Longest head of an answer, bytes; as long as one line may be for http.client.
+#: Longest head of a response, bytes; as long as one line may be for http.client.
 HEAD_LIMIT = 64 * 1024
 
-#: Most header lines of an answer, as for http.client.
+#: Most header lines of a response, as for http.client.
 LINES_LIMIT = 100
 
 #: Lengths of bodies that are delimited in other ways than by a number.
 CHUNKED = -1
 UNTIL_CLOSE = -2
 
-#: Status codes of answers that have no body, whatever their head says.
+#: Status codes of responses that have no body, whatever their head says.
 _WITHOUT_BODY = (204, 304)
 
-#: Status code of an answer with a part of a body, which cannot be decoded.
+#: Status code of a response with a part of a body, which cannot be decoded.
 PARTIAL = 206
 
 _BEGINNING = b"HTTP/1."
@@ -50,7 +50,7 @@ _DIGITS_LIMIT = 18
 
 
 class AnswerHead:
-    """The head of an answer, checked: there is one way to read it."""
+    """The checked head of a response: it can be read in one way only."""
 
     __slots__ = (
         "_decoded",
@@ -96,7 +96,7 @@ class AnswerHead:
                 value = value.strip(b" \t").lower()
                 framing[name] = b"%b,%b" % (framing[name], value) if name in framing else value
         connection = framing.get(b"connection", b"")
-        #: Whether the connection may carry another request after the answer.
+        #: Whether the connection may carry another request after the response.
         self.keep = version == _VERSIONS[0]
         if connection:
             tokens = [token.strip(b" \t") for token in connection.split(b",")]
@@ -112,7 +112,7 @@ class AnswerHead:
         self.codings = "" if self.status == PARTIAL else codings
 
     def next(self, raw: bytes) -> AnswerHead:
-        """The head that comes after this one on a connection: only lines that differ are read.
+        """Return the head that follows this one on a connection: only lines that differ are read.
 
         Raises BadAnswer.
         """
@@ -144,12 +144,12 @@ class AnswerHead:
 
     @property
     def reason(self) -> str:
-        """The phrase after the status code, which may be empty."""
+        """Return the phrase after the status code, which may be empty."""
         return self._lines[0][13:].decode("latin-1")
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Names in lower case with their values, in the order in which they came."""
+        """Return names in lower case with their values, in the order in which they came."""
         if self._decoded is None:
             pairs = (line.split(b":", 1) for line in self._lines[1:-2])
             self._decoded = tuple(
@@ -160,21 +160,21 @@ class AnswerHead:
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Names as they were sent with their values, in the order in which they came."""
+        """Return names as they were sent with their values, in the order in which they came."""
         return [_named(line) for line in self._lines[1:-2]]
 
     @property
     def version(self) -> int:
-        """Of HTTP: 10 or 11."""
+        """Return the HTTP version: 10 or 11."""
         return 10 if self._lines[0].startswith(_VERSIONS[1]) else 11
 
     def values(self, name: str) -> list[str]:
-        """The values of a header, whose name is in lower case."""
+        """Return the values of a header, whose name is in lower case."""
         return [value for known, value in self.fields if known == name]
 
 
 def refuse_early(begun: bytes, seen: int) -> None:
-    """Refuse the beginning of what cannot become a head any more. Raises BadAnswer.
+    """Refuse a beginning that cannot become a head any more. Raises BadAnswer.
 
     The first `seen` bytes have been passed before.
     """
@@ -186,7 +186,7 @@ def refuse_early(begun: bytes, seen: int) -> None:
         raise BadAnswer("a header line of the answer is malformed")
 
 
-# most lines of a service's answers are the same each time
+# most lines of a service's responses are the same each time
 @lru_cache(1024)
 def _named(line: bytes) -> tuple[str, str]:
     name, _, value = line.partition(b":")
@@ -194,12 +194,12 @@ def _named(line: bytes) -> tuple[str, str]:
 
 
 def _tidy(raw: bytes, ends: int) -> bool:
-    """Whether all line ends, `ends` of them, are CR LF, and there is no NUL."""
+    """Return whether all line ends, `ends` of them, are CR LF, and there is no NUL."""
     return raw.count(b"\n") == ends == raw.count(b"\r") and b"\0" not in raw
 
 
 def shown_bytes(data: bytes) -> str:
-    """The beginning of some bytes, for messages."""
+    """Return the beginning of some bytes, for messages."""
     return repr(data[:20])[1:]
 
 

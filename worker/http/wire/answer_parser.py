@@ -1,4 +1,4 @@
-"""The answers on a connection, from its bytes."""
+"""Parser of the responses on a connection, from its bytes."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, TooLongAnswer
 from osbench.worker.http.wire.wire_request import WireRequest
 
-#: Most interim answers (100 Continue and the like) before one answer.
+#: Most interim responses (100 Continue and the like) before one response.
 INTERIM_LIMIT = 32
 
 #: Most pieces of a body that are not joined.
 _PIECES = 4096
 
 _END = b"\r\n\r\n"
-#: Stands for the head before the first one; no answer has its length.
+#: Stands for the head before the first one; no response has its length.
 _NO_HEAD: Final = AnswerHead(b"HTTP/1.1 999 \r\n\r\n")
 
-# what comes next, where it is not a number of bytes
+# kinds of the bytes that come next, if it is not a number of bytes
 _IDLE, _HEAD, _CHUNKS, _TO_END = -10, -11, -12, -13
 
 
 class AnswerParser:
-    """Reads one answer after another; one for each connection.
+    """Reads one response after another; one parser for each connection.
 
-    The head of an answer is mostly that of the answer before on the same connection, byte for
-    byte, since `Date` changes once a second. Such a head is not read again.
+    The head of a response is mostly equal to the head before it on the same connection, byte for
+    byte, since `Date` changes once per second. Such a head is not read again.
     """
 
     __slots__ = (
@@ -72,27 +72,29 @@ class AnswerParser:
         #: Pieces of the body that are as long as they are to become.
         self._joined = 0
         self._bound = UNBOUNDED
-        #: Whether the head of the answer has come; not noted of one that came with all of it.
+        #: Whether the head of the response has arrived; not set if the response came in one piece
+        #: with it.
         self.in_body = False
-        #: Bytes of the answer so far, with its head.
+        #: Bytes of the response so far, with its head.
         self.received = 0
-        #: Whether the connection may carry another request; of meaning when an answer is whole.
+        #: Whether the connection may carry another request; valid once a response is complete.
         self.reusable = False
 
     @property
     def untouched(self) -> bool:
-        """Whether not a byte of the answer has come."""
+        """Return whether not a byte of the response has come."""
         return not self.received
 
     @property
     def behind(self) -> bool:
-        """Whether bytes were received and not looked at: `take` does so, also without any more."""
+        """Return whether received bytes are unprocessed: `take`, also with b"", processes them."""
         return self._chunks.behind
 
     def expect(self, *, bodiless: bool, keep_body: bool, bound: AnswerBound = UNBOUNDED) -> None:
-        """Wait for an answer: to HEAD it is `bodiless`; a body is kept only when it is wanted.
+        """Prepare for a response: `bodiless` after HEAD; a body is kept only with `keep_body`.
 
-        `bound` is that of an answer that is kept, with its head; what is not kept may be longer.
+        `bound` limits a response that is kept, with its head; a response that is not kept may be
+        longer.
         """
         self._left = _HEAD
         self._bodiless = bodiless
@@ -103,16 +105,16 @@ class AnswerParser:
         self.reusable = False
 
     def take(self, data: bytes) -> bool:
-        """Take bytes that were received; True when the answer is whole.
+        """Take bytes that were received; return True when the response is complete.
 
-        Raises BadAnswer, also for bytes that come when no answer is expected, and TooLongAnswer.
+        Raises BadAnswer, also for bytes that come when no response is expected, and TooLongAnswer.
         """
         left = self._left
         before = self.received
         self.received = before + len(data)
         if left == _HEAD and not before:
             known = self._known
-            # the whole of an answer like the one before: most answers
+            # the whole of a response like the one before: most responses
             if (
                 data.startswith(known.raw)
                 and len(data) - known.size == known.length
@@ -134,7 +136,7 @@ class AnswerParser:
             raise
 
     def end(self) -> None:
-        """The peer ended the stream. Raises EarlyEnd where the answer is not whole."""
+        """End the response at the end of the stream. Raises EarlyEnd if it is incomplete."""
         left, self._left = self._left, _IDLE
         self._held = b""
         self.reusable = False
@@ -146,7 +148,7 @@ class AnswerParser:
             )
 
     def plain_status(self, phases: ExchangePhases) -> int:
-        """The status of the answer, when it is whole; 0 if it has content codings."""
+        """Return the status of the complete response; 0 if it has content codings."""
         head = self._head
         if head.coded:
             return 0
@@ -155,7 +157,7 @@ class AnswerParser:
         return status
 
     def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
-        """The answer, when it is whole."""
+        """Return the response, when it is complete."""
         phases.received_bytes = self.received
         phases.status = self._head.status
         return HttpAnswer(request, self._head, self._body, phases, self._bound)
@@ -187,12 +189,12 @@ class AnswerParser:
         else:
             raise BadAnswer("bytes came without a request")
         self._left = _IDLE
-        # what follows an answer was not asked for: nothing after it can be trusted
+        # bytes after a response are unsolicited: nothing after them can be trusted
         self.reusable = not data and self._head.keep
         return True
 
     def _heads(self, data: bytes) -> bytes | None:
-        """Take heads to that of the answer; returns what follows it, None where it is to come."""
+        """Take heads up to the final response's; return the bytes behind, None if it is to come."""
         known = self._known
         if not self._held and data.startswith(known.raw):
             self._begin(known)
@@ -215,7 +217,7 @@ class AnswerParser:
             self._between(head)
 
     def _between(self, head: AnswerHead) -> None:
-        """Pass over an answer before the answer."""
+        """Skip an interim response."""
         self._interim += 1
         if head.status == 101 or self._interim > INTERIM_LIMIT:
             raise BadAnswer(f"an answer {head.status} without a request")
@@ -242,7 +244,7 @@ class AnswerParser:
             self._join()
 
     def _join(self) -> None:
-        """Join pieces where there are many: each costs more than a byte that it brings."""
+        """Join pieces if there are many: each costs more than a byte that it brings."""
         body = self._body
         if isinstance(body, list) and len(body) - self._joined > _PIECES:
             body[self._joined :] = [b"".join(body[self._joined :])]

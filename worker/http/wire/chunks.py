@@ -59,9 +59,9 @@ class ChunkDecoder:
         self.finished = False
 
     def take(self, data: bytes, kept: BodySink | None) -> bytes:
-        """Take bytes; adds those of the body to `kept`, if there is one. Raises BadAnswer.
+        """Take bytes; add bytes of the body to `kept`, if there is one. Raises BadAnswer.
 
-        Returns what follows the body, where it is finished.
+        Returns the bytes behind the body, if it is finished.
         """
         if self._held:
             data, self._held = self._held + data, b""
@@ -76,7 +76,7 @@ class ChunkDecoder:
         return data[at:] if self.finished else b""
 
     def _chunks(self, data: bytes, found: list[bytes] | None) -> int:
-        """Take chunks; returns where what follows the body begins, if it is finished."""
+        """Take chunks; return the position of the bytes behind the body, if it is finished."""
         at = 0
         self.behind = False
         most = self._at_once
@@ -134,7 +134,7 @@ class ChunkDecoder:
 
 
 def _unfinished(rest: bytes, limit: int) -> bytes:
-    """The beginning of a line, if it can still become one."""
+    """Return the beginning of a line, if it can still become one."""
     allowed = rest[:-1] if rest.endswith(b"\r") else rest
     if len(allowed) > max(limit, 0) or b"\n" in rest or b"\r" in allowed:
         raise BadAnswer(f"a line of the chunked body is malformed: {shown_bytes(rest)}")

@@ -13,7 +13,7 @@ from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
 
 try:
     import brotli
-except ImportError:  # only an answer that has it needs it
+except ImportError:  # only a response that has it needs it
     brotli = None
 
 #: Codings one after another, as in urllib3.
@@ -26,8 +26,8 @@ _CODED_PIECE = 16 * 1024
 #: Coded bytes that zstandard gets at once: it makes 128 KiB of 4 at most, and knows no bound.
 _ZSTD_PIECE = 256
 
-#: Work that is done at once, where others wait for the same thread: decoded bytes. Each piece of
-#: coded bytes, and each member of a file, counts in addition.
+#: Work that is done at once, if others wait for the same thread: decoded bytes. Each piece of coded
+#: bytes, and each member of a file, counts in addition.
 SLICE = 4 * 1024 * 1024
 _STEP = 16 * 1024
 
@@ -39,13 +39,13 @@ class Decoder(Protocol):
     """Undoes one content coding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decoded pieces of some more of the body. Raises BadAnswer for bytes coded otherwise.
+        """Return decoded pieces of more of the body. Raises BadAnswer for bytes coded otherwise.
 
-        Empty ones note that some coded bytes, or a member of several, were taken.
+        Empty pieces note that some coded bytes, or a member of several, were taken.
         """
 
     def end(self) -> None:
-        """The body is over. Raises BadAnswer if its coding is not."""
+        """End the body. Raises BadAnswer if its coding is not complete."""
 
 
 class BodyDecoder:
@@ -55,7 +55,7 @@ class BodyDecoder:
     """
 
     def __init__(self, codings: str, bound: AnswerBound) -> None:
-        """Raises BadAnswer for too many codings; each may come to the bytes of `bound`."""
+        """Raises BadAnswer for too many codings; each may decode to at most `bound` bytes."""
         names = [name.strip().lower() for name in codings.split(",")]
         names = [name for name in names if name not in ("", "identity")]
         if len(names) > _CODINGS_LIMIT:
@@ -72,7 +72,7 @@ class BodyDecoder:
         self.taken = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Decoded pieces of some more of the body; empty ones note that some work was done.
+        """Return decoded pieces of some more of the body; empty ones note that some work was done.
 
         Raises BadAnswer for bytes that are not coded as they should be, and TooLongAnswer.
         """
@@ -80,7 +80,7 @@ class BodyDecoder:
         return self._through(data, 0) if self._decoders else iter((data,))
 
     def end(self) -> None:
-        """The body is over. Raises BadAnswer if one of its codings is not."""
+        """End the body. Raises BadAnswer if a coding is not complete."""
         for decoder in self._decoders:
             decoder.end()
 
@@ -97,15 +97,15 @@ class BodyDecoder:
 
 
 class UnkeptBody:
-    """A body of which nothing is kept but whether it is what its codings say."""
+    """A body that is only checked against its codings and not kept."""
 
     __slots__ = ("_bad", "_decoder", "_feeding", "_waiting", "_waiting_bytes")
 
     def __init__(self, codings: str, bound: AnswerBound = USUAL) -> None:
-        """What decodes to more than `bound` is not looked at beyond that."""
+        """`bound` limits the decoded bytes that are checked."""
         self._bad = False
         self._decoder: BodyDecoder | None = None
-        #: Pieces of what is looked at; None where all that has come was.
+        #: Pieces of what is looked at; None if all that has come was.
         self._feeding: Iterator[bytes] | None = None
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
@@ -130,7 +130,7 @@ class UnkeptBody:
             self._look_no_more()
 
     def look(self) -> bool:
-        """Look at a slice of what has come; returns whether there is more."""
+        """Check a slice of the received bytes; return whether there is more."""
         work = 0
         try:
             while self._feeding is not None and self._decoder is not None:
@@ -152,7 +152,7 @@ class UnkeptBody:
         return False
 
     def is_false(self) -> bool:
-        """Whether the body, which is over, is cut short or not coded like that."""
+        """Return whether the body, which is over, is cut short or does not match its codings."""
         while self.look():
             pass
         if self._decoder is not None:
@@ -168,10 +168,10 @@ class UnkeptBody:
 
 
 def decoding(data: bytes, codings: str, bound: AnswerBound) -> Generator[None, None, bytes]:
-    """Undo the codings of a Content-Encoding header, a slice for each step; returns the content.
+    """Undo the codings of a Content-Encoding header, a slice for each step; return the content.
 
-    As `BodyDecoder`. Raises BadAnswer for bytes that are not coded like that, are cut short, or
-    come to more than `bound`.
+    As `BodyDecoder`. Raises BadAnswer for bytes that do not match the codings, are cut short, or
+    decode to more than `bound`.
     """
     decoder = BodyDecoder(codings, bound)
     found, work = [], 0
@@ -187,7 +187,7 @@ def decoding(data: bytes, codings: str, bound: AnswerBound) -> Generator[None, N
 
 
 def decoded(data: bytes, codings: str, bound: AnswerBound) -> bytes:
-    """`decoding` at once, for threads that nobody else waits for."""
+    """Return the result of `decoding` at once, for threads that no other user waits for."""
     return at_once(decoding(data, codings, bound))
 
 
@@ -195,7 +195,7 @@ T = TypeVar("T")
 
 
 def at_once(slices: Generator[None, None, T]) -> T:
-    """What the steps return, made one after another."""
+    """Run all steps of a generator one after another and return its return value."""
     while True:
         try:
             next(slices)
@@ -250,7 +250,7 @@ class _Inflater:
                 return
             if piece:
                 yield piece
-            # more may be held back, where all of `data` was taken
+            # more may be held back, if all of `data` was taken
             full = len(piece) == _PIECE
             data = self._inflater.unconsumed_tail
             if self._inflater.eof:

@@ -1,4 +1,4 @@
-"""The cookies that answers set, for the requests that follow, by the rules of requests."""
+"""The cookies that responses set, for the requests that follow, by the rules of requests."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ COOKIE_CHARS = 1 << 20
 READY = 256
 #: What would end the header, and what it cannot be encoded with.
 _UNSAFE = re.compile(r"[\r\n\0]|[^\0-\xff]")
-#: An instant that never comes, seconds since 1970.
+#: A time that never comes, seconds since 1970.
 _NEVER = float("inf")
 
 
 class _Jar(RequestsCookieJar):
-    """A jar that notes that it was changed, and drops the oldest cookies where they are many."""
+    """A jar that notes that it was changed, and drops the oldest cookies if there are many."""
 
     changed = False
     #: Since they were counted last.
@@ -47,7 +47,7 @@ class _Jar(RequestsCookieJar):
     def _drop(self) -> None:
         kept: list[Cookie] = list(CookieJar.__iter__(self))
         chars = sum(map(_size, kept))
-        # those of a path are in the order in which they were set first
+        # the cookies of a path are in the order in which they were set first
         for at, one in enumerate(kept):
             if len(kept) - at <= COOKIES and chars <= COOKIE_CHARS:
                 break
@@ -75,7 +75,7 @@ class Cookies:
         self._of_hosts = True
 
     def take(self, answer: HttpAnswer) -> None:
-        """Keep what an answer sets."""
+        """Keep the cookies that a response sets."""
         lines = answer.values("set-cookie")
         if not lines:
             return
@@ -86,7 +86,7 @@ class Cookies:
         self.jar.extract_cookies(response, _asked(answer.request.url))
 
     def added_to(self, own: Sequence[str], request: PreparedRequest) -> Sequence[str]:
-        """The header lines `own` of a request with its cookies, unless it names some itself.
+        """Return the header lines `own` of a request with its cookies, unless it names some itself.
 
         Raises ValueError as `header` does.
         """
@@ -94,7 +94,7 @@ class Cookies:
         return [*own, f"Cookie: {line}"] if line else own
 
     def header(self, url: str) -> str | None:
-        """The value of the header Cookie of a request; None without cookies for it.
+        """Return the value of the header Cookie of a request; None without cookies for it.
 
         Raises ValueError for cookies that no header may hold, such as a scenario may set.
         """

@@ -1,4 +1,4 @@
-"""How long the parts of a request took, and the bytes each way."""
+"""Durations of the parts of a request, and the bytes each way."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class ExchangePhases:
-    """Instants of one request and its answer, on the monotonic clock in ns.
+    """Times of one request and its response, on the monotonic clock in ns.
 
-    A phase that did not happen, such as connecting over a kept connection, leaves its instant 0.
+    A phase that did not happen, such as connecting over a kept connection, leaves its time 0.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class ExchangePhases:
         "status",
     )
 
-    # set where a recorder is told of the request (`UnderWay`)
+    # set when a recorder is given the request (`UnderWay`)
     action: int
     before: UnderWay | None
     over: bool
@@ -53,18 +53,18 @@ class ExchangePhases:
         self.secured_ns = 0
         self.first_byte_ns = 0
         self.ended_ns = 0
-        #: Bytes of the request and of the answer with their heads, without TLS.
+        #: Bytes of the request and of the response with their heads, without TLS.
         self.sent_bytes = 0
         self.received_bytes = 0
-        #: Code of the answer; 0 before it is whole.
+        #: Status code of the response; 0 before it is complete.
         self.status = 0
-        #: The kept connection ended without an answer: the request was sent again over a new one.
+        #: The kept connection ended without a response: the request was sent again over a new one.
         self.retried = False
         #: The body is cut short or not in the content codings of its head.
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """As a record of a result block; `action` is the position of the action that asked."""
+        """Return a record of a result block; `action` is the position of the requesting action."""
         first_ns, ended_ns = self.first_byte_ns, self.ended_ns
         status = self.status | FALSE_BODY if self.false_body else self.status
         sent, received = self.sent_bytes, self.received_bytes
@@ -85,26 +85,26 @@ class ExchangePhases:
 
     @property
     def lookup_ns(self) -> int:
-        """Name lookup; for a request that was sent again, with the first attempt."""
+        """Return how long the name lookup took; after a second attempt, with the first one."""
         return self.looked_up_ns - self.begun_ns if self.looked_up_ns else 0
 
     @property
     def connect_ns(self) -> int:
-        """Connecting, without name lookup and TLS."""
+        """Return the duration of connecting, without name lookup and TLS."""
         return self.connected_ns - self.looked_up_ns if self.connected_ns else 0
 
     @property
     def tls_ns(self) -> int:
-        """The TLS handshake."""
+        """Return the duration of the TLS handshake."""
         return self.secured_ns - self.connected_ns if self.secured_ns else 0
 
     @property
     def wait_ns(self) -> int:
-        """From when there was a connection until the first bytes of the answer."""
+        """Return the time from an open connection to the first bytes of the response."""
         ready_ns = self.secured_ns or self.connected_ns or self.begun_ns
         return self.first_byte_ns - ready_ns if self.first_byte_ns else 0
 
     @property
     def rest_ns(self) -> int:
-        """From the first bytes of the answer to the last ones."""
+        """Return the time from the first bytes of the response to the last ones."""
         return self.ended_ns - self.first_byte_ns if self.ended_ns else 0

@@ -1,4 +1,4 @@
-"""An answer: its status, header fields and body."""
+"""A response: its status, header fields and body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osbench.worker.http.wire.wire_request import WireRequest
 
 
 class HttpAnswer:
-    """The whole answer to a request."""
+    """The complete response to a request."""
 
     __slots__ = ("_body", "_bound", "_content", "_fault", "_head", "phases", "request", "status")
 
@@ -25,7 +25,7 @@ class HttpAnswer:
         phases: ExchangePhases,
         bound: AnswerBound = UNBOUNDED,
     ) -> None:
-        """`bound` is that of the body, decoded."""
+        """`bound` limits the decoded body."""
         self.request = request
         self.phases = phases
         self.status = head.status
@@ -38,37 +38,37 @@ class HttpAnswer:
 
     @property
     def url(self) -> str:
-        """Where it came from: the last one after redirects."""
+        """Return the URL that the response came from: the last one after redirects."""
         return self.request.url
 
     @property
     def reason(self) -> str:
-        """The phrase after the status code, which may be empty."""
+        """Return the phrase after the status code, which may be empty."""
         return self._head.reason
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Header names in lower case with their values, in the order in which they came."""
+        """Return header names in lower case with their values, in the order in which they came."""
         return self._head.fields
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Header names as they were sent with their values, in the order in which they came."""
+        """Return header names as they were sent with their values, in their order."""
         return self._head.named_fields
 
     @property
     def version(self) -> int:
-        """Of HTTP: 10 or 11."""
+        """Return the HTTP version: 10 or 11."""
         return self._head.version
 
     def values(self, name: str) -> list[str]:
-        """The values of a header, whose name is in lower case."""
+        """Return the values of a header, whose name is in lower case."""
         return self._head.values(name)
 
     def body(self) -> bytes:
-        """The body as it was sent, in its content codings.
+        """Return the body as it was sent, in its content codings.
 
-        Raises ValueError where the body was not kept.
+        Raises ValueError if the body was not kept.
         """
         if not isinstance(self._body, list):
             raise ValueError("the body of the answer was not kept")
@@ -76,14 +76,14 @@ class HttpAnswer:
 
     @property
     def coded(self) -> bool:
-        """Whether the body, if it has one, has content codings."""
+        """Return whether the body, if it has one, has content codings."""
         return self._head.coded
 
     def content(self) -> bytes:
-        """The body without its content codings.
+        """Return the body without its content codings.
 
-        Raises ValueError where the body was not kept, and BadAnswer where it is not what its
-        codings say or has more bytes than are kept.
+        Raises ValueError if the body was not kept, and BadAnswer if it does not match its codings
+        or has more bytes than are kept.
         """
         if self._content is None and self._fault is None:
             at_once(self._decode())
@@ -95,8 +95,8 @@ class HttpAnswer:
     def look_at_body(self) -> Iterator[None]:
         """Note in the phases whether the body is cut short or not in its codings; in slices.
 
-        Whether or not anything reads it: a fast answer that is not whole is not a good one. A step
-        is short, so that others have their turn between two. Raises TooLongAnswer.
+        Done even if nothing reads the body: a fast but incomplete response is not a good one. A
+        step is short, so that others have their turn between two. Raises TooLongAnswer.
         """
         if isinstance(self._body, UnkeptBody):
             while self._body.look():

@@ -1,4 +1,4 @@
-"""A request, and those that its redirects lead to, by the rules of requests."""
+"""A request, and the requests that its redirects lead to, by the rules of requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osbench.worker.http.wire.prepared_request import PreparedRequest
 
 
 class Journey:
-    """Where a request goes; made for one request, by one thread."""
+    """A request on its way through redirects; made for one request, by one thread."""
 
     __slots__ = ("_cookies", "_left", "_trust", "own", "request")
 
@@ -28,7 +28,7 @@ class Journey:
     ) -> None:
         """`own` are header lines for the first host only; `trust` as in PreparedRequest.
 
-        `cookies` are those of a virtual user; without them each journey has its own.
+        `cookies` are the cookies of a virtual user; without them each journey has its own.
         """
         self._trust = trust
         self._cookies = cookies
@@ -38,10 +38,10 @@ class Journey:
         self.own = own
 
     def follow(self, answer: HttpAnswer) -> bool:
-        """Turn to where a redirect leads; False where it leads nowhere.
+        """Follow a redirect; return False if it has no target.
 
-        Raises ConnectionError after too many redirects and for one that needs a proxy, and
-        ValueError for one that is not HTTP or no address.
+        Raises ConnectionError after too many redirects and for a redirect that needs a proxy, and
+        ValueError for a target that is not HTTP or not a URL.
         """
         request = self.request
         locations = answer.values("location")
@@ -73,7 +73,7 @@ class Journey:
 
 
 def _target(url: str, location: str) -> str:
-    """The address that a Location names; raises ValueError where it is none."""
+    """Return the address that a Location names; raises ValueError if it is none."""
     try:
         target = _absolute(url, location)
         # reading the port checks it
@@ -85,7 +85,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _absolute(url: str, location: str) -> str:
-    """The address that a Location names, as requests reads it."""
+    """Return the address that a Location names, as requests reads it."""
     # servers send UTF-8 where latin-1 is meant to be
     location = location.encode("latin-1").decode("utf-8", "replace")
     if location.startswith("//"):

@@ -1,4 +1,4 @@
-"""The bytes of a request, made ready once for all requests that are equal but for a few fields."""
+"""The bytes of a request, prepared once for all requests that are equal but for a few fields."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PreparedRequest:
     )
 
     def __init__(self, outgoing: OutgoingRequest, trust: object = None) -> None:
-        """`trust` is what TLS is to check, hashable: part of `origin`."""
+        """`trust` are the TLS settings, hashable: part of `origin`."""
         parts = urlsplit(outgoing.url)
         self.url = outgoing.url
         self.verb = outgoing.verb
@@ -47,7 +47,7 @@ class PreparedRequest:
         self.outgoing = outgoing
         #: See `WireRequest`.
         self.repeatable = outgoing.verb in IDEMPOTENT
-        #: No answer to it has a body.
+        #: Responses to it have no body.
         self.bodiless = outgoing.verb == "HEAD"
         self._named = outgoing.given & OURS
         self.secure = parts.scheme == "https"
@@ -73,11 +73,11 @@ class PreparedRequest:
         self.last = ("connection", "close") in ((n.lower(), (v or "").lower()) for n, v in lines)
         together = body is not None and len(body) <= _TOGETHER
         self._after = head.encode("latin-1") + (body if body is not None and together else b"")
-        #: The body, where it is sent after `data`.
+        #: The body, if it is sent after `data`.
         self.rest = b"" if body is None or together else body
 
     def data(self, own: Sequence[str]) -> bytes:
-        """The head, with the header lines `own` in it, and the body, but for `rest`."""
+        """Return the head, with the header lines `own` in it, and the body, but for `rest`."""
         if self._named:
             own = [line for line in own if line.split(":", 1)[0].lower() not in self._named]
         if not own:

@@ -1,4 +1,4 @@
-"""TLS without input and output: plain bytes into those to be sent, and back."""
+"""TLS without input and output: converts plain bytes into bytes to send, and back."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _PIECE = 16 * 1024
 
 
 class TlsChannel:
-    """One side of a TLS connection; the driver moves its bytes."""
+    """An end of a TLS connection; the driver moves its bytes."""
 
     __slots__ = ("_inbox", "_outbox", "_tls", "ended")
 
     def __init__(
         self, context: ssl.SSLContext, host: str, session: ssl.SSLSession | None = None
     ) -> None:
-        """`host` is who has to be at the other end; `session` is that of an earlier connection."""
+        """`host`: expected certificate name. `session`: TLS session to resume."""
         self._inbox = ssl.MemoryBIO()
         self._outbox = ssl.MemoryBIO()
         self._tls = context.wrap_bio(
@@ -28,7 +28,7 @@ class TlsChannel:
         self.ended = False
 
     def shake(self, received: bytes) -> tuple[bool, bytes]:
-        """Go on with the handshake: whether it is over, and bytes to send.
+        """Continue the handshake: return whether it is over, and bytes to send.
 
         `received` is b"" at first. Raises CannotSecure; `last_words` are to be sent then.
         """
@@ -42,7 +42,7 @@ class TlsChannel:
         return True, self._outbox.read()
 
     def wrap(self, plain: bytes) -> bytes:
-        """Bytes to send for plain ones. Raises EarlyEnd where the peer has ended TLS."""
+        """Return the bytes to send for plain ones. Raises EarlyEnd if the peer has ended TLS."""
         try:
             self._tls.write(plain)
         except ssl.SSLError as error:
@@ -50,9 +50,9 @@ class TlsChannel:
         return self._outbox.read()
 
     def unwrap(self, received: bytes) -> bytes:
-        """Plain bytes of what was received, b"" where they are still to come.
+        """Return the plain bytes of received ones, b"" if they are still to come.
 
-        Raises EarlyEnd where the bytes are not TLS.
+        Raises EarlyEnd if the bytes are not TLS.
         """
         self._inbox.write(received)
         found = []
@@ -74,17 +74,17 @@ class TlsChannel:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def last_words(self) -> bytes:
-        """Bytes that TLS itself wants to send: alerts, answers to a change of keys."""
+        """Return bytes that TLS itself wants to send: alerts, replies to a change of keys."""
         return self._outbox.read() if self._outbox.pending else b""
 
     @property
     def session(self) -> ssl.SSLSession | None:
-        """For the next connection to the same host; complete after the first answer."""
+        """Return the session for later connections to the host; complete after a response."""
         return self._tls.session
 
     @property
     def resumed(self) -> bool:
-        """Whether the session of an earlier connection was taken up."""
+        """Return whether the session of an earlier connection was resumed."""
         return bool(self._tls.session_reused)
 
 

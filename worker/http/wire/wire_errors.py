@@ -1,25 +1,25 @@
-"""What can go wrong between a request and its answer."""
+"""Errors between a request and its response."""
 
 from __future__ import annotations
 
 
 class BadAnswer(ConnectionError):
-    """What was received is not an HTTP/1.1 answer, or one that can be read in two ways."""
+    """The received bytes are not an HTTP/1.1 response, or can be read in two ways."""
 
-    #: Whether the head of the answer had come, as in the classes below.
+    #: Whether the head of the response had arrived, as in the classes below.
     in_body = False
 
 
 class DifferentLengths(BadAnswer):
-    """The answer has more than one Content-Length, and they differ."""
+    """The response has more than one Content-Length, and they differ."""
 
 
 class TooLongAnswer(BadAnswer):
-    """The answer has more bytes than its request allows."""
+    """The response has more bytes than its request allows."""
 
 
 class EarlyEnd(ConnectionError):
-    """The connection ended before the answer did."""
+    """The connection ended before the response did."""
 
     in_body = False
 
@@ -29,7 +29,7 @@ class CannotConnect(ConnectionError):
 
 
 class CannotSecure(ConnectionError):
-    """TLS did not come about: its certificate, or its protocol."""
+    """TLS failed: its certificate, or its protocol."""
 
 
 class ConnectTimedOut(TimeoutError):
@@ -40,6 +40,6 @@ class ConnectTimedOut(TimeoutError):
 
 
 class ReceiveTimedOut(TimeoutError):
-    """The request was not taken, or not answered, within its limits."""
+    """The request was not taken, or got no response, within its limits."""
 
     in_body = False

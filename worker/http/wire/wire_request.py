@@ -1,4 +1,4 @@
-"""What drivers need to know of a request, however it was made."""
+"""The interface of a request for drivers, however it was made."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from typing import Protocol
 
 
 class WireRequest(Protocol):
-    """A request as bytes, and where it goes."""
+    """A request as bytes, and its origin."""
 
     @property
     def verb(self) -> str:
-        """The method, in capitals."""
+        """Return the method, in capitals."""
 
     @property
     def url(self) -> str:
-        """Where it goes."""
+        """Return the URL."""
 
     @property
     def host(self) -> str:
-        """The host name or address of its origin."""
+        """Return the host name or address of its origin."""
 
     @property
     def port(self) -> int:
-        """The TCP port of its origin."""
+        """Return the TCP port of its origin."""
 
     @property
     def secure(self) -> bool:
-        """Whether it goes over TLS."""
+        """Return whether it goes over TLS."""
 
     @property
     def trust(self) -> object:
-        """What TLS is to check, hashable: part of `origin`."""
+        """Return the TLS settings, hashable: part of `origin`."""
 
     @property
     def origin(self) -> tuple[object, ...]:
-        """Where its connections go, and what they trust: connections of one origin are alike."""
+        """Return the key of its connections: with one origin, target and trust are the same."""
 
     @property
     def bodiless(self) -> bool:
-        """Whether no answer to it has a body."""
+        """Return whether responses to it have no body."""
 
     @property
     def last(self) -> bool:
-        """Whether no other may follow on its connection: it says so to the server."""
+        """Return whether no other request may follow on its connection; the server is notified."""
 
     @property
     def repeatable(self) -> bool:
-        """Whether it may be sent a second time although the server may have acted on the first."""
+        """Return whether it may be sent twice although the server may have acted on it."""
 
     @property
     def rest(self) -> bytes:
-        """The body, where it is sent after `data`."""
+        """Return the body, if it is sent after `data`."""
 
     def data(self, own: Sequence[str]) -> bytes:
-        """The head, with the header lines `own` in it, and the body, but for `rest`."""
+        """Return the head, with the header lines `own` in it, and the body, but for `rest`."""

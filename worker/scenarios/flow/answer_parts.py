@@ -1,4 +1,4 @@
-"""Parts of an answer that a step of a flow saves, by the words that name them.
+"""Parts of a response that a step of a flow saves, by the words that name them.
 
 `$...` is a JSONPath, `header NAME` a header, `cookie NAME` a cookie of the virtual user, `input
 NAME` (`of form FORM`) an input of a form of the page, and `regex PATTERN` a part of the text.
@@ -28,18 +28,18 @@ from osbench.worker.http.user.http_response import HttpResponse
 #: Begins a part that is not a JSONPath.
 _WORD = re.compile(r"(?is)(header|cookie|input|regex)\s+(\S.*)")
 _OF_FORM = re.compile(r"(?s)(.*\S)\s+of\s+form\s+(\S.*)")
-#: Shorter values are no secrets, and would hide parts of other words.
+#: Shorter values are not secrets, and would hide parts of other words.
 _LEAST_HIDDEN = 6
-#: Headers that are no secrets, whatever they hold.
+#: Headers that are not secrets, whatever they hold.
 _OPEN_HEADERS = frozenset({"location", "etag"})
 
 
 class NothingToSave(ValueError):
-    """The answer does not have what a step is to save."""
+    """The response lacks the part that a step is to save."""
 
 
 def part_fault(source: str) -> str:
-    """The problem of the name of a part, in words; "" for none."""
+    """Return the problem of the name of a part, in words; "" for none."""
     kind, name = _kind_of(source)
     if kind == "$":
         try:
@@ -63,12 +63,12 @@ def part_fault(source: str) -> str:
 
 
 def is_of_body(source: str) -> bool:
-    """Whether a part is one of the body."""
+    """Return whether a part is in the body."""
     return _kind_of(source)[0] not in ("header", "cookie")
 
 
 def is_hidden(name: str, source: str) -> bool:
-    """Whether what a part has may be a secret, by its kind and its names."""
+    """Return whether a part may be a secret, by its kind and its names."""
     kind, of = _kind_of(source)
     if kind == "header":
         return of.lower() not in _OPEN_HEADERS
@@ -76,7 +76,7 @@ def is_hidden(name: str, source: str) -> bool:
 
 
 def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str]:
-    """Secrets in a text of a virtual user: those it has, and those that a step will save."""
+    """Return the secrets in a text of a virtual user: its saved values, and values to be saved."""
     found = set(user.hidden.values())
     for name, source in saves.items():
         kind, of = _kind_of(source)
@@ -98,7 +98,7 @@ def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str
 
 
 class AnswerParts:
-    """The parts of one answer."""
+    """The parts of one response."""
 
     def __init__(self, answer: HttpResponse, scenario: Scenario, step: str) -> None:
         """`step` is the name of the step, for messages."""
@@ -106,7 +106,7 @@ class AnswerParts:
         self._text: str | None = None
 
     def take(self, name: str, source: str) -> Any:
-        """A part, which is saved under `name`. Raises NothingToSave."""
+        """Return a part, which is saved under `name`. Raises NothingToSave."""
         values = self._values(source)
         if not values:
             raise NothingToSave(f"{self._step}: the answer has nothing at {source}")
@@ -116,7 +116,7 @@ class AnswerParts:
         return found
 
     def _values(self, source: str) -> list[Any]:
-        """The values of a part; empty if there is none."""
+        """Return the values of a part; empty if there is none."""
         kind, of = _kind_of(source)
         if kind == "$":
             return self._by_path(of)
@@ -153,7 +153,7 @@ def _input(of: str, page: str) -> str | None:
 
 
 def _kind_of(source: str) -> tuple[str, str]:
-    """The kind of a part, and its name or expression; "" for no kind."""
+    """Return the kind of a part, and its name or expression; "" for no kind."""
     if source.startswith("$"):
         return "$", source
     found = _WORD.fullmatch(source)

@@ -27,7 +27,7 @@ _SAVED = re.compile(r"[A-Za-z_][\w-]*")
 
 
 def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the arguments of a flow beside its steps, in words."""
+    """Yield the mistakes in the arguments of a flow, without its steps, in words."""
     base, mix = args.get("base"), args.get("mix")
     if isinstance(base, str) and placeholders.are_in(base):
         yield f"base is the same for all requests: no placeholder is filled in in {base!r}"
@@ -45,7 +45,7 @@ def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
-    """Reasons why a virtual user cannot log in again."""
+    """Yield reasons why a virtual user cannot log in again."""
     steps = all_steps(args)
     wishes = [one.get("relogin") for one in (args, *steps) if one.get("relogin") is not None]
     if wishes and ("steps" in args or "mix" in args) and not args.get("on_start"):
@@ -58,7 +58,7 @@ def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with a step, whose keys may be of any type, in words."""
+    """Yield the mistakes in a step, whose keys may be of any type, in words."""
     yield from _of_values(step)
     yield from _of_paths(step)
     yield from header_faults(_mapping(step.get("headers")))
@@ -77,7 +77,7 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with placeholders and addresses."""
+    """Yield the mistakes in placeholders and addresses."""
     name, path = step.get("name"), step.get("path")
     if isinstance(name, str) and placeholders.are_in(name):
         yield f"a name is the same for all requests: no placeholder is filled in in {name!r}"
@@ -90,7 +90,7 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
-    """Placeholders in names, and names of what a virtual user does not have."""
+    """Yield placeholders in names, and names of attributes that a virtual user does not have."""
     for key in placeholders.names(dict(value)):
         if placeholders.are_in(key):
             yield f"a placeholder stands in values; in names none is filled in: {key!r}"
@@ -100,7 +100,7 @@ def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with where checks and saved values look."""
+    """Yield the mistakes in the paths of checks and saved values."""
     saves = _mapping(step.get("save"))
     sources = [source for source in saves.values() if isinstance(source, str)]
     yield from filter(None, map(part_fault, sources))
@@ -130,7 +130,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
-    """Values that no header of an answer has."""
+    """Yield values that no header of a response has."""
     for key in ("check", "verify"):
         for path, wanted in _mapping(step.get(key)).items():
             of_header = str(path).lower().startswith("header ")
@@ -140,7 +140,7 @@ def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def all_steps(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The steps of a flow, wherever they stand; nothing else of a wrong task."""
+    """Return the steps of a flow, wherever they stand; nothing else of a wrong task."""
     lists = [args.get(key) for key in ("on_start", "steps", "on_stop")]
     mix = args.get("mix")
     branches = mix if isinstance(mix, list | tuple) else ()
@@ -163,5 +163,5 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def _is_less(high: Any, low: Any) -> bool:
-    """Other types are told by the schema."""
+    """Compare two numbers; return False for other types, which the schema reports."""
     return isinstance(high, int | float) and isinstance(low, int | float) and high < low

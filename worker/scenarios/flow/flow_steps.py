@@ -1,4 +1,4 @@
-"""Steps of a flow, compiled from the task: a request each, and what is done with its answer."""
+"""Steps of a flow, compiled from the task: a request each, and the handling of its response."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CommonParts:
 
     @classmethod
     def of(cls, args: Mapping[str, Any]) -> CommonParts:
-        """The common parts of a flow with these arguments."""
+        """Return the common parts of a flow with these arguments."""
         saves = [(str(n), s) for step in all_steps(args) for n, s in step.get("save", {}).items()]
         return cls(
             headers=args.get("headers", {}),
@@ -82,7 +82,7 @@ class FlowStep:
     multipart: Fill | None
     #: Headers that the step has of its flow.
     headers: Sequence[tuple[str, Fill]]
-    #: What of the answer is kept, by the name under which it is.
+    #: The saved parts of the response, by the name under which they are saved.
     save: Mapping[str, str]
     #: Status codes by which the user logs in again, and the request is made once more.
     relogin: Collection[int]
@@ -120,9 +120,9 @@ class FlowStep:
     async def play(
         self, scenario: Scenario, values: Values, relogin: Relogin | None = None
     ) -> None:
-        """Make the request, as often as it is to be. Raises what the request does.
+        """Make the request, as often as the step says. Exceptions of the request pass.
 
-        `relogin` is called if the answer asks for it; then the request is made once more.
+        `relogin` is called if the response asks for it; then the request is made once more.
         """
         if self.when is not None and not _holds(self.when(values)):
             return
@@ -144,7 +144,7 @@ class FlowStep:
     async def _request(
         self, scenario: Scenario, values: Values, may_login: bool = False
     ) -> HttpResponse | None:
-        """The answer; None where it asks for a login, if there may be one."""
+        """Make the request and return its response; None if it asks for a login, if `may_login`."""
         user, save = scenario.user, self.save
         HIDDEN.set(lambda text: hidden_in(text, user, save))
         path, wishes = str(self.path(values)), self.wishes(values)
@@ -171,7 +171,7 @@ class FlowStep:
         return answer
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
-        """Header fields of the flow that have a value, for requests to its own host."""
+        """Return header fields of the flow that have a value, for requests to its own host."""
         found: dict[str, Any] = {}
         if not self.headers or not _is_home(scenario, path):
             return found
@@ -184,7 +184,7 @@ class FlowStep:
         return found
 
     def _times(self, values: Values) -> int:
-        """How often the request is made. Raises ValueError."""
+        """Return how often the request is made. Raises ValueError."""
         given = self.repeat(values)
         try:
             times = int(given)
@@ -205,7 +205,7 @@ class FlowBranch:
 
     @property
     def is_its_step(self) -> bool:
-        """Whether it is one step of its own name, whose action is enough."""
+        """Return whether it is a single step with the branch's name, whose action is enough."""
         return len(self.steps) == 1 and self.steps[0].name == self.name
 
 
@@ -255,7 +255,7 @@ class Flow:
             await step.play(scenario, values, self._login_again)
 
     async def _login_again(self, scenario: Scenario, values: Values) -> None:
-        """Make the steps `on_start` once more, as an action, without what they had saved."""
+        """Make the steps `on_start` once more, as an action, without their saved values."""
         saved = values["saved"]
         assert isinstance(saved, dict)
         before = dict(saved)
@@ -282,7 +282,7 @@ def _codes(relogin: Mapping[str, Any] | None) -> frozenset[int]:
 
 
 def _is_home(scenario: Scenario, path: str) -> bool:
-    """Whether a request goes to where the flow's headers may go: not to other hosts than its."""
+    """Return whether a request may carry the flow's headers: not to other hosts than its."""
     base = scenario.http.base
     return not base.url or not path.startswith(("http://", "https://")) or base.is_below(path)
 
@@ -300,5 +300,5 @@ def _bounds(think: Any) -> tuple[float, float] | None:
 
 
 def _holds(value: Any) -> bool:
-    """Whether a filled-in condition is true; texts that say no are not."""
+    """Return whether a filled-in condition is true; texts that say no are not."""
     return bool(value) and str(value).strip().lower() not in ("", "false", "0", "no", "none")

@@ -17,7 +17,7 @@ _CONTENTS = ("content", "base64", "size")
 
 
 def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
-    """Problems of the parts of a body, in words."""
+    """Yield problems of the parts of a body, in words."""
     for name, given in parts.items():
         for one in given if isinstance(given, list) else [given]:
             if isinstance(one, Mapping):
@@ -27,7 +27,7 @@ def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def encoded(parts: Mapping[str, Any]) -> tuple[bytes, str]:
-    """The body of some parts, and its media type. Raises ValueError."""
+    """Return the body of some parts, and its media type. Raises ValueError."""
     fields: list[Any] = []
     for name, given in parts.items():
         for one in given if isinstance(given, list | tuple) else [given]:

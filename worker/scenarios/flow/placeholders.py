@@ -1,6 +1,6 @@
 """Values in braces: `{user.number}`, `{data.name}`, `{saved.token}`, `{iteration}`, `{run}`.
 
-`{brace}` is a brace that opens, where a text has to have one before a letter.
+`{brace}` is an opening brace, for texts that need one before a letter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MissingValue(LookupError):
 
 
 def filler(value: Any) -> Fill:
-    """A function that returns `value` with its placeholders filled in; others stay as they are.
+    """Return a function that returns `value` with its placeholders filled in.
 
     A text that is one placeholder becomes the value itself, of whatever type. The function raises
     MissingValue.
@@ -33,7 +33,7 @@ def filler(value: Any) -> Fill:
 
 
 def names_of(kind: str, value: Any) -> Iterator[str]:
-    """Names of `{KIND.NAME}` anywhere in a value; the kind is user, data or saved."""
+    """Yield names of `{KIND.NAME}` anywhere in a value; the kind is user, data or saved."""
     for text in _texts(value):
         for found, name, _ in _PLACEHOLDER.findall(text):
             if found == kind:
@@ -41,7 +41,7 @@ def names_of(kind: str, value: Any) -> Iterator[str]:
 
 
 def without_saved(text: str, names: Collection[str]) -> str:
-    """A text with [NAME] for each `{saved.NAME}` of some names."""
+    """Return a text with [NAME] for each `{saved.NAME}` of some names."""
     return _PLACEHOLDER.sub(
         lambda found: (
             f"[{found[2]}]" if found[1] == "saved" and found[2] in names else found.group()
@@ -51,7 +51,7 @@ def without_saved(text: str, names: Collection[str]) -> str:
 
 
 def unknown(value: Any) -> Iterator[str]:
-    """What is in braces anywhere in a value, looks like a placeholder, and is none."""
+    """Yield texts in braces anywhere in a value that look like placeholders and are not."""
     for text in _texts(value):
         for found in _LIKE.findall(text):
             if not _PLACEHOLDER.fullmatch(found):
@@ -59,17 +59,17 @@ def unknown(value: Any) -> Iterator[str]:
 
 
 def are_in(text: str) -> bool:
-    """Whether a text has placeholders."""
+    """Return whether a text has placeholders."""
     return _PLACEHOLDER.search(text) is not None
 
 
 def is_one(text: str) -> bool:
-    """Whether a text is a placeholder and nothing else."""
+    """Return whether a text is a placeholder and nothing else."""
     return _PLACEHOLDER.fullmatch(text) is not None
 
 
 def names(value: Any) -> Iterator[str]:
-    """Names of all mappings within a value."""
+    """Yield names of all mappings within a value."""
     if isinstance(value, Mapping):
         yield from map(str, value)
         for inner in value.values():
@@ -92,7 +92,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _filler(value: Any) -> Fill | None:
-    """None where there is nothing to fill in."""
+    """Return a function that fills in the placeholders; None if there are none."""
     if isinstance(value, str):
         return _text_filler(value)
     if isinstance(value, Mapping):

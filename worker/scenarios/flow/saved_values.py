@@ -17,10 +17,11 @@ def unsaved(
     on_stop: Iterable[Step],
     headers: Any = None,
 ) -> Iterator[str]:
-    """What is used of a flow and cannot be there, in words; a message for each name.
+    """Yield a message for each name that a flow uses before any step can have saved it.
 
-    A virtual user keeps what was saved. So a branch may use what another one saves, which it has
-    in some of its iterations. `headers` are those of the flow, which are left out until then.
+    A virtual user keeps saved values. So a branch may use a value that another branch saves, which
+    it has in some of its iterations. `headers` are the headers of the flow, which are left out
+    until then.
     """
     first, always, last = list(on_start), list(steps), list(on_stop)
     parts = [list(branch) for branch in branches]
@@ -33,7 +34,7 @@ def unsaved(
         if name not in every and name not in told:
             told.add(name)
             yield f"{{saved.{name}}} is not saved by any step"
-    # the steps come before those of branches, of which an earlier iteration may have made any
+    # the steps come before the steps of branches, of which an earlier iteration may have made any
     for part, before in (
         (first, set[str]()),
         (always, by_start | of_branches),
@@ -50,7 +51,7 @@ def unsaved(
 
 
 def _saved(steps: Iterable[Step]) -> set[str]:
-    """The names that steps save; one that is never made saves none."""
+    """Return the names that steps save; a step that is never made saves none."""
     made = (step.get("save") for step in steps if step.get("repeat") != 0)
     return {str(name) for saves in made if isinstance(saves, Mapping) for name in saves}
 
