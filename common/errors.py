@@ -55,7 +55,7 @@ class ArchiveError(OsbenchError):
 
 
 class RefusedRun(ArchiveError):
-    """A run that an archive does not take: it has another one of that id, or the run changed."""
+    """An archive refuses a run: it has other contents under that id, or the run changed."""
 
 
 class DamagedArchive(ArchiveError):

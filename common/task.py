@@ -30,7 +30,7 @@ class HookConfig:
 
     @property
     def label(self) -> str:
-        """What outputs and `phases` call it: its description, else the name of its action."""
+        """Return the name in outputs and `phases`: the description, else the name of the action."""
         return self.description or self.action.name
 
 

@@ -2,7 +2,7 @@
 
     python docs/code_map.py > docs/pictures/code-map.svg
 
-A package imports only what is below it in its own column, and `common`.
+A package imports only packages below it in its own column, and `common`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def drawing() -> str:
 def _column(
     part: str, layers: Sequence[Sequence[str]], x: float, width: float, y: float = 0
 ) -> tuple[list[str], float]:
-    """Return a column's elements, and where it ends."""
+    """Return a column's elements, and its lower end."""
     drawn: list[str] = []
     at = y + _HEADING
     for layer in layers:

@@ -53,7 +53,9 @@ class Frame(NamedTuple):
 
 
 def record(command: Sequence[str], home: Path, shown: str) -> list[Frame]:
-    """Run a command in a terminal, typed as `shown`; returns what its screen showed, over time."""
+    """Run a command in a terminal, typed as `shown`; return the contents of its screen over
+    time.
+    """
     screen = pyte.Screen(COLUMNS, LINES)
     stream = pyte.ByteStream(screen)
     stream.feed(f"$ {shown}\r\n".encode())

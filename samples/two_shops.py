@@ -4,7 +4,7 @@
     python samples/two_shops.py stop 2            kill instance 2, as if its host had lost power
     python samples/two_shops.py start 2           start it again; ends when it serves
 
-The proxy has no health checks: while an instance is down, every other request is answered with 502.
+The proxy has no health checks: while an instance is down, every other request gets a 502.
 A line of its log is the instance, the status, method and path, or the name and end of a command.
 """
 
@@ -33,7 +33,7 @@ COMMANDS = "/-/"
 
 
 class Instance:
-    """One process of webservice.py, or none."""
+    """A process of webservice.py, which may be stopped."""
 
     def __init__(self, name: str, database: Path) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class Instance:
                 self._process = None
 
     def ask(self, method: str, path: str, body: bytes, kind: str) -> tuple[int, str, bytes]:
-        """Its answer: status, type and body. Raises OSError, HTTPException."""
+        """Return status, type and body of its response. Raises OSError, HTTPException."""
         if self._process is None:
             raise ConnectionError("is not running")
         connection = http.client.HTTPConnection(self._host, timeout=ANSWER_S)
@@ -170,7 +170,7 @@ def serve(port: int, log: Path, database: Path) -> None:
 
 
 def request(command: str, name: str, port: int) -> None:
-    """Have the proxy follow a command."""
+    """Send a command to the proxy."""
     url = f"http://127.0.0.1:{port}{COMMANDS}{command}/{name}"
     try:
         urllib.request.urlopen(url, data=b"", timeout=COMMAND_S).close()
@@ -179,7 +179,7 @@ def request(command: str, name: str, port: int) -> None:
 
 
 def main() -> None:
-    """Serve, or pass a command on to the one that does."""
+    """Serve, or pass a command on to the serving process."""
     parser = argparse.ArgumentParser(description="Two instances of webservice.py and a proxy.")
     parser.add_argument("command", nargs="?", choices=("serve", "start", "stop"), default="serve")
     parser.add_argument("instance", nargs="?", choices=("1", "2"), default="2")

@@ -188,7 +188,7 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
     if conf.messaging.broker_url:
         places.append(f"broker {shown(conf.messaging.broker_url)}")
     paths = [*conf.worker.plugin_path, *plugin_paths]
-    places.append(f"plug-ins from {', '.join(paths)}" if paths else "no plug-ins of your own")
+    places.append(f"plug-ins from {', '.join(paths)}" if paths else "no own plug-ins")
     return (
         f"osbench-worker on {socket.gethostname()}{label}: {count} "
         f"{'process' if count == 1 else 'processes'} of {users} virtual users; {', '.join(places)}"

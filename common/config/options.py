@@ -273,7 +273,7 @@ _WORKER = [
         help="Share of a core, from 0 to 1, that a worker process may spend on being awake shortly "
         "before an arrival is scheduled, so that it starts some 50 us sooner. It is spent only "
         "while a core is idle; an arrival takes 50 to 100 us of it, so that 0.1 suffices for 1,000 "
-        "arrivals a second. 0: never; advisable where a container has a limit of CPU.",
+        "arrivals per second. 0: never; advisable where a container has a limit of CPU.",
     ),
     cfg.BoolOpt(
         "realtime",

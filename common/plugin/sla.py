@@ -35,7 +35,7 @@ class Times(Protocol):
 
 
 class Drill(Protocol):
-    """A fault that hooks cause under load, and what came of it so far."""
+    """A fault that hooks cause under load, and its results so far."""
 
     @property
     def problem(self) -> str:

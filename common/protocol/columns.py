@@ -97,7 +97,7 @@ def _time(name: str, place: int, *, sparse: bool = False, instant: bool = False)
         instant=instant,
         low=1 - LATEST_NS,
         high=LATEST_NS,
-        outside="an instant or a time out of range",
+        outside="a time out of range",
     )
 
 
@@ -384,7 +384,7 @@ def _actions(columns: Mapping[str, Any], names: int) -> Ints:
     if len(flat):
         used, instants, failed = actions[:, 1], actions[:, 3:5], actions[:, 5]
         if not -LATEST_NS < _least(instants) <= _greatest(instants) <= LATEST_NS:
-            raise ValueError("an action with an instant out of range")
+            raise ValueError("an action with a time out of range")
         if not 0 <= _least(failed) <= _greatest(failed) <= 1:
             raise ValueError("an action neither failed nor not")
         if not 0 <= _least(used) <= _greatest(used) < names:
@@ -443,7 +443,7 @@ def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for part in parts:
         _check(part)
     if len({part["t0"] for part in parts}) > 1:
-        raise ValueError("the load begins at different instants")
+        raise ValueError("the load begins at different times")
     found = {"rows": sum(part["rows"] for part in parts), "t0": parts[0]["t0"]}
     for name, sparse, size in _JOINED:
         if not sparse:

@@ -1,7 +1,7 @@
 """The index record of an archived run: its files with their digests, and its report.
 
 Lists, trends and histories are made of records; the run itself is fetched only to be looked into.
-The name of a record ends in the digest of what the run consists of: a record never changes.
+The name of a record ends in the digest of the run's files: a record never changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ArchiveRecord:
     run_id: str
     #: By name: bytes and SHA-256.
     files: Mapping[str, Entry]
-    #: `FINISHED`, `BROKEN_OFF` or `RESUMABLE`: what it was where it was made.
+    #: `FINISHED`, `BROKEN_OFF` or `RESUMABLE`: the name that it had on its host.
     state: str
     #: Exit code, and why there is no report, of a run that was broken off.
     exit_code: int | None
@@ -67,7 +67,7 @@ class ArchiveRecord:
 
     @property
     def name(self) -> str:
-        """Its name in the archive."""
+        """Return the name of the record in the archive."""
         return f"{INDEX}/{self.stem}{_SUFFIX}"
 
     @property
@@ -103,7 +103,7 @@ class ArchiveRecord:
     @cached_property
     def _row(self) -> dict[str, Any]:
         figures = figures_of(self.summary) if self.summary else None
-        # nobody goes on with it from here
+        # it is not resumed from here
         state = FINISHED if self.finished else BROKEN_OFF
         ended = {} if self.finished else {"exit": self.exit_code, "why": self.why}
         row = row_of(self.run_id, self.manifest, figures, state, ended)
@@ -178,7 +178,7 @@ def _entry(one: Mapping[str, Any]) -> Entry:
 
 
 def _fits(record: ArchiveRecord) -> bool:
-    """A record has known files, and reports that are those of its files."""
+    """Return whether a record names known files, and reports that belong to them."""
     summary = record.summary
     return (
         _NAME.fullmatch(record.stem) is not None

@@ -39,17 +39,17 @@ class ArchiveStore(Protocol):
         """Bytes of a file; None if there is none."""
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Contents of small files, without those that are not there."""
+        """Return the contents of small files by name; missing files are left out."""
 
     def get(self, name: str, path: Path) -> bool:
         """Copy a file to `path`; False if there is none."""
 
     def put(self, path: Path, name: str) -> None:
-        """Store the file at `path`; nobody finds half of it, if the store can do so."""
+        """Store the file at `path`, in one step if the store can do so."""
 
 
 class FolderStore:
-    """A folder of this host, or one that hosts share."""
+    """A folder of this host, or a folder that several hosts share."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -104,7 +104,7 @@ class FolderStore:
         return True
 
     def put(self, path: Path, name: str) -> None:
-        """Write a draft beside the file, then rename it."""
+        """Write a draft next to the file, then rename it."""
         target = self._root / name
         draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:

@@ -93,9 +93,9 @@ class FsspecStore:
             raise self._error(f"write {name}", error) from None
 
     def _make_folder(self, folder: str) -> None:
-        """Create a folder and the archive's own, where there are folders.
+        """Create a folder, and the archive's folder, if the store has folders.
 
-        A bucket is nobody's to create by a slip of the pen.
+        A bucket is never created: its name may be misspelt.
         """
         for path in (self._root, self._path(folder)):
             if "/" in path and not self._files.isdir(path):

@@ -1,6 +1,6 @@
 """A run as one file: a tar archive of its files, compressed; the same run gives the same bytes.
 
-Neither side holds more than a piece of it in memory, and who unpacks knows before what is in it.
+Neither side holds more than a piece of it in memory. Its contents are known before it is unpacked.
 """
 
 from __future__ import annotations

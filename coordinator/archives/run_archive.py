@@ -62,11 +62,13 @@ class ArchivedRun:
         return self.record.run_id
 
     def fetch(self) -> RunDirectory:
-        """Its files, in a directory beside those of the data directory. Raises ArchiveError."""
+        """Return the run's files, fetched to a directory next to the data directory's. Raises
+        ArchiveError.
+        """
         return self.archive.fetch(self.record)
 
     def fetch_or_warn(self) -> RunDirectory | None:
-        """Its files; None after a warning if they cannot be had."""
+        """Return the run's files; None, after a warning, if they cannot be fetched."""
         try:
             return self.fetch()
         except OsbenchError as error:
@@ -85,7 +87,7 @@ class RunArchive:
         *,
         store: ArchiveStore | None = None,
     ) -> None:
-        """`warn` takes sentences on what cannot be read. Raises UsageError, ArchiveError."""
+        """`warn` takes messages on unreadable parts. Raises UsageError, ArchiveError."""
         self._store = store_of(url) if store is None else store
         self._warn = warn
         self._data_dir = data_dir
@@ -118,7 +120,7 @@ class RunArchive:
         return {run_of(name) for name in self._names()}
 
     def _names(self) -> list[str]:
-        """The names of records, without folder; those that are too large are left out."""
+        """Return the names of records, without folder; too large records are left out."""
         found = []
         for name, number in sorted(self._store.listed(INDEX).items()):
             if not run_of(name):
@@ -156,7 +158,7 @@ class RunArchive:
         self.warn(f"left out: the archive {self.place}: {INDEX}/{name}: {plain(why, 200)}")
 
     def warn(self, text: str) -> None:
-        """Report what is left out, once."""
+        """Report a part that is left out, once."""
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
@@ -171,7 +173,7 @@ class RunArchive:
         """
         record = _described(directory)
         try:
-            # a record that nobody could read must not get there
+            # an unreadable record must not get there
             decoded(record.name.removeprefix(f"{INDEX}/"), record.encoded())
         except ValueError as error:
             raise RefusedRun(
@@ -225,10 +227,7 @@ class RunArchive:
         return self._fetch(one.record, target)
 
     def fetch(self, record: ArchiveRecord) -> RunDirectory:
-        """A run among those that were fetched; it is fetched if it is not there.
-
-        Raises ArchiveError.
-        """
+        """Return a fetched run; fetch it first if it is not there. Raises ArchiveError."""
         # the digest is in the path: a run that is pushed again, finished, is another one
         target = self._kept / "runs" / record.stem / record.run_id
         self._fetch(record, target)
@@ -333,12 +332,12 @@ def _entries(folder: Path) -> dict[str, Entry]:
 
 
 def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
-    """Rank of a record among those of its run: the finished one counts, or the longest."""
+    """Return a record's rank within its run: the finished one counts most, then the longest."""
     return record.finished, record.files.get("journal", {}).get("bytes", 0), record.stem
 
 
 def _renamed(folder: Path, target: Path) -> bool:
-    """Put a fetched run where it belongs; False if another one was there sooner."""
+    """Put a fetched run into its place; return False if another process was sooner."""
     try:
         folder.rename(target)
     except OSError as error:

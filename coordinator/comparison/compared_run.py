@@ -40,12 +40,14 @@ class ComparedRun:
 
     @cached_property
     def files(self) -> RunDirectory | None:
-        """Where its traces are, fetched if need be; None if they cannot be had."""
+        """Return the run directory with the traces, fetched if need be; None if it cannot be
+        read.
+        """
         return self.directory if self.archived is None else self.archived.fetch_or_warn()
 
     @property
     def may_have_traces(self) -> bool:
-        """Its traces are worth a look into its files."""
+        """Return whether the run's files may contain traces."""
         return self.archived is None or self.archived.record.has_traces
 
     @cached_property

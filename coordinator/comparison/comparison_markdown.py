@@ -21,7 +21,7 @@ _SIGNS = {
     ChangeVerdict.EQUIVALENT: "✅",
     ChangeVerdict.NO_EVIDENCE: "✅",
 }
-#: Verdicts of the rows that a comment shows, beside those of the iteration.
+#: Verdicts of rows that a comment shows, in addition to rows of the iteration.
 _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER)
 
 

@@ -1,8 +1,8 @@
 """Statistics of a drill: iterations by phase, and when a load has recovered from a fault.
 
 Phases begin with records of the journal. An iteration that ended before the fault belongs to
-`before`, whatever hook fires next; one that was scheduled after the hook of `after` fired belongs
-to `after`; all others belong to `fault`, those that were running when it began among them.
+`before`, whatever hook fires next. An iteration that was scheduled after the hook of `after` fired
+belongs to `after`. All others belong to `fault`, also iterations that ran when it began.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _CODES = max(Outcome) + 1
 
 
 class _Rows:
-    """Iterations over time: how they ended, and response times of those that ended well."""
+    """Iterations over time: their outcomes, and the response times of successful iterations."""
 
     def __init__(
         self, outcomes: LatencyMatrix | None = None, response: LatencyMatrix | None = None
@@ -63,7 +63,7 @@ class _Rows:
         self.response = response or LatencyMatrix()
 
     def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
-        """Add iterations at instants, nanoseconds."""
+        """Add iterations with their times, nanoseconds."""
         if not len(instants):
             return
         self.outcomes.add_buckets(Extent.of(instants), Extent.of(outcome.astype(np.int64)))

@@ -296,7 +296,7 @@ class Run:
     def _release(self, services: RunServices) -> None:
         wish, away = self._status.interruption, self._status.redis_away
         if wish.stops and away:
-            LOG.warning("%s is away: workers do not hear that the run is over", away)
+            LOG.warning("%s is unreachable: workers do not hear that the run is over", away)
             return
         # a worker that is unreachable for a moment hears of the end with the first try only
         hurries = wish.stops or (wish.drains and away)

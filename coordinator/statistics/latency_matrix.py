@@ -192,7 +192,7 @@ class LatencyMatrix:
         return found
 
     def between(self, begin_s: float, end_s: float) -> LatencyMatrix:
-        """The durations of whole bins between two instants, the first of which becomes 0."""
+        """Return the durations of whole bins between two times, the first of which becomes 0."""
         found = LatencyMatrix(self._bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
         reached_s = self.used * self.width_s

@@ -2,11 +2,11 @@
 
 Every stretch of bins is compared with the usual share. So many bad iterations, or more, come by
 chance with a probability of at most exp(-n KL(share || usual)) (Chernoff, Annals of Mathematical
-Statistics 23, 1952); what is left of `LEVEL` after as many comparisons as there are stretches is
-what one of them has to undercut. The clearest stretch counts, then the clearest of what comes
-after it, until none is left (a scan statistic: Kulldorff, Communications in Statistics 26, 1997).
+Statistics 23, 1952). A stretch counts if this probability is below `LEVEL` divided by the number of
+stretches. The clearest stretch counts first, then the clearest of the time after it, until none is
+left (a scan statistic: Kulldorff, Communications in Statistics 26, 1997).
 
-docs/adr/0048-drills.md has the reasons, and what it was tried with.
+docs/adr/0048-drills.md has the reasons, and the trials.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ class Withdraw(hook.Hook):
             early = self._over.wait(self.config["seconds"])
         finally:
             aside.rename(file)
-        text = f"{file} was away at {event.unit} {event.value}{', cut short' if early else ''}"
+        text = (
+            f"{file} was unreachable at {event.unit} {event.value}{', cut short' if early else ''}"
+        )
         chart = {"title": "Withdrawn", "chart_plugin": "TextArea", "data": [text]}
         return {"complete": [chart]}
 

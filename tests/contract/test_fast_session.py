@@ -411,7 +411,7 @@ LEFT: dict[str, tuple[Callable[[FastSession], Any], dict[str, Any]]] = {
     "option cookies": (lambda _: None, {"cookies": {"a": "b"}}),
     "option files": (lambda _: None, {"files": {"a": b"b"}}),
     "settings of the session": (lambda one: setattr(one, "auth", ("me", "pw")), {}),
-    "an adapter of its own": (lambda one: one.mount("http://", Elsewhere()), {}),
+    "its own adapter": (lambda one: one.mount("http://", Elsewhere()), {}),
     "its data": (lambda _: None, {"data": {"a": "b"}}),
     "its timeout": (lambda _: None, {"timeout": 0}),
     "its headers": (lambda _: None, {"headers": {"TE": "trailers"}}),
@@ -539,7 +539,7 @@ def test_sessions_that_clients_create_take_the_short_way(hostile):
         assert Session(session=given).session is given
         assert not way.left
         assert Session(tls_min_version="1.2").get(f"{hostile.url}/plain").text == "fine"
-        assert way.left == {"an adapter of its own": 1}
+        assert way.left == {"its own adapter": 1}
     finally:
         sessions.remove()
     assert type(Session().session) is requests.Session
@@ -571,4 +571,4 @@ def test_the_adapters_of_keystoneauth_take_the_short_way(hostile, session):
 
     session.mount("http://", TCPKeepAliveAdapter(max_retries=3))
     assert Session(session=session).get(f"{hostile.url}/plain").text == "fine"
-    assert session.short_way.left == {"an adapter of its own": 1}
+    assert session.short_way.left == {"its own adapter": 1}

@@ -110,7 +110,7 @@ def test_what_cannot_be_changed_is_refused_with_what_to_do(here: Site) -> None:
     run = begun(here, {"scenario": {"Dummy.dummy": {"sleep": 0.1}}, "runner": runner})
 
     refusals = {
-        ("--rate", "5"): "has virtual users, and no rate of its own: give --users",
+        ("--rate", "5"): "has virtual users and no rate: give --users",
         ("--users", "1000000"): "is more than its workers carry: ",
         (
             "--workload",

@@ -98,7 +98,7 @@ class FastSession(HomeSession):
         if own or not isinstance(self.cookies, CookieJar):
             why = "settings of the session"
         elif (type(self).send, HTTPAdapter.send) != _SENDS:
-            why = "a send of its own"
+            why = "its own send"
         elif type(url) is not str or type(method) is not str or method.upper() not in METHODS:
             why = "its method or URL"
         elif data and (type(data) not in (str, bytes) or method.upper() == "HEAD"):

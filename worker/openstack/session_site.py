@@ -103,7 +103,7 @@ def found_site(
     if "@" in parts.netloc:
         return "a user in the URL"
     if not _is_ordinary(adapter):
-        return "an adapter of its own"
+        return "its own adapter"
     if session.trust_env:
         if select_proxy(place, get_environ_proxies(place, no_proxy=None)):
             return "a proxy of the environment"

@@ -164,7 +164,7 @@ class WorkloadView:
 
     @property
     def drill_words(self) -> list[str]:
-        """Results of a drill as sentences; none without one."""
+        """Return the results of a drill in words; none without a drill."""
         drill = self.report.drill
         if drill is None:
             return []

@@ -120,7 +120,7 @@ def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
     """Name the resource that is nearly full at the least load; "" if none is watched.
 
     Means of equal loads are taken together. A resource that is nearly full from the least load on
-    is not one that the load fills.
+    does not count: the load does not fill it.
     """
     by_load: dict[float, dict[str, list[float]]] = {}
     for step in steps:

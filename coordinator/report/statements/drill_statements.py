@@ -1,4 +1,4 @@
-"""Statements on a drill: its phases, what failed, and when the load had recovered."""
+"""Statements on a drill: its phases, failures, and the time of recovery."""
 
 from __future__ import annotations
 

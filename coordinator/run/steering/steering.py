@@ -114,7 +114,7 @@ def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
             raise UsageError(f"--rate {rate:g} makes more than {MOST_ARRIVALS:.0e} arrivals")
         return rate
     if users is None:
-        raise UsageError(f"{name} has virtual users, and no rate of its own: give --users")
+        raise UsageError(f"{name} has virtual users and no rate: give --users")
     carried = sum(worker.capacity for worker in run.workers.active)
     if users > carried:
         raise UsageError(f"--users {users:g} is more than its workers carry: {carried}")

@@ -60,7 +60,7 @@ def _changes(run: WorkloadRun) -> Iterator[Mark]:
 
 
 def _fault(run: WorkloadRun) -> Iterator[Mark]:
-    """The fault of a drill; its hooks have marks of their instants."""
+    """Yield the fault of a drill; its hooks have separate marks."""
     statistics = run.results.statistics
     drill = statistics.drill
     if drill is None or drill.fault_s is None:

@@ -166,7 +166,7 @@ def _without_verdict(features: Features, number: int, answer: Answer, clocks: Cl
 def _with_counters(
     features: Features, number: int, answer: Answer, counters: IterationCounters | None
 ) -> Answer:
-    """The answer with the counters that are clearly higher in the described band."""
+    """Add the counters that are clearly higher in the described band."""
     band = answer.described_band
     found = counters.groups.get(number) if counters is not None else None
     if counters is None or band is None or found is None:

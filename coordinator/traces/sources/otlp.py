@@ -193,7 +193,7 @@ def _instant(written: Any) -> int:
     """Return nanoseconds since 1970, 0 for none. Raises ValueError for a time out of range."""
     found = int(written or 0)
     if not 0 <= found < LATEST_S * 10**9:
-        raise ValueError("instant out of range")
+        raise ValueError("time out of range")
     return found
 
 

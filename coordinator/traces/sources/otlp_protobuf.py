@@ -77,7 +77,7 @@ def _span(written: Any, service: str, host: str, *, everything: bool) -> Span:
     if len(span_id) != 8 or span_id == _NO_PARENT or len(parent) not in (0, 8):
         raise ValueError("malformed id")
     if not 0 < start < LATEST_S * 10**9 or end >= LATEST_S * 10**9:
-        raise ValueError("instant out of range")
+        raise ValueError("time out of range")
     kept = of_opentelemetry(_attributes(written.attributes), everything=everything)
     kind = written.kind
     return sanitize_span(

@@ -101,7 +101,7 @@ def instant_us(text: str) -> int:
         return _second(text[:19]) * 1_000_000 + int(rest[1:])
     found = _REST.match(rest)
     if found is None:
-        raise ValueError("an instant of another form")
+        raise ValueError("a time of another form")
     ahead_s = 0
     if found["hours"]:
         ahead_s = int(found["hours"]) * 3600 + int(found["sign"] + found["minutes"]) * 60
@@ -121,10 +121,10 @@ _PARTS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
 @lru_cache(maxsize=4096)
 def _second(text: str) -> int:
     if len(text) != 19 or text[4::3][:4].strip("-T :"):
-        raise ValueError("an instant of another form")
+        raise ValueError("a time of another form")
     second = calendar.timegm(tuple(int(text[at : at + n]) for at, n in _PARTS))
     if not 0 <= second < LATEST_S:
-        raise ValueError("instant out of range")
+        raise ValueError("time out of range")
     return second
 
 

@@ -50,7 +50,7 @@ STEP: Mapping[str, Any] = {
             "enum": ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"],
             "description": "GET by default",
         },
-        "path": {"type": "string", "description": "below base, or a whole URL"},
+        "path": {"type": "string", "description": "below base, or an absolute URL"},
         "query": {"type": "object", "description": "parameters of the URL"},
         "json": {"description": "body, sent as JSON"},
         "form": {"type": "object", "description": "body, sent as a form"},

@@ -353,4 +353,4 @@ def test_the_sample_hook(tmp_path):
 
     assert file.exists()
     assert report.counts == {"success": 1}
-    assert "was away at iteration 1" in report.results[0].output["complete"][0]["data"][0]
+    assert "was unreachable at iteration 1" in report.results[0].output["complete"][0]["data"][0]
