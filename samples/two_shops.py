@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TextIO
 
 WEBSERVICE = Path(__file__).resolve().parent / "webservice.py"
-#: Longest time for an answer of an instance, and for a command, seconds.
+#: Longest time for a response of an instance, and for a command, seconds.
 ANSWER_S, COMMAND_S = 30, 60
 PORT = 8080
 #: Path of commands, which is not passed on.
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
             status, kind, answer = instance.ask(self.command, self.path, body, kind)
         except (OSError, http.client.HTTPException) as error:
             status, kind, answer = 502, "text/plain", f"{type(error).__name__}: {error}".encode()
-        # noted first: who has the answer can rely on the line
+        # noted first: whoever has the response can rely on the line
         self.server.note(instance.name, status, self.command, self.path)
         self._answer(status, kind, answer)
 

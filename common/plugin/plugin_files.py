@@ -137,8 +137,8 @@ def unmarked(module: ModuleType) -> Iterator[str]:
         if not any(isinstance(mark, Configuration) for mark in marks):
             yield (
                 f"{_line(cls, str(module.__file__))}: class {cls.__name__} derives from Scenario, "
-                "but no task can name it: put @scenario.configure() above it or above a method "
-                "of its own"
+                "but no task can name it: put @scenario.configure() above it or above one of "
+                "its methods"
             )
 
 

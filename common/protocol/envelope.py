@@ -103,7 +103,7 @@ def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
             if version != VERSION:
                 raise Untrusted(f"{_shown(kind)} message of format {version}, not {VERSION}")
             if named != kind:
-                shown = f"'{_shown(named)}' in place of '{_shown(kind)}'"
+                shown = f"'{_shown(named)}' instead of '{_shown(kind)}'"
                 raise Untrusted(f"message of kind {shown}")
             if len(key_id) == _ID_BYTES:
                 return key_id, mac, body

@@ -25,7 +25,7 @@ FILES = frozenset((*COVERED, DIGESTS, LOG))
 SUFFIX = ".tar.zst"
 _LEVEL = 3
 _CHUNK = 1 << 20
-#: Bytes of a packed run beside the contents: headers, and the blocks of zeros at its end.
+#: Bytes of a packed run in addition to the contents: headers, and the blocks of zeros at its end.
 _OVERHEAD = 64 << 10
 _BLOCK = 512
 #: A run that is to become so many times as large is none: its blocks are compressed already.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Probability of any stretch in a load where nothing has changed.
+#: Probability of any stretch in a load without a change.
 LEVEL = 0.025
 #: Half of the 95 % point of chi-squared with one degree of freedom: by so much the logarithm of a
 #: likelihood may fall below the greatest.

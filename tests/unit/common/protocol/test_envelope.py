@@ -29,7 +29,7 @@ def test_a_sealed_message_opens_as_it_was(ring, sealer):
 def test_a_message_of_another_kind_is_refused(sealer):
     data = sealer.seal("batch", BODY)
 
-    with pytest.raises(Untrusted, match="'batch' in place of 'control'"):
+    with pytest.raises(Untrusted, match="'batch' instead of 'control'"):
         sealer.open("control", data)
 
 
