@@ -32,7 +32,7 @@ _REQUEST_S = 30.0
 _MAKERS = {"flavor": "flavors", "image": "images", "volume type": "volume_types"}
 #: Arguments with the number of objects that an iteration makes at once.
 _NUMBERS = ("count", "number_instances")
-#: Path of a project's quotas in Nova and Cinder, and what follows it for those of new projects.
+#: Path of a project's quotas in Nova and Cinder, and its suffix for the quotas of new projects.
 _QUOTAS, _OF_NEW = "os-quota-sets", "/defaults"
 
 
@@ -216,7 +216,7 @@ class _Look:
         return {"gigabytes": least} if isinstance(least, int) else {}
 
     def _limits(self, service: str) -> Mapping[str, Any]:
-        """Quotas of a project by name; those that the account may not read are not known."""
+        """Return the quotas of the project by name; quotas that cannot be read are left out."""
         path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
         answer = self._cloud.request("GET", service, path, expected=(200, 403, 404))
         found = answer.json()["quota_set"] if answer.status_code == HTTPStatus.OK else {}

@@ -63,7 +63,7 @@ def _read(text: str) -> tuple[Any, list[Problem]]:
 
 
 def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
-    """A sentence on each number that YAML 1.1 reads as its writer may not have meant it."""
+    """Yield a message for each number that YAML 1.1 may read differently than meant."""
     if isinstance(node, yaml.ScalarNode):
         if node.tag in _NUMBERS and _OLD_NUMBER.fullmatch(node.value):
             base = "in base 60" if ":" in node.value else "as octal"

@@ -14,7 +14,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
 from osbench.coordinator.taskfile.places import scenario_place, uses
 
-#: Contexts that act as the administrator; `users` only where it makes some.
+#: Contexts that act as the administrator; `users` only if it makes some.
 _CONTEXTS = ("users", "quotas", "roles")
 #: Codes that a login uses up.
 _USED_UP = frozenset({"v3totp", "v3oidcauthcode", "v3oidcdeviceauthz", "v3websso"})
