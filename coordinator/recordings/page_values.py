@@ -16,7 +16,7 @@ from osbench.common.pages.page_patterns import (
 
 #: Inputs, and other values, of a page that are looked at.
 _MOST = 5000
-#: Values that are random, as those that are used once.
+#: Random values, such as values that are used once.
 _RANDOM = re.compile(r"[\w~+.-]{16,400}={0,2}")
 _QUOTED = re.compile(r"""["']([\w~=+./:-]{16,4000})["']""")
 _LEAST_RANDOM = 16
