@@ -40,7 +40,7 @@ class Calibration:
 
 
 def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibration:
-    """A load of `lasts_s` seconds that is nowhere above what the workload asks for itself."""
+    """Return a load of `lasts_s` seconds that never exceeds the workload's load."""
     users = max(1, min(MOST_USERS, runner.concurrency or MOST_USERS))
     rate = MOST_RATE
     if runner.OPEN:
