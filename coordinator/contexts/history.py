@@ -69,7 +69,7 @@ class History:
         return [asdict(record) for record in self.of(workload)]
 
     def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:
-        """Take over what an earlier coordinator of the run has saved."""
+        """Take over the records that an earlier coordinator of the run has saved."""
         self._records[workload] = [
             ContextRecord(
                 name=one["name"],

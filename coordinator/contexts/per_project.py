@@ -30,9 +30,9 @@ class PerProjectContext(Context):
     USUAL_COUNT: ClassVar[int] = 1
 
     def make(self, cloud: Cloud, name: str) -> Any:
-        """Make one in a project; returns its id, or what else iterations have to know of it.
+        """Make one object in a project; returns its id, or other facts that iterations need.
 
-        It is called again after transient errors, perhaps when it has made the object.
+        Called again after transient errors, perhaps after the object was made.
         """
         raise NotImplementedError
 

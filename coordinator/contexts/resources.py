@@ -27,12 +27,12 @@ def _none(_: Cloud) -> Sequence[Mapping[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of objects of a service."""
+    """A kind of objects of a service."""
 
     #: For messages, in the plural.
     name: str
     service: str
-    #: Path of the list, and key of the list in the answer.
+    #: Path of the list, and key of the list in the response.
     path: str
     key: str
     #: Field that holds the name, and field that holds the id; several with "/" between them are
@@ -57,7 +57,7 @@ class Kind:
     forced: str = ""
     #: A deletion is accepted first and completed later.
     slow: bool = False
-    #: The service may lack the kind, and answers 404 for its list.
+    #: The service may lack the kind, and responds with 404 to its list.
     optional: bool = False
     #: Path of the list if it has more fields than that at `path`, and which of its objects count.
     list_path: str = ""
@@ -500,7 +500,7 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
 
 
 def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
-    """The names of an object, one of which may be osbench's."""
+    """Return the names of an object; osbench's may be among them, as a name or a tag."""
     name = str(one.get(kind.named) or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}

@@ -26,7 +26,7 @@ _HISTOGRAMS = (
 
 
 def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
-    """An ExportMetricsServiceRequest with what is known of a run; all of it is cumulative."""
+    """Return an ExportMetricsServiceRequest with the cumulative metrics of a run."""
     summary = snapshot.summary
     about = {
         "service.name": "osbench",
@@ -39,7 +39,7 @@ def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes of texts and integers."""
+    """Return attributes of strings and integers."""
     return [
         {
             "key": name,

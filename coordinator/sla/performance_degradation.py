@@ -10,7 +10,7 @@ from osbench.plugin.formatting import duration, three_digits
 
 
 class PerformanceDegradation(sla.Sla):
-    """How much longer the slowest successful iteration took than the fastest, in percent."""
+    """Excess of the slowest successful iteration's duration over the fastest's, in percent."""
 
     NAME: ClassVar[str] = "performance_degradation"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {

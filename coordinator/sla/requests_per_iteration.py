@@ -1,4 +1,4 @@
-"""SLA criterion `requests_per_iteration`: how many HTTP requests an iteration makes."""
+"""SLA criterion `requests_per_iteration`: bounds on the number of HTTP requests per iteration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RequestsPerIteration(sla.Sla):
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        #: Successful iterations, and those of them with too many and with too few requests.
+        #: Successful iterations, and how many of them have too many and too few requests.
         self._iterations = self._above = self._below = 0
         #: Requests, and the number of the iteration.
         self._most = self._fewest = (0, 0)
