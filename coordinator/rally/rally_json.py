@@ -166,7 +166,7 @@ def _workload(
 
 
 def _verdicts(workload: WorkloadReport) -> list[dict[str, Any]]:
-    """Those of the criteria and, where the load was cut short, Rally's for that."""
+    """Return the verdicts of the criteria, and Rally's verdict if the load was cut short."""
     found: list[dict[str, Any]] = json_codec.to_json(workload.sla)
     if cause := _CUT_SHORT.get(workload.offered.cut_short or ""):
         found.append({"criterion": cause[0], "success": False, "detail": cause[1]})
@@ -231,7 +231,7 @@ def _hook(hook: HookRun, finished_at: str) -> dict[str, Any]:
 
 
 def _firing(result: HookResult, finished_at: str) -> dict[str, Any]:
-    """One that was not run, or has not ended, ends with the run: Rally wants an instant."""
+    """Return a firing as Rally's. If it has no end, the run's end is used: Rally needs a time."""
     ended = _seconds(result.finished_at or finished_at)
     found: dict[str, Any] = {
         "status": result.status,
@@ -255,7 +255,7 @@ def _uuid(text: str) -> str:
 
 
 def _second(instant: str | None) -> str:
-    """An instant to the second, without time zone."""
+    """Return a timestamp to the second, without time zone; "" for None."""
     return (instant or "")[:19]
 
 

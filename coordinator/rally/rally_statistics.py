@@ -65,7 +65,7 @@ class _Row:
 
 
 def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
-    """Add what one iteration did to the rows of a level."""
+    """Add the actions of one iteration to the rows of a level."""
     for name, one in merged.items():
         display_name = name if one.count == 1 else f"{name} (x{one.count})"
         if display_name not in rows:
@@ -74,7 +74,7 @@ def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
 
 
 class Durations:
-    """The table of durations of a workload; eight bytes an iteration and action."""
+    """The table of durations of a workload; needs eight bytes per iteration and action."""
 
     def __init__(self) -> None:
         self._rows: dict[str, _Row] = {}
