@@ -38,7 +38,7 @@ class DataFile:
         offsets: array[int],
         key: bytes | None = None,
     ) -> None:
-        """`key` encrypts the rows; None makes a new key."""
+        """`key` encrypts the rows; None: a new one is made."""
         self.path = path
         self.name = path.name
         self.header = header
@@ -100,7 +100,7 @@ class DataFile:
 
 
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
-    """Return the file, or None and its problems; `key` encrypts its rows, None makes a new key."""
+    """Return the file, or (None, problems); `key` encrypts its rows, a new one if it is None."""
     try:
         content = read_named(path, LARGEST)
     except OSError as error:
@@ -114,7 +114,7 @@ def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[st
 
 
 class _Scan:
-    """Goes through a file once: finds the beginnings of rows, and the problems of rows."""
+    """Scans a file once: finds the beginnings of rows, and problems of rows."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content

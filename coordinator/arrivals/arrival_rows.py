@@ -1,4 +1,4 @@
-"""Arguments of iterations that come with their arrivals: the name of what each requests."""
+"""Arguments of iterations that come with their arrivals: the name of each one's request."""
 
 from __future__ import annotations
 
