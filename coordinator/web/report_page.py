@@ -1,4 +1,4 @@
-"""What the web server adds to a report: a bar above it, and the policy for both."""
+"""Additions of the web server to a report: a bar above it, and a merged content policy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def framed(bar: str = "", *, live: bool = False) -> PageFrame:
 
 
 def merged(policy: str) -> str:
-    """What a page's policy allows, and what the pages of the server need in addition.
+    """Return a policy that allows both a page's needs and the server's.
 
-    One header has both: two policies would each have to allow everything.
+    It is one header: with two policies, each would have to allow everything.
     """
     rules: dict[str, list[str]] = {}
     for text in (policy, web_pages.POLICY):
