@@ -75,7 +75,7 @@ class AlternatingRuns:
         self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
-        """Make the runs; an interrupt ends them. Raises OsbenchError where one cannot begin."""
+        """Make the runs; an interrupt ends them. Raises OsbenchError if a run cannot begin."""
         with self._interrupts.noted():
             for number in range(pairs):
                 if self.interrupted:
@@ -121,7 +121,7 @@ class AlternatingRuns:
         return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
-        """Compare the pairs; `names` are those of the two sides.
+        """Compare the pairs; `names` are the names of the two sides.
 
         Raises UsageError, and OsbenchError if both tasks have not run once.
         """
@@ -147,9 +147,9 @@ class AlternatingRuns:
 def sound_pairs(
     pairs: Sequence[Sequence[ComparedRun]], *, anyway: bool
 ) -> tuple[list[tuple[ComparedRun, ComparedRun]], list[str]]:
-    """Pairs whose load was the one asked for, and sentences on the others.
+    """Return the pairs that had the requested load, and a message on each other pair.
 
-    All of them with `anyway`, and where there is no such pair: the comparison says why.
+    All pairs with `anyway`, and if there is no such pair: the comparison says why.
     """
     both = [(first, second) for first, second in pairs]
     kept = [pair for pair in both if all(run.exit_code in SOUND for run in pair)]

@@ -107,7 +107,7 @@ class CommandSettings:
         return self.deployments.get(name)
 
     def keyring(self) -> Keyring:
-        """The keys of the key file. Raises ConfigError where it is missing or not private."""
+        """Return the keys of the key file. Raises ConfigError if it is missing or not private."""
         from osbench.common.protocol.keyring import Keyring  # noqa: PLC0415 - as `deployments`
 
         return Keyring.load(self.key_file)
@@ -125,7 +125,7 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
 
 
 class PipedConsole(Console):
-    """A console whose command goes on where nobody reads it any more, as in `run | head`."""
+    """A console whose command goes on if its reader has closed the pipe, as in `run | head`."""
 
     def on_broken_pipe(self) -> None:
         """Print nothing else. Rich itself would end the command here, with exit code 1."""
@@ -141,7 +141,7 @@ class _Trimmed(io.TextIOBase):
         return sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
 
     def flush(self) -> None:
-        """Write what is kept."""
+        """Write buffered text."""
         sys.stdout.flush()
 
     def fileno(self) -> int:
@@ -159,7 +159,7 @@ def _console(wide: int, **settings: Any) -> Console:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a line; the command goes on where nobody reads it any more."""
+    """Print a line; the command goes on if the reader has closed the pipe."""
     try:
         click.echo(text, err=err)
     except BrokenPipeError:
@@ -169,7 +169,7 @@ def echo(text: str, *, err: bool = False) -> None:
 def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
     """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError.
 
-    Without `faults`, what cannot be used is left to those who check a task with them.
+    Without `faults`, unusable files are left to the check of a task with them.
     """
     if faults:
         plugins.warn()

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.options.option_table import SectionedOption
 
-#: Sources of a parameter's value that mean that nobody gave it.
+#: Sources of a parameter's value that mean that the user did not give it.
 _NOT_GIVEN = (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 _OPTIONS = "Options"
 _OTHERS = "Other options"
@@ -47,7 +47,7 @@ class Given:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """An option that does not go with others, or not without one of others."""
+    """An option that excludes others, or needs another."""
 
     option: str
     #: Why, as a predicate of the option: "makes several runs".
@@ -65,7 +65,7 @@ class Rule:
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
-        """Why a command line is refused, or ""."""
+        """Return the reason why a command line is refused, or ""."""
         if self.option not in given.names:
             return ""
         if wrong := given.of_these(self.excludes):
@@ -96,7 +96,7 @@ class Alternatives:
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:
-        """Why a command line is refused, or ""."""
+        """Return the reason why a command line is refused, or ""."""
         found = given.of_these(self.of)
         if not found and self.missing:
             choices = _listed([given.written[one] for one in self.of], "or")
