@@ -89,7 +89,7 @@ class DataFile:
         return data_rows.seal(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """The step, without iterations that there is no row for."""
+        """Limit a step to iterations that have a row."""
         rows = len(self)
         return replace(
             step,
@@ -151,7 +151,7 @@ class _Scan:
             raise ValueError("there is no row: a header and at least one are needed")
 
     def _with_commas(self, delimiter: str) -> bytes:
-        """The content with commas between its columns, as batches carry it; as many lines."""
+        """Return the content with commas between columns, as in batches, and as many lines."""
         found = io.StringIO()
         writer = csv.writer(found, lineterminator="\n")
         reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)

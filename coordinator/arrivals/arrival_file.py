@@ -65,7 +65,7 @@ class ArrivalBlock:
     #: Number of its first arrival, from 0, and how many there are.
     start: int
     count: int
-    #: Instants of the first and the last of them, microseconds.
+    #: Times of the first and the last of them, microseconds.
     first_us: int
     last_us: int
 
@@ -115,7 +115,7 @@ class ArrivalFile:
         return found.hexdigest()
 
     def instants(self, start: int, stop: int) -> Ints:
-        """Instants of arrivals `start` to `stop` - 1, microseconds. Raises ArrivalFileError."""
+        """Return the times of arrivals `start` to `stop` - 1, in us. Raises ArrivalFileError."""
         return self._between(start, stop, 0)
 
     def positions(self, start: int, stop: int) -> Ints:
@@ -251,7 +251,7 @@ def _packed(instants: Ints, positions: Ints) -> bytes:
 
 
 def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Ints]:
-    """Instants and positions of a block. Raises ValueError."""
+    """Return times and positions of a block. Raises ValueError."""
     content = decompressed(packed, BLOCK * _WIDEST)
     if len(content) != block.count * _WIDEST:
         raise ValueError("of another size")

@@ -77,7 +77,7 @@ class ArrivalRows:
         return data_rows.seal(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """The step: every iteration has a row."""
+        """Return the step unchanged: every iteration has a row."""
         return step
 
     def _positions(self, low: int, high: int) -> list[int]:

@@ -85,7 +85,7 @@ class AlternatingRuns:
 
     @property
     def interrupted(self) -> bool:
-        """Ctrl-C ended the runs."""
+        """Return whether Ctrl-C ended the runs."""
         return self._interrupts.count > 0
 
     def _run_pair(self, first: int) -> None:
@@ -112,12 +112,12 @@ class AlternatingRuns:
 
     @property
     def sound(self) -> bool:
-        """Both runs of some pair had the load that was requested."""
+        """Return whether both runs of some pair had the load that was requested."""
         return any(set(codes) <= set(SOUND) for codes in self._codes)
 
     @property
     def only_second_fails(self) -> bool:
-        """Every run of the second task missed its criteria, and no run of the first one did."""
+        """Return whether all runs of the second task, and none of the first, missed criteria."""
         return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:

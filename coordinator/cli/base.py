@@ -48,7 +48,7 @@ class DurationType(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The seconds of a text. A number is a default that is seconds already."""
+        """Convert a string to seconds. A number is a default that is seconds already."""
         try:
             found = seconds(value) if isinstance(value, str) else float(value)
         except ValueError as error:
@@ -64,7 +64,7 @@ class FiniteRange(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number of a text."""
+        """Convert a string to a number."""
         found: float = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -101,7 +101,7 @@ class CommandSettings:
         return Deployments(self.data_dir)
 
     def deployment(self, name: str | None) -> Deployment | None:
-        """The record of that name, else the one in use, else none. Raises DeploymentError."""
+        """Return the record of that name, the one in use, or None. Raises DeploymentError."""
         if name is None and self.deployments.used() is None:
             return None
         return self.deployments.get(name)

@@ -91,7 +91,7 @@ class Group(click.Group):
 
 
 def with_our_name(error: click.ClickException) -> click.ClickException:
-    """The error, which names the option of `run` where that of another tool was typed."""
+    """Return the error; if another tool's option was typed, it names the option of `run`."""
     if (
         isinstance(error, click.NoSuchOption)
         and error.ctx is not None

@@ -93,7 +93,7 @@ def _figures(one: Snapshot) -> Table:
 
 def _criteria(one: Snapshot) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
-    # what fails is what must be seen where the line is too long
+    # failing criteria go first: they must be visible if the line is too long
     for criterion in sorted(one.sla, key=lambda criterion: criterion.met):
         sign, style = ("✓", "dim") if criterion.met else ("✗", "red")
         text.append(f"{sign} {plain(criterion.name)}: {plain(criterion.detail)}  ", style=style)

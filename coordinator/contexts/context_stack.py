@@ -107,7 +107,7 @@ class ContextStack:
                     try:
                         _run_polling(partial(self._set_up, number, named, environment), poll)
                     except KeyboardInterrupt:
-                        # it may still be making things, with what the others have made
+                        # it may still be making things, with results of the others
                         left = True
                         raise
                 check()
@@ -176,11 +176,11 @@ class ContextStack:
 
     @property
     def holds(self) -> bool:
-        """There is something that contexts have made."""
+        """Return whether some context is set up, or has left objects."""
         return bool(self._store.entries)
 
     def is_over(self, number: int) -> bool:
-        """An earlier coordinator of the run has begun to undo a workload's contexts."""
+        """Return whether an earlier coordinator has begun to undo a workload's contexts."""
         prepared = self._store.prepared.get(number)
         return prepared is not None and prepared.over
 

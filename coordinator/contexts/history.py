@@ -27,7 +27,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStep:
-    """A finished setup or cleanup. Instants are seconds since 1970-01-01 UTC."""
+    """A finished setup or cleanup. Times are seconds since 1970-01-01 UTC."""
 
     started_at: float
     finished_at: float

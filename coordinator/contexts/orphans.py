@@ -188,7 +188,7 @@ class _OneProject(CloudAccess):
         self._only = self.cloud(account)
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """The project, of kinds that lie in projects."""
+        """Return the project, for kinds of objects that belong to projects."""
         return [] if kind.everywhere else [self._only]
 
     def has(self, service: str) -> bool:
@@ -250,7 +250,7 @@ def _remove_security_groups(admin: Cloud, project: str) -> None:
 
 
 def _created_at(one: Mapping[str, Any], run: str) -> float:
-    """When an object was created: as the service says, but not before its run began."""
+    """Return the time of creation as the service reports it, but at least its run's start."""
     began_at = _instant(run[:15], "%Y%m%d-%H%M%S")
     for name in _CREATED:
         if found := _INSTANT.match(str(one.get(name) or "")):

@@ -37,11 +37,11 @@ class PerProjectContext(Context):
         raise NotImplementedError
 
     def places(self, access: CloudAccess) -> list[Cloud]:
-        """The cloud as those for whom objects are made; by default one user of each project."""
+        """Return the clouds of the owners of objects; by default one user of each project."""
         return access.projects
 
     def owner(self, cloud: Cloud) -> str:
-        """The key of an owner's objects in `made`; by default the project's id."""
+        """Return the key of an owner's objects in `made`; by default the project's id."""
         return cloud.project_id
 
     def await_ready(

@@ -68,7 +68,7 @@ class Kind:
     release: Callable[[Cloud, str], None] | None = None
 
     def identity(self, one: Mapping[str, Any]) -> str:
-        """The path of an object below that of the list."""
+        """Return the path of an object, relative to the path of the list."""
         return "/".join(str(one[field]) for field in self.identified.split("/"))
 
     def objects(self, document: Any) -> list[Mapping[str, Any]]:
@@ -145,7 +145,7 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_project(_: str, cloud: Cloud) -> Mapping[str, Any]:
-    """Administrators see the objects of all projects."""
+    """Return parameters that limit a list to a project: administrators see all projects."""
     return {"project_id": cloud.project_id}
 
 
@@ -213,7 +213,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 page=0,
             ),
         ),
-        # what only the administrator makes
+        # objects that only the administrator makes
         "nova_admin": (
             Kind(
                 name="aggregates",
@@ -233,7 +233,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 narrowed=_private,
             ),
         ),
-        # what only the administrator makes
+        # objects that only the administrator makes
         "cinder_admin": (
             Kind(
                 name="volume types",

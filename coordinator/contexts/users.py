@@ -79,7 +79,7 @@ class Users(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Problem of a configuration that asks for existing users and for new ones."""
+        """Refuse a configuration that asks both for existing users and for new ones."""
         new = [key for key in NEW_USERS if key in config]
         if CHOSEN not in config or not new:
             return []

@@ -23,7 +23,7 @@ _EXTRA = (
     "clouds.yaml is read by openstacksdk, which is not installed: pip install 'osbench[openstack]'"
 )
 
-#: Warnings of openstacksdk on what a file says.
+#: Warnings of openstacksdk on the contents of a file.
 _TOLD = ("ConfigurationWarning", "OpenStackDeprecationWarning")
 
 

@@ -107,7 +107,7 @@ def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:
         yield Diagnosis(about="TLS", state=OK, detail=detail)
 
 
-#: Why a server takes no writes, by what its error says, and what to do.
+#: Part of a server's error, the reason why it takes no writes, and advice.
 _NO_WRITES = (
     (
         "read only replica",

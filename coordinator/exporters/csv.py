@@ -76,7 +76,7 @@ def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = ""
         file.write("\n".join(lines) + "\n")
 
 
-#: How a cell is written, and the columns of what is written in it.
+#: Format string of a cell, and its columns of values.
 _Cells = tuple[str, *tuple[Iterable[Any], ...]]
 
 

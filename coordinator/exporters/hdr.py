@@ -100,7 +100,7 @@ class _Intervals:
             self._most[at // 2] = max(self._most.get(at // 2, 0), most[at])
 
     def lines(self, begin_s: float) -> Iterator[str]:
-        """A line an interval, behind the tag; `begin_s` is t0 after the base of the log."""
+        """Yield a line per interval, without the tag; `begin_s` is t0 after the log's base time."""
         width_s = self._width_ns / 1e9
         for at in sorted(self._counts):
             # readers expect the maximum in milliseconds

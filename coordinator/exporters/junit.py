@@ -104,7 +104,7 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
         for verdict in workload["sla"]
         if not verdict["success"]
     ]
-    # a case is either a failure or an error: what keeps the load from being judged goes first
+    # a case is either a failure or an error: an error goes first, since it prevents a verdict
     kind, errors = _errors_of(workload)
     if errors:
         _add(case, "error", kind, [*errors, *details])

@@ -112,7 +112,7 @@ def _begun(
 
 
 def exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
-    """A group goes whole into the bucket of its upper end, so that no count is split."""
+    """Return an exponential histogram; a group of counts goes into the bucket of its upper end."""
     zeros = 0
     buckets: Counter[int] = Counter()
     for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):

@@ -53,7 +53,7 @@ class Result:
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> Result:
-        """The result that `dataclasses.asdict` made a mapping of."""
+        """Restore a result that `dataclasses.asdict` saved."""
         error = Error(**saved["error"]) if saved["error"] else None
         return cls(**{**saved, "event": hook.Event(**saved["event"]), "error": error})
 
@@ -179,7 +179,7 @@ class ActiveHook:
             self._trigger, self._unit = made, made.unit
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire for all values due, given seconds after the start and reported iterations."""
+        """Fire for all due values, given seconds after the start and reported iterations."""
         now = int(elapsed_s) if self._unit == "time" else reported
         if now <= self._seen or self._trigger is None:
             return
@@ -205,7 +205,7 @@ class ActiveHook:
             firing.stop()
 
     def take(self) -> list[Counted]:
-        """Hand out the results that there are since the last call."""
+        """Return the results since the last call."""
         over = [firing for firing in self._firings if firing.result is not None]
         self._firings = [firing for firing in self._firings if firing not in over]
         for firing in over:
@@ -215,7 +215,7 @@ class ActiveHook:
         return found
 
     def pending(self) -> list[Counted]:
-        """Results that were not handed out; firings that still run have failed."""
+        """Return results that were not taken; firings that still run count as failed."""
         return [*self._ended, *((firing.so_far(), 1) for firing in self._firings)]
 
     def _event(self, value: int) -> hook.Event:

@@ -82,7 +82,7 @@ class EarlyStart:
                 self._start = LocalStart()
 
     def take(self) -> LocalStart | None:
-        """The start, for one run; None if there is none, or no more."""
+        """Return the start, for one run only; None if there is none, or it was taken."""
         start, self._start = self._start, None
         return start
 

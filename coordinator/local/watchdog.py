@@ -273,7 +273,7 @@ def main(coordinator: int) -> None:
 
 
 def _unread() -> bytes:
-    """Data that is still in the pipe after the coordinator's end."""
+    """Return data that is still in the pipe after the coordinator's end."""
     try:
         return os.read(0, 65536)
     except BlockingIOError:

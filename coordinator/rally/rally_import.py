@@ -82,7 +82,7 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
 
 
 def _undo(made: Sequence[RunDirectory]) -> None:
-    """All tasks of a file are imported, or none."""
+    """Remove the runs that were made from a file: all of its tasks are imported, or none."""
     for one in made:
         shutil.rmtree(one.path, ignore_errors=True)
 
@@ -378,6 +378,6 @@ def _ns(at: float, t0_at: float) -> int:
 
 
 def _instant(text: str) -> float:
-    """Rally's times are in UTC and do not say so."""
+    """Parse a time of Rally's, which is in UTC without saying so; seconds since 1970."""
     found = datetime.fromisoformat(str(text))
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

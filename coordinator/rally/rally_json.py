@@ -78,7 +78,7 @@ def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]
 
 
 def _as_stored(workload: dict[str, Any]) -> None:
-    """Plug-ins as Rally's database has them: the name apart from the configuration."""
+    """Rewrite a workload's plug-ins as in Rally's database: name and configuration separate."""
     ((workload["runner_type"], workload["runner"]),) = workload["runner"].items()
     ((workload["name"], workload["args"]),) = workload.pop("scenario").items()
     for hook in workload["hooks"]:
@@ -178,7 +178,7 @@ def _passed(workload: WorkloadReport) -> bool:
 
 
 def _all_passed(report: Report, asked: Mapping[str, Any]) -> bool:
-    """Every workload of the task ran, and met its criteria."""
+    """Return whether every workload of the task ran, and met its criteria."""
     ran = report.workloads
     return len(ran) == len(asked.get("workloads", ran)) and all(map(_passed, ran))
 
@@ -188,7 +188,7 @@ def _aborted(workload: WorkloadReport) -> bool:
 
 
 def _full_s(contexts: Sequence[ContextReport], durations: Durations) -> float:
-    """From the first setup, or the first start, to the last cleanup, or the last end."""
+    """Return seconds from the first setup or start to the last cleanup or end; 0 if none."""
     steps = [step for context in contexts for step in (context.setup, context.cleanup)]
     begun = [_seconds(step.started_at) for step in steps if step]
     ended = [_seconds(step.finished_at) for step in steps if step]

@@ -182,7 +182,7 @@ def _chosen(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, I
 
 
 def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
-    """The whole seconds around the arrivals that are kept."""
+    """Return the full seconds around the kept arrivals, microseconds."""
     first, last = _END, 0
     for times_us, _ in _chosen(arrivals, positions):
         first, last = min(first, int(times_us[0])), int(times_us[-1])

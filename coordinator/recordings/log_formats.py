@@ -48,7 +48,7 @@ class LogFormat(Protocol):
 
 
 class InstantTexts(dict[bytes, int]):
-    """Instants by their texts, microseconds since the epoch; -1 for texts that are none."""
+    """Times by their texts, microseconds since the epoch; -1 for texts of no time."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= _MOST_TEXTS:
@@ -116,7 +116,7 @@ def combined() -> PatternFormat:
 
 def haproxy() -> PatternFormat:
     """Return the format of HAProxy's `option httplog`, with the prefix that syslog writes."""
-    # what comes before is bounded: lines of hostile clients take no more than linear time
+    # the prefix is bounded: lines of hostile clients take no more than linear time
     start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}) [^"\n]*'
     return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*$", (0, 2, 3, 1))
 

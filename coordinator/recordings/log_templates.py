@@ -110,7 +110,7 @@ def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTe
 
 
 def _without_values(before: str, part: str) -> str:
-    """A part of a path, or `ID` in its place; `before` is the one before it."""
+    """Return a part of a path, or `ID` for an id or a secret; `before` is the part before it."""
     # parts with digits and long ones are ids, as in analyses of traces
     shown = details.path(part)
     if shown == ID or not _PLAIN.fullmatch(shown) or holds_secret(before, shown):
@@ -119,7 +119,7 @@ def _without_values(before: str, part: str) -> str:
 
 
 def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
-    """The templates, with an id in the place of parts of which there are many in one place."""
+    """Return the templates, with an id for parts that have many values in one place."""
     found = list(templates)
     for depth in range(1, max((len(one.parts) for one in found), default=0)):
         found = list(_merged_at(found, depth))

@@ -16,7 +16,7 @@ from osbench.coordinator.recordings.har_file import read_bounded
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 #: References that lead to references.
 _DEPTH = 20
-#: Where a service is that does not say it.
+#: URL of a service whose description has none.
 _NOWHERE = "http://127.0.0.1:8080"
 
 

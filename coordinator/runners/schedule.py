@@ -114,7 +114,7 @@ class Poisson:
         return np.concatenate(parts)
 
     def _instants(self, levels: Floats, horizon_s: float) -> Iterator[Floats]:
-        """Instants at which the integral of the rate reaches levels, at least up to a horizon."""
+        """Yield times at which the integral of the rate reaches levels, at least to a horizon."""
         start = self._curve.position(Fraction(float(levels[0])))
         for position in range(start, self._curve.last + 1):
             segment = self._curve.segment(position)

@@ -12,7 +12,7 @@ from osbench.coordinator.runners.threshold import ThresholdFit
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
 
-#: Where the task does not say.
+#: Defaults of the task's settings.
 PRECISION, HOLD_S, REPEATS, MOST_TRIALS = 0.1, 30.0, 1, 40
 #: Part of `hold` that comes before it and does not count.
 SETTLE = 0.2

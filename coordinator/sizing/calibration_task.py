@@ -96,7 +96,7 @@ def _closed(workload: Workload, calibration: Calibration) -> Named:
 
 
 def _open(workload: Workload, calibration: Calibration) -> Named:
-    """Arrivals at the least rate, which is raised once the service time is known."""
+    """Return an open runner at the least rate, which is raised once the service time is known."""
     phases = calibration.phases
     levels = [(0, phases.idle_s), (LEAST_RATE, phases.end_s - phases.idle_s)]
     found = _runner("stages", "target", levels, workload, ("timeout", "arrivals", "seed"))

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from osbench.common.plugin.runner import Runner, SearchingRunner, Totals
 
-#: Where a runner does not say its load over time, it is asked for the arrivals of so many seconds,
-#: or for so many arrivals, whatever comes first.
+#: If a runner does not give its load over time, it is asked for the arrivals of so many seconds, or
+#: for so many arrivals, whichever comes first.
 ASKED_S = 3600
 ASKED_ARRIVALS = 1_000_000
 #: Virtual users of the one worker that such a runner is asked with.

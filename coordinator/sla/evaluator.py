@@ -45,7 +45,7 @@ class SlaEvaluator:
                     criterion.add(columns)
 
     def judge(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """The verdict of each that is not on spans, in the order of the task file."""
+        """Return the verdicts of criteria that are not on spans, in the order of the task file."""
         found = []
         for name, criterion in self._criteria.items():
             if name in self._selected:
@@ -100,7 +100,7 @@ class SlaEvaluator:
         return tuple(verdict for verdict in self.judge(statistics) if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """The first that fails whatever is still to come (`Sla.breach`), if any."""
+        """Return the first verdict that is certain to fail (`Sla.breach`), if any."""
         for name, criterion in self._criteria.items():
             if name in self._selected:
                 continue

@@ -67,7 +67,7 @@ class FailureRate(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above `max` even if all that is left succeeds. `min` asks for failures: never."""
+        """Return a verdict if `max` is exceeded even if all the rest succeeds; never for `min`."""
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)
             return None if verdict.success else verdict

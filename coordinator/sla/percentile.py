@@ -92,7 +92,7 @@ class Percentile(sla.Sla):
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above a limit even if all that is left succeeds at once."""
+        """Return a verdict if a limit is exceeded even if all the rest succeeds at once."""
         left = sla.remaining(statistics, plan)
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:

@@ -87,5 +87,5 @@ class RequestsPerIteration(sla.Sla):
         return self.verdict(True, f"{found} per iteration, {' and '.join(bounds)}")
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """The first iteration with too many or too few."""
+        """Return the verdict after the first iteration with too many or too few."""
         return self.check(statistics) if self._above or self._below else None

@@ -62,7 +62,7 @@ class StartLag(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above the limit even if all that is left starts in time."""
+        """Return a verdict if the limit is exceeded even if all the rest starts in time."""
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)
             return None if verdict.success else verdict

@@ -17,7 +17,7 @@ from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
-#: Where a record is damaged, others are looked for so far behind it, of this size at most.
+#: Behind a damaged record, others are looked for in so many bytes, each of this size at most.
 SEARCHED_BYTES = 16 << 20
 LARGEST_BYTES = 4 << 20
 #: How much is compared with checksums for that.
@@ -165,7 +165,7 @@ def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
 
 
 def _plausible_heads(data: bytes) -> list[int]:
-    """Offsets in the data, but for the first, of records that end at its end or before another."""
+    """Return offsets, except 0, of possible records that end at the data's end or at another."""
     sizes = np.zeros(len(data) + 1, np.int64)
     for shift in range(min(4, len(data) - 3)):
         part = np.frombuffer(data, "<u4", (len(data) - shift) // 4, shift)

@@ -134,7 +134,7 @@ class Snapshot:
     lag_p99_s: float | None = None
     #: How often the start of a virtual user failed so far.
     start_failures: int = 0
-    #: Where a search is; "" for other loads.
+    #: State of a search; "" for other loads.
     search: str = ""
     #: The longest running iteration, its worker and duration, if it is some seconds; else "".
     longest: str = ""
@@ -212,7 +212,7 @@ class ProgressRecorder:
         self._directory = directory
         self._written = 0.0
         self._failed = False
-        #: By workload: when it was last shown, and what.
+        #: By workload: the time and snapshot last shown.
         self._shown: dict[int, tuple[float, Snapshot]] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:

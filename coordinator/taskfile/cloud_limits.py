@@ -89,7 +89,7 @@ class _Look:
         self._cloud = self._client()
 
     def problems(self) -> list[Problem]:
-        """Missing services, else names that mean nothing, else quotas that are too low."""
+        """Return missing services; if none, unknown names; if none, quotas that are too low."""
         return (
             list(self._missing_services())
             or list(self._missing_names())
@@ -178,7 +178,7 @@ class _Look:
                     )
 
     def _at_once(self) -> int | None:
-        """Iterations that run at the same time; None if the task does not say."""
+        """Return the number of iterations that run at once; None if the task does not say."""
         named = self._workload.runner
         cls: Any = self._plugins.get("runner", named.name)
         runner: Runner = cls(named.config)

@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 #: Most characters of a document: twenty thousand subtasks, which take some 20 s to read.
 LONGEST = 4 << 20
-#: Whole numbers that messages to workers can hold.
+#: Integers that messages to workers can hold.
 _LEAST, _MOST = -(2**63), 2**64 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: Numbers of YAML 1.1 that are not decimal: 010 is 8, 1:30 is 90.

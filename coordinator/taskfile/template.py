@@ -114,7 +114,7 @@ class _BoundedEnvironment(SandboxedEnvironment):
     def call_binop(
         self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any
     ) -> Any:
-        """The value of a product or power. Raises OverflowError for a very large one."""
+        """Return a product or power. Raises OverflowError for a very large one."""
         if operator == "**" and _bits(left) * abs(right) > _BITS:
             raise OverflowError("a power of more than 4,096 bits")
         if operator == "*" and _bits(left) + _bits(right) > _BITS:

@@ -27,7 +27,7 @@ class Outage:
     lasted_s: tuple[float, ...] = ()
 
     def again(self, lasted_s: float) -> Outage:
-        """The same with one more time."""
+        """Return the outages with one more duration."""
         return replace(self, lasted_s=(*self.lasted_s, lasted_s))
 
     def __str__(self) -> str:
@@ -95,7 +95,7 @@ class Outages:
         self._reached_at = time.monotonic()
 
     def broker_answers(self) -> None:
-        """The broker takes messages."""
+        """Note that the broker takes messages."""
         self._end(time.monotonic(), is_broker=True)
 
     def _end(self, latest_begin: float, *, is_broker: bool) -> None:

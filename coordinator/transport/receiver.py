@@ -76,7 +76,7 @@ class Receiver:
         return arrivals
 
     def _fits(self, block: Block) -> bool:
-        """A block of this run, by the worker whose membership it names; else it is refused."""
+        """Return whether a block is of this run and its membership's worker; refuse it if not."""
         fits = block.run == self._channel.run_id and _well_formed(block)
         if fits:
             member = self._accounts.memberships.get(block.membership)
@@ -113,7 +113,7 @@ class Receiver:
         return replace(block, log=[], log_cut=block.log_cut + len(block.log))
 
     def _named(self, block: Block) -> Block:
-        """A block by the name of its membership, which is noted if it was not."""
+        """Return a block under its membership's name; note an unknown membership in the journal."""
         mid, incarnation = block.membership, block.incarnation
         if mid not in self._accounts.memberships:
             record = self._accounts.enrolment(mid, incarnation)

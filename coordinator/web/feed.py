@@ -44,7 +44,7 @@ class Frame:
 
     @cached_property
     def whole(self) -> bytes:
-        """The event for all others."""
+        """Return the event for all other clients."""
         return event(self.epoch, self.number, {"=": self.document})
 
     @property
@@ -95,7 +95,7 @@ class Feed:
         return self._watchers
 
     async def stream(self, last_id: str = "") -> AsyncIterator[bytes]:
-        """Events for one client; `last_id` is that of the last one it has."""
+        """Yield events for a client; `last_id` is the id of its last event."""
         self._watchers += 1
         seen = self._seen(last_id)
         try:

@@ -7,7 +7,7 @@ from osbench.coordinator.web import web_pages
 
 
 def framed(bar: str = "", *, live: bool = False) -> PageFrame:
-    """The frame of a page of the server; the bar of a live page needs a script."""
+    """Return the frame of a page of the server; the bar of a live page needs a script."""
     script = "/static/live.js" if live else ""
     return PageFrame(style="/static/web.css", script=script, bar=web_pages.markup(bar))
 

@@ -73,7 +73,7 @@ class RequestGuard:
         return None
 
     def _exchange(self, scope: Scope, headers: Headers) -> Response | None:
-        """A token in the address becomes a cookie, and leaves the address."""
+        """Redirect a request with a token in its address to one with a cookie instead."""
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = query.pop("token", [""])[0]
         if not token or scope["method"] not in _SAFE:
@@ -119,7 +119,7 @@ class RequestGuard:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Named after the port: cookies of a host are shared by all of its ports."""
+    """Return a cookie name with the port: all ports of a host share their cookies."""
     _, port = scope.get("server") or ("", 0)
     return f"osbench-{port}"
 

@@ -59,7 +59,7 @@ class TaskFolder:
         self._options = tuple(options)
 
     def names(self) -> list[str]:
-        """The names of task files in their order."""
+        """Return the names of task files, sorted."""
         try:
             with os.scandir(self.path) as entries:
                 found = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]

@@ -210,7 +210,7 @@ def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:
-    """The table of runs, of which there are so many."""
+    """Return the table of runs; `total` is the number of all runs."""
     return render(
         "rows.html.j2",
         rows=found,

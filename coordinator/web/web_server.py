@@ -79,7 +79,7 @@ class WebServer:
 
     @property
     def token_url(self) -> str:
-        """The address to print, once."""
+        """Return the URL with the token, which is printed once."""
         return f"{self.url}?token={self._tokens.token}"
 
     @property

@@ -29,7 +29,7 @@ class Given:
 
     @classmethod
     def of(cls, ctx: click.Context) -> Given:
-        """The parameters of a command that is called."""
+        """Read the given parameters of a called command."""
         named = {_name(one): one for one in ctx.command.params}
         return cls(
             written={name: _written(name, one, ctx) for name, one in named.items()},
@@ -41,7 +41,7 @@ class Given:
         )
 
     def of_these(self, names: Iterable[str]) -> list[str]:
-        """The names among these that are given."""
+        """Return which of `names` are given."""
         return [one for one in names if one in self.names]
 
 
@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All that it names."""
+        """Return all parameters that the rule names."""
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
@@ -92,7 +92,7 @@ class Alternatives:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All that it names."""
+        """Return all parameters that the rule names."""
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:
@@ -140,7 +140,7 @@ class RuledCommand(click.Command):
 def _name(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Argument):
         return parameter.human_readable_name.strip("[].")
-    # the first long one: later ones are what it is called elsewhere
+    # the first long name: later ones are names in other tools
     return next((one for one in parameter.opts if one.startswith("--")), parameter.opts[0])
 
 

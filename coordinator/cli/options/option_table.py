@@ -33,7 +33,7 @@ class SectionedOption(click.Option):
 
 
 def flag(*names: str, help: str) -> bool:
-    """A field that an option without a value sets to true."""
+    """Return a field that an option without a value sets to true."""
     return _field(names, False, help=help, is_flag=True)
 
 

@@ -69,7 +69,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
 
 
 def entry_lines(entry: LogEntry, prefix: str) -> str:
-    """An entry behind a prefix; its later lines are indented."""
+    """Return an entry behind a prefix; its later lines are indented."""
     return f"{prefix}{escaped(entry.text.rstrip(), breaks=True)}".replace("\n", "\n    ")
 
 

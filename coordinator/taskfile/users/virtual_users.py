@@ -80,7 +80,7 @@ def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
 
 
 def http_faults(workload: Workload) -> Iterator[Problem]:
-    """An address or headers that no request can have."""
+    """Yield the problems of an address or headers that no request can have."""
     place = inside(workload.place, "http")
     base = workload.http.get("base")
     if base and (fault := base_fault(base)):
@@ -90,7 +90,7 @@ def http_faults(workload: Workload) -> Iterator[Problem]:
 
 
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
-    """`on_start` and `on_stop` of another kind than the scenario's method."""
+    """Yield a problem if `on_start` or `on_stop` is of another kind than the scenario's method."""
     asynchronous = plugin.is_coroutine
     for name in ("on_start", "on_stop"):
         method = getattr(plugin.cls, name, None)
