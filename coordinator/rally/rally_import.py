@@ -378,6 +378,6 @@ def _ns(at: float, t0_at: float) -> int:
 
 
 def _instant(text: str) -> float:
-    """Parse a time of Rally's, which is in UTC without saying so; seconds since 1970."""
+    """Parse a time from Rally, which is in UTC without saying so; seconds since 1970."""
     found = datetime.fromisoformat(str(text))
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
