@@ -38,7 +38,7 @@ class DataFile:
         offsets: array[int],
         key: bytes | None = None,
     ) -> None:
-        """`key` encrypts the rows; None makes a new key."""
+        """`key` encrypts the rows; None: a new one is made."""
         self.path = path
         self.name = path.name
         self.header = header
@@ -89,7 +89,7 @@ class DataFile:
         return data_rows.seal(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """The step, without iterations that there is no row for."""
+        """Limit a step to iterations that have a row."""
         rows = len(self)
         return replace(
             step,
@@ -100,7 +100,7 @@ class DataFile:
 
 
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
-    """Return the file, or None and its problems; `key` encrypts its rows, None makes a new key."""
+    """Return the file, or (None, problems); `key` encrypts its rows, a new one if it is None."""
     try:
         content = read_named(path, LARGEST)
     except OSError as error:
@@ -114,7 +114,7 @@ def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[st
 
 
 class _Scan:
-    """Goes through a file once: finds the beginnings of rows, and the problems of rows."""
+    """Scans a file once: finds the beginnings of rows, and problems of rows."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -151,7 +151,7 @@ class _Scan:
             raise ValueError("there is no row: a header and at least one are needed")
 
     def _with_commas(self, delimiter: str) -> bytes:
-        """The content with commas between its columns, as batches carry it; as many lines."""
+        """Return the content with commas between columns, as in batches, and as many lines."""
         found = io.StringIO()
         writer = csv.writer(found, lineterminator="\n")
         reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)

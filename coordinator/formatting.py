@@ -39,14 +39,14 @@ def seconds_of(text: str) -> float | None:
 
 
 def spaced(seconds: float | None) -> str:
-    """Seconds with three digits and a unit, as sentences have them: 12.3 ms."""
+    """Return seconds with three digits and a unit, for running text: 12.3 ms."""
     text = duration(seconds)
     number = text.rstrip("nmush")
     return f"{number} {text[len(number) :]}" if number != text else text
 
 
 def three_digits(number: float) -> str:
-    """A number with three significant digits, more where it is large."""
+    """Return a number with three significant digits, more if it is large."""
     if number < 0.9995:
         return f"{number:.3g}"
     if number < 9.995:
@@ -63,7 +63,7 @@ def instant(seconds: float) -> str:
 
 
 def count(number: int, one: str = "", many: str = "") -> str:
-    """An integer with separators and, if given, what is counted."""
+    """Return an integer with separators and, if given, the noun in singular or plural."""
     noun = one if number == 1 else many or f"{one}s"
     return f"{number:,} {noun}" if one else f"{number:,}"
 
@@ -79,7 +79,7 @@ def size(number: int) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names; those that are there several times with their place among these, from 0."""
+    """Return the names; to a name that occurs several times its index is added, from 0."""
     several = Counter(names)
     seen: Counter[str] = Counter()
     found = []
@@ -99,6 +99,6 @@ def titles(workloads: Iterable[tuple[str, str, str]]) -> list[str]:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """The first line of foreign text, what could steer a terminal escaped, cut."""
+    """Return the first line of foreign text, with control characters escaped, cut to `limit`."""
     line = escaped(text.strip().partition("\n")[0])
     return line if len(line) <= limit else f"{line[: limit - 3]}..."

@@ -1,4 +1,4 @@
-"""Tables for terminals: texts beside their figures, or in lines of their own where it is narrow."""
+"""Tables for terminals: texts next to their figures, or on separate lines if it is narrow."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TextTable:
         return max(cell.cell_len for cell in cells)
 
     def _labelled(self, n: int, cell: Text, long: Sequence[int]) -> Text:
-        """A text, with its heading where it is not the only text."""
+        """Return a text, with its heading unless it is the only text."""
         return Text(f"{self._columns[n].heading}: ").append(cell) if len(long) > 1 else cell
 
     def _table(self, chosen: Sequence[int]) -> Table:

@@ -1,1 +1,1 @@
-"""Recorded arrivals: their file, and what each brings to its iteration."""
+"""Recorded arrivals: their file, and the arguments that each gives its iteration."""

@@ -1,8 +1,8 @@
-"""Files of arrivals: instants and names of requests in compressed blocks, read one at a time.
+"""Files of arrivals: times and names of requests in compressed blocks, read one at a time.
 
 A file is a line with the version, blocks, an index, and a trailer of fixed size. A block has the
-gaps between instants and the positions of names, little-endian, byte by byte of equal weight, as
-one zstandard frame. The index is MessagePack, and compressed, too.
+gaps between times and the positions of names, little-endian, byte by byte of equal weight, as one
+zstandard frame. The index is MessagePack, and compressed, too.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _BINS = 256
 
 
 class ArrivalFileError(UsageError):
-    """A file that cannot be replayed; the message says why, and what to do."""
+    """A file that cannot be replayed; the message gives the reason and a remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +65,13 @@ class ArrivalBlock:
     #: Number of its first arrival, from 0, and how many there are.
     start: int
     count: int
-    #: Instants of the first and the last of them, microseconds.
+    #: Times of the first and the last of them, microseconds.
     first_us: int
     last_us: int
 
 
 class ArrivalFile:
-    """Arrivals in the order of their instants, which are microseconds from the file's beginning."""
+    """Arrivals in the order of their times, which are microseconds from the file's beginning."""
 
     def __init__(self, path: Path) -> None:
         """Read the index. Raises ArrivalFileError."""
@@ -115,7 +115,7 @@ class ArrivalFile:
         return found.hexdigest()
 
     def instants(self, start: int, stop: int) -> Ints:
-        """Instants of arrivals `start` to `stop` - 1, microseconds. Raises ArrivalFileError."""
+        """Return the times of arrivals `start` to `stop` - 1, in us. Raises ArrivalFileError."""
         return self._between(start, stop, 0)
 
     def positions(self, start: int, stop: int) -> Ints:
@@ -123,7 +123,7 @@ class ArrivalFile:
         return self._between(start, stop, 1)
 
     def before(self, instant_us: float) -> int:
-        """The number of arrivals before an instant. Raises ArrivalFileError."""
+        """Return the number of arrivals before a time. Raises ArrivalFileError."""
         at = int(np.searchsorted(self._lasts, instant_us))
         if at == len(self._blocks):
             return self.count
@@ -164,10 +164,10 @@ class ArrivalFile:
 
 
 class ArrivalWriter:
-    """Writes arrivals as they come, in order of their instants, and then the index."""
+    """Writes arrivals as they come, in order of their times, and then the index."""
 
     def __init__(self, file: BinaryIO, names: Sequence[str], span_us: int) -> None:
-        """`span_us`: when the recorded time ends; all instants are less."""
+        """`span_us`: end of the recorded time, microseconds; all times are less."""
         if not 0 < len(names) <= MOST_NAMES:
             raise ValueError(f"1 to {MOST_NAMES} names, got {len(names)}")
         self._file = file
@@ -251,7 +251,7 @@ def _packed(instants: Ints, positions: Ints) -> bytes:
 
 
 def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Ints]:
-    """Instants and positions of a block. Raises ValueError."""
+    """Return times and positions of a block. Raises ValueError."""
     content = decompressed(packed, BLOCK * _WIDEST)
     if len(content) != block.count * _WIDEST:
         raise ValueError("of another size")

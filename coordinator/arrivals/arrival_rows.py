@@ -1,4 +1,4 @@
-"""Arguments of iterations that come with their arrivals: the name of what each requests."""
+"""Arguments of iterations that come with their arrivals: the name of each one's request."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ArrivalRows:
         return data_rows.seal(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """The step: every iteration has a row."""
+        """Return the step unchanged: every iteration has a row."""
         return step
 
     def _positions(self, low: int, high: int) -> list[int]:

@@ -33,7 +33,7 @@ On more hosts, once `osbench-worker` runs there:
 """
 
 
-#: In place of a module: an edge has the command, as an entry point `osbench.command` of its name.
+#: Instead of a module: an edge has the command, as an entry point `osbench.command` of its name.
 EDGE = ""
 #: Command -> the module of `commands` that defines it, or `EDGE`, and the first line of its help.
 COMMANDS = {
@@ -77,7 +77,7 @@ class Commands(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that `args` begin with; what is listed of it is known without it."""
+        """Import the command that `args` begin with; its listing does not need the import."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, None if name is None or listed is None else command(name), rest
 

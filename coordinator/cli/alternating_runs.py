@@ -75,7 +75,7 @@ class AlternatingRuns:
         self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
-        """Make the runs; an interrupt ends them. Raises OsbenchError where one cannot begin."""
+        """Make the runs; an interrupt ends them. Raises OsbenchError if a run cannot begin."""
         with self._interrupts.noted():
             for number in range(pairs):
                 if self.interrupted:
@@ -85,7 +85,7 @@ class AlternatingRuns:
 
     @property
     def interrupted(self) -> bool:
-        """Ctrl-C ended the runs."""
+        """Return whether Ctrl-C ended the runs."""
         return self._interrupts.count > 0
 
     def _run_pair(self, first: int) -> None:
@@ -112,16 +112,16 @@ class AlternatingRuns:
 
     @property
     def sound(self) -> bool:
-        """Both runs of some pair had the load that was requested."""
+        """Return whether both runs of some pair had the load that was requested."""
         return any(set(codes) <= set(SOUND) for codes in self._codes)
 
     @property
     def only_second_fails(self) -> bool:
-        """Every run of the second task missed its criteria, and no run of the first one did."""
+        """Return whether all runs of the second task, and none of the first, missed criteria."""
         return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
-        """Compare the pairs; `names` are those of the two sides.
+        """Compare the pairs; `names` are the names of the two sides.
 
         Raises UsageError, and OsbenchError if both tasks have not run once.
         """
@@ -147,9 +147,9 @@ class AlternatingRuns:
 def sound_pairs(
     pairs: Sequence[Sequence[ComparedRun]], *, anyway: bool
 ) -> tuple[list[tuple[ComparedRun, ComparedRun]], list[str]]:
-    """Pairs whose load was the one asked for, and sentences on the others.
+    """Return the pairs that had the requested load, and a message on each other pair.
 
-    All of them with `anyway`, and where there is no such pair: the comparison says why.
+    All pairs with `anyway`, and if there is no such pair: the comparison says why.
     """
     both = [(first, second) for first, second in pairs]
     kept = [pair for pair in both if all(run.exit_code in SOUND for run in pair)]

@@ -48,7 +48,7 @@ class DurationType(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The seconds of a text. A number is a default that is seconds already."""
+        """Convert a string to seconds. A number is a default that is seconds already."""
         try:
             found = seconds(value) if isinstance(value, str) else float(value)
         except ValueError as error:
@@ -64,7 +64,7 @@ class FiniteRange(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The number of a text."""
+        """Convert a string to a number."""
         found: float = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -101,13 +101,13 @@ class CommandSettings:
         return Deployments(self.data_dir)
 
     def deployment(self, name: str | None) -> Deployment | None:
-        """The record of that name, else the one in use, else none. Raises DeploymentError."""
+        """Return the record of that name, the one in use, or None. Raises DeploymentError."""
         if name is None and self.deployments.used() is None:
             return None
         return self.deployments.get(name)
 
     def keyring(self) -> Keyring:
-        """The keys of the key file. Raises ConfigError where it is missing or not private."""
+        """Return the keys of the key file. Raises ConfigError if it is missing or not private."""
         from osbench.common.protocol.keyring import Keyring  # noqa: PLC0415 - as `deployments`
 
         return Keyring.load(self.key_file)
@@ -125,7 +125,7 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
 
 
 class PipedConsole(Console):
-    """A console whose command goes on where nobody reads it any more, as in `run | head`."""
+    """A console whose command goes on if its reader has closed the pipe, as in `run | head`."""
 
     def on_broken_pipe(self) -> None:
         """Print nothing else. Rich itself would end the command here, with exit code 1."""
@@ -141,7 +141,7 @@ class _Trimmed(io.TextIOBase):
         return sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
 
     def flush(self) -> None:
-        """Write what is kept."""
+        """Write buffered text."""
         sys.stdout.flush()
 
     def fileno(self) -> int:
@@ -159,7 +159,7 @@ def _console(wide: int, **settings: Any) -> Console:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a line; the command goes on where nobody reads it any more."""
+    """Print a line; the command goes on if the reader has closed the pipe."""
     try:
         click.echo(text, err=err)
     except BrokenPipeError:
@@ -169,7 +169,7 @@ def echo(text: str, *, err: bool = False) -> None:
 def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
     """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError.
 
-    Without `faults`, what cannot be used is left to those who check a task with them.
+    Without `faults`, unusable files are left to the check of a task with them.
     """
     if faults:
         plugins.warn()

@@ -1,4 +1,4 @@
-"""Options of the commands that compare runs, and what they print and write."""
+"""Options of the commands that compare runs, and their output."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ShareType(click.ParamType[float]):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(OptionSet):
-    """How runs are compared, and what is written of it."""
+    """Options for comparing runs and for the output."""
 
     SECTION = "Comparison"
 
@@ -70,7 +70,7 @@ class ComparisonOptions(OptionSet):
         "--anyway",
         help="Compare runs with different loads, or that were limited by the load generator.",
     )
-    #: Read runs whose files are cut or changed, and leave out those that were not named.
+    #: Read runs whose files are cut or changed, and leave out damaged runs that were not named.
     damaged: bool = damaged_flag()
     as_json: bool = json_flag()
     #: Path of a page to write.
@@ -113,7 +113,7 @@ def read_side(
 
 
 def _directory_of(run: ComparedRun) -> RunDirectory:
-    """Where a run of `finished_runs` is. Raises ArchiveError."""
+    """Return the directory of a run of `finished_runs`. Raises ArchiveError."""
     if run.archived is not None:
         return run.archived.fetch()
     assert run.directory is not None
@@ -121,7 +121,7 @@ def _directory_of(run: ComparedRun) -> RunDirectory:
 
 
 def left_out(damaged: bool) -> Callable[[str], None] | None:
-    """What becomes of damaged runs that nobody has named: printed and left out, or refused."""
+    """Return a handler that prints and skips unnamed damaged runs, or None to refuse them."""
     return warn_of if damaged else None
 
 

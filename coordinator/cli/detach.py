@@ -16,9 +16,9 @@ BEGIN_S = 20.0
 def start_detached(data_dir: str, given_id: str) -> str:
     """Start this command again in the background; returns the run's id once it has begun.
 
-    The id is new unless it is given.
-    Its output goes to `<data_dir>/detached/RUN.log`. Raises OsbenchError, with the end of that
-    file, where the run does not begin, and ConfigError where the data directory cannot be written.
+    The id is new unless it is given. Its output goes to `<data_dir>/detached/RUN.log`. Raises
+    OsbenchError, with the end of that file, if the run does not begin, and ConfigError if the data
+    directory cannot be written.
     """
     run_id = given_id or new_run_id()
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]

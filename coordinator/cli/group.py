@@ -74,7 +74,7 @@ class Group(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the arguments; help that nobody reads to its end is no failure, as in `invoke`."""
+        """Read the arguments; help whose reader closes the pipe is not a failure, see `invoke`."""
         try:
             return super().make_context(*args, **extra)
         except BrokenPipeError:
@@ -82,7 +82,7 @@ class Group(click.Group):
             sys.exit(0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. That whoever reads has enough, as `head`, is no failure."""
+        """Run the command. A reader that closes the pipe early, as `head`, is not a failure."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -91,7 +91,7 @@ class Group(click.Group):
 
 
 def with_our_name(error: click.ClickException) -> click.ClickException:
-    """The error, which names the option of `run` where that of another tool was typed."""
+    """Return the error; if another tool's option was typed, it names the option of `run`."""
     if (
         isinstance(error, click.NoSuchOption)
         and error.ctx is not None
@@ -104,14 +104,14 @@ def with_our_name(error: click.ClickException) -> click.ClickException:
 
 
 def let_go(file: IO[str]) -> None:
-    """Send what else goes to stdout or stderr nowhere: nobody reads it any more."""
+    """Discard further output to stdout or stderr, since its reader has closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, file.fileno())
     os.close(nowhere)
 
 
 def _flush() -> None:
-    """Write what is left of stdout, unless nobody reads it. Raises OutputError."""
+    """Write the rest of stdout, unless its reader has closed the pipe. Raises OutputError."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

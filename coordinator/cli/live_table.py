@@ -22,13 +22,13 @@ from osbench.coordinator.storage.progress import (
 
 #: Characters of a bar.
 BAR = 20
-#: Lines of a workload besides those of its workers; fewer workers than this are never shown.
+#: Lines of a workload without the lines of its workers; fewer workers than this are never shown.
 _LINES = 8
 _LEAST = 2
 
 
 def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
-    """What there is to show of contexts and workloads, in at most `height` lines if possible."""
+    """Return the display of contexts and workloads, in at most `height` lines if possible."""
     loads = [one for one in snapshots if one.workload >= 0]
     lines = _LINES + any(one.longest for one in loads)
     room = max(_LEAST, height // max(1, len(loads)) - lines)
@@ -37,7 +37,7 @@ def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
 
 
 def contexts_line(snapshot: Snapshot) -> Text:
-    """How far a context is."""
+    """Return the progress of a context as a line."""
     planned = snapshot.planned or 1
     return Text(
         f"[{snapshot.elapsed_s:6.1f} s] {plain(snapshot.phase)} {bar(snapshot.settled, planned)} "
@@ -93,7 +93,7 @@ def _figures(one: Snapshot) -> Table:
 
 def _criteria(one: Snapshot) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
-    # what fails is what must be seen where the line is too long
+    # failing criteria go first: they must be visible if the line is too long
     for criterion in sorted(one.sla, key=lambda criterion: criterion.met):
         sign, style = ("✓", "dim") if criterion.met else ("✗", "red")
         text.append(f"{sign} {plain(criterion.name)}: {plain(criterion.detail)}  ", style=style)
@@ -121,14 +121,14 @@ def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
 
 
 def _cpu(cores: float) -> Text:
-    """The CPU use of a worker; one that is the limit is marked, not by its colour alone."""
+    """Return the CPU use of a worker; a worker at its limit is marked, not by colour alone."""
     if cores >= HOT_CPU:
         return Text(f"{cores:.0%} !", style="magenta")
     return Text(f"{cores:.0%}")
 
 
 def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
-    """As many as there is room for, in their order; the odd ones, and then the latest, first."""
+    """Return at most `room` workers in order: odd states, then the latest starts, go first."""
     if len(rows) <= room:
         return list(rows)
     ranked = sorted(

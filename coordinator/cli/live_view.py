@@ -1,4 +1,4 @@
-"""The web server beside a run: it shows the run, and then its report for a while."""
+"""The web server of a run: it shows the run while it goes on, and then its report for a while."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LiveView:
         self._server.start()
 
     def linger(self) -> None:
-        """Show the report of the run until Ctrl-C, where that is wanted."""
+        """Show the report of the run until Ctrl-C, if the user asked for it or has looked at it."""
         server = self._server
         if server is None or not self._stays or not (server.was_seen or self._asked):
             return
@@ -54,7 +54,7 @@ class LiveView:
             return
 
     def end(self) -> None:
-        """Tell those who watch, and end."""
+        """Send the clients a last document, and end the server."""
         if self._server is not None:
             self._server.stop()
 

@@ -1,4 +1,4 @@
-"""One run of a command, from the task to its results; Ctrl-C ends it in order."""
+"""A run of a command, from the task to its results; Ctrl-C ends it in order."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _OVER = "the run is over: its workers are not waited for any more"
 class Wanted:
     """The arguments of the command line."""
 
-    #: Path of the task file, "-" for standard input; None where `adhoc` describes the task.
+    #: Path of the task file, "-" for standard input; None if `adhoc` describes the task.
     source: str | None
     options: TaskOptions
     deployment: str | None
@@ -76,12 +76,12 @@ class Interrupts:
         self.count = 0
 
     def note(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """One more; also a handler of signals."""
+        """Count an interrupt; also a handler of signals."""
         self.count += 1
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
-        """While this goes on, an interrupt ends nothing by itself."""
+        """Only count interrupts in this block: none ends it by itself."""
         with _handling(self.note):
             yield
 
@@ -93,7 +93,7 @@ _STOPS = 2
 
 
 class _Relay:
-    """Passes interrupts on to a run, also those that come before there is one.
+    """Passes interrupts on to a run, including interrupts before the run exists.
 
     They come from signal handlers and from the thread that takes requests to end the run.
     """
@@ -107,7 +107,7 @@ class _Relay:
         self._lock = threading.RLock()
 
     def note(self, *, stop: bool = False) -> int:
-        """One more, or with `stop` as many as stop the run at once; returns how many there are."""
+        """Count an interrupt, or with `stop` enough to stop at once; returns their number."""
         with self._lock:
             self._count = max(self._count + 1, _STOPS if stop else 0)
             self._pass()
@@ -115,11 +115,11 @@ class _Relay:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of interrupts."""
         return self._count
 
     def begin(self, one: Run) -> Run:
-        """Have a run that takes them."""
+        """Pass interrupts on to this run from now on."""
         with self._lock:
             self._run = one
             self._pass()
@@ -160,7 +160,7 @@ def resume_once(
 
 
 def _finished(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
-    """The JSON object of a run that nobody has to go on with; else None. Raises OsbenchError."""
+    """Return the JSON object of a run that is finished; else None. Raises OsbenchError."""
     finished = resumable.report(directory)
     if finished is not None:
         resumable.forget(directory)
@@ -214,7 +214,7 @@ def _taken_up(
 
 
 def _not_resumed(directory: RunDirectory, error: DamagedRun) -> OsbenchError:
-    """Why a run with a damaged file is not resumed, and what can be done instead."""
+    """Return the reason why a run with a damaged file is not resumed, and a remedy."""
     name = directory.path.name
     refused = OsbenchError(
         f"run {name} cannot be resumed: {error.problem}; its iterations cannot be accounted for. "
@@ -233,8 +233,8 @@ def run_once(
 ) -> dict[str, Any]:
     """Run a task to its end and return the JSON object of the run. Raises OsbenchError.
 
-    `interrupts` counts those of this run as well, also one that came too late to end it. What
-    plug-ins print meanwhile goes to stderr: stdout may be read by a program.
+    `interrupts` counts the interrupts of this run as well, even if they came too late to end it.
+    Output of plug-ins goes to stderr meanwhile: stdout may be read by a program.
     """
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
@@ -245,9 +245,9 @@ def run_once(
 def rerun_once(
     settings: CommandSettings, before: RunDirectory, progress: Progress, run_id: str
 ) -> dict[str, Any]:
-    """Run what was asked of a run once more, as run `run_id`; returns its JSON object.
+    """Repeat a run with the same request, as run `run_id`; returns its JSON object.
 
-    Raises OsbenchError where it is not known, or the task does not fit any more.
+    Raises OsbenchError if the request is unknown, or the task does not fit any more.
     """
     from osbench.coordinator.run.resumption import run_request  # noqa: PLC0415 - takes a while
 
@@ -320,7 +320,7 @@ def _run_of(plan: RunPlan, progress: Progress) -> Run:
 
 
 def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPlan]:
-    """What a run of it would do. Raises OsbenchError where task or configuration are wrong."""
+    """Return the checked task and the plan of its run. Raises OsbenchError if either is faulty."""
     conf = settings.conf
     task, plugins = _task(conf, wanted)
     deployment = settings.deployment(wanted.deployment)
@@ -345,7 +345,7 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 @contextlib.contextmanager
 def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
-    """Keep what is logged and said in the run directory, too."""
+    """Write log records and messages to the run directory, too."""
     with RunLog(directory) as log:
         progress.listener = log.say
         try:
@@ -391,7 +391,7 @@ def _interruptible(
 
 
 def _speak(sentences: SimpleQueue[str], progress: Progress) -> None:
-    """Print sentences up to an empty one."""
+    """Print messages up to an empty one."""
     while sentence := sentences.get():
         progress.say(sentence)
 

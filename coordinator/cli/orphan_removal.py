@@ -26,7 +26,7 @@ def remove_orphans(
 ) -> list[str]:
     """Show resources of runs that are gone, ask, and remove them; returns why some are left.
 
-    Raises DeploymentError, UsageError, and click.Abort if the answer is no.
+    Raises DeploymentError, UsageError, and click.Abort if the user says no.
     """
     older_s = run_retention.age_s(older)
     record = settings.deployment(deployment)

@@ -1,4 +1,4 @@
-"""The output of `results --outputs`: aggregated charts, or those of one iteration."""
+"""The output of `results --outputs`: aggregated charts, or the charts of one iteration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def show_summed(report: Report, *, as_json: bool) -> None:
     terminal = console()
     for number, workload in enumerate(report.workloads):
         _heading(terminal, number, workload.name, "")
-        # those that are added up follow whole
+        # charts that are added up follow, as a whole
         for at, one in enumerate(output_statements(replace(workload.outputs, additive=()))):
             text = Text(f"{'' if at else one.label:<10}{one.text}")
             terminal.print(text, markup=False, highlight=False)
@@ -48,7 +48,7 @@ def show_summed(report: Report, *, as_json: bool) -> None:
 
 
 def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
-    """Print the charts of the iterations with a number. Raises UsageError where none ran."""
+    """Print the charts of the iterations with a number. Raises UsageError if none ran."""
     asked = directory.read("run.json") or {"workloads": []}
     names = [one.get("name", one["scenario"]) for one in asked["workloads"]]
     found = [

@@ -51,7 +51,7 @@ class Progress:
             self._live.stop()
 
     def say(self, sentence: str) -> None:
-        """Print a sentence, and pass it on to `listener`."""
+        """Print a message, and pass it on to `listener`."""
         if self.listener is not None:
             self.listener(sentence)
         if not self._quiet:
@@ -59,7 +59,7 @@ class Progress:
 
     @property
     def longest(self) -> str:
-        """What is known of iterations that have run for long, for the end of a sentence."""
+        """Return the end of a message, on iterations that have run for long; or ""."""
         now = time.monotonic()
         return "".join(
             longest_words(vars(one)) for at, one in self._latest.values() if now - at < PLAIN_S

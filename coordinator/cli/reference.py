@@ -119,7 +119,7 @@ def _plugin(name: str, cls: type) -> Iterator[str]:
 
 
 def _shape(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema of an object, also where it is one of several alternatives."""
+    """Return the schema of an object, also if it is one alternative among several."""
     if schema.get("properties"):
         return schema
     branches: list[Mapping[str, Any]] = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
@@ -139,7 +139,7 @@ def _rows(schema: Mapping[str, Any], within: str) -> Iterator[tuple[str, str, st
             _kind(value),
             value.get("description", ""),
         )
-        # workloads and hooks have tables of their own
+        # workloads and hooks have separate tables
         if within or key not in ("workloads", "hooks", "runner"):
             inner = value.get("items") or value
             yield from _rows(inner, f"{within}{key}.") if "properties" in inner else ()

@@ -33,8 +33,8 @@ def run_repeatedly(
 ) -> int:
     """Run a task several times and print how much the runs differ; returns the exit code.
 
-    All runs get one tag in common. An interrupted run is the last. Raises OsbenchError where a
-    run cannot begin.
+    All runs get one tag in common. An interrupted run is the last. Raises OsbenchError if a run
+    cannot begin.
     """
     tag = f"repeat-{new_run_id()}"
     summaries, failure = _run_all(settings, wanted, progress, tag, times)
@@ -92,7 +92,7 @@ def run_tagged(
     interrupts: Interrupts,
     *tags: str,
 ) -> dict[str, Any]:
-    """Run a task once under an id of its own, with tags in addition. Raises OsbenchError."""
+    """Run a task once under a new id, with additional tags. Raises OsbenchError."""
     run_id = new_run_id()
     options = replace(wanted.run_options, run_id=run_id, tags=(*wanted.run_options.tags, *tags))
     directory = RunDirectory.of(settings.conf.data_dir, run_id)

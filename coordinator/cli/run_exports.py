@@ -1,8 +1,8 @@
-"""What `run` exports: at the end, where it could not start, and while it is under load.
+"""Exports of `run`: at the end, if it could not start, and while it is under load.
 
 Last of all the run goes to an archive, if one is given, with notes on the exports that failed.
 
-What exports need takes a while to import: that is done where there are any.
+Imports for exports take a while: they are only done if there are exports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from osbench.coordinator.archives.run_archive import RunArchive
     from osbench.coordinator.report.exporting import Export
 
-#: Exit code of Python after an exception that nobody has caught.
+#: Exit code of Python after an uncaught exception.
 ACCIDENT = 1
 
 
@@ -47,7 +47,7 @@ def exports_of(
     try:
         chosen = wanted.chosen(conf, plugin_path)
     except PluginError as error:
-        # what the user's own exporters would have written nobody can
+        # the user's own exporters cannot be loaded
         with contextlib.suppress(OsbenchError):
             RunExports(wanted.own(), directory, say).write_failure(error)
         raise
@@ -67,7 +67,7 @@ def _archive(settings: CommandSettings, url: str | None) -> RunArchive | None:
 
 
 class RunExports:
-    """The exports of one run; its notes and exit code tell of those that fail."""
+    """The exports of one run; its notes and exit code report failed exports."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class RunExports:
         return changed
 
     def write_failure(self, error: OsbenchError) -> None:
-        """Export that the run could not begin, or why it broke off; archive what it has left."""
+        """Export that the run could not begin, or why it broke off; archive its directory."""
         if self._exports:
             self._write_failure(error)
         if (self._directory.path / "run.json").exists():
@@ -168,7 +168,7 @@ class RunExports:
         failure = failure_of(error, error.exit_code, manifest)
 
         def write(export: Export) -> str:
-            # what the run has left has a page of its own, where it has begun
+            # a run that has begun has a page of unfinished results
             page = export.write_unfinished(self._directory) if manifest else ""
             return page or export.write_failure(failure)
 
@@ -209,7 +209,7 @@ class RunExports:
 
 
 class _Pusher:
-    """Pushes the checkpoints of a run in a thread of its own: the run does not wait for it."""
+    """Pushes the checkpoints of a run in a separate thread: the run does not wait for it."""
 
     def __init__(self, exporter: LiveExporter, target: str, directory: RunDirectory) -> None:
         self._exporter = exporter

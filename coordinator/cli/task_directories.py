@@ -54,9 +54,9 @@ def run_directory(
 ) -> int:
     """Run the task files of the directory `wanted.source`; returns the worst exit code of all.
 
-    All are checked before the first is run. Unless `keep_going`, the first that does not end with
-    0 is the last. All runs get one tag in common. Raises UsageError where there is no task file,
-    and where one is wrong unless `keep_going`.
+    All are checked before the first is run. Unless `keep_going`, the first that does not end with 0
+    is the last. All runs get one tag in common. Raises UsageError if there is no task file, and if
+    a file is faulty unless `keep_going`.
     """
     paths = task_files(Path(str(wanted.source)))
     wrong = _wrong(settings, wanted, paths)
@@ -91,7 +91,7 @@ def task_files(folder: Path) -> list[Path]:
 
 
 def _wrong(settings: CommandSettings, wanted: Wanted, paths: Sequence[Path]) -> dict[Path, str]:
-    """The files that are no task, or a wrong one, each with what is wrong."""
+    """Return the errors of the files that cannot be read as a task."""
     wrong: dict[Path, str] = {}
     for path in paths:
         try:

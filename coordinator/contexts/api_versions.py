@@ -46,7 +46,7 @@ class ApiVersions(context.Context):
         }
 
     def cleanup(self) -> None:
-        """Nothing to remove."""
+        """Do nothing: this context makes no resources."""
 
     def _type(self, name: str | None) -> str:
         if name is None:

@@ -46,7 +46,7 @@ class Cleanup(context.Context):
         self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:
-        """Remove what is left. Raises ContextError if something cannot be removed."""
+        """Remove the resources that iterations left. Raises ContextError if some remain."""
         key = self.made.get(NAMES_KEY)
         if key is None:
             # no iteration has started

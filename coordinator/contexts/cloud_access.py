@@ -1,4 +1,4 @@
-"""How contexts access the cloud: as its administrator, and as one user of each project."""
+"""Access of contexts to the cloud: as its administrator, and as one user of each project."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class CloudAccess:
         ]
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """The cloud as those who list all objects of a kind."""
+        """Return the clouds of the accounts that together list all objects of a kind."""
         if kind.everywhere:
             return [self.admin]
         return self.each_user if kind.personal else self.projects

@@ -25,13 +25,13 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 #: Reports the progress of a context.
 Tell = Callable[[str, int, int], None]
-#: Called twice a second while a context runs in a thread; its argument says whether it is being
-#: undone. Raises KeyboardInterrupt where nobody waits for it any more: what it made is left.
+#: Called twice per second while a context runs in a thread; its argument says whether it is being
+#: undone. Raises KeyboardInterrupt to stop waiting for the context: objects that it made are left.
 Poll = Callable[[bool], None]
 
 #: Interval at which the run is polled while contexts are running, seconds.
 POLL_S = 0.5
-#: A context that tells nothing for so long is named by who waits for it, seconds.
+#: After so many seconds without progress a context is named in the display.
 SILENT_S = 3.0
 #: Longest message of a foreign exception that is shown.
 MAX_MESSAGE_CHARS = 500
@@ -64,7 +64,7 @@ class ContextStack:
         self._store = store
         self._plugins = plugins
         self._shown = tell
-        #: What a context has told last, and when, monotonic seconds.
+        #: The last progress of a context, and its time, monotonic seconds.
         self._told = (0, 1, 0.0)
         #: Why some contexts could not be undone.
         self.left: list[str] = []
@@ -84,16 +84,16 @@ class ContextStack:
         unanswered: Callable[[], bool] = lambda: False,
         kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
-        """Set up a workload's contexts, yield what they made, by key, and undo them.
+        """Set up a workload's contexts, yield their results by key, and undo them.
 
-        Where the run was resumed and they were set up completely, they are not set up again; what
-        an earlier coordinator has made in part is undone first.
+        If an earlier coordinator of a resumed run set them up completely, they are not set up
+        again; contexts set up in part are undone first.
 
         `check` is called before each context and may raise to stop. `unanswered` is called after
-        the load and says whether some iteration failed or timed out. Raises ContextError if a
-        context cannot be set up, KeyboardInterrupt where `poll` does. What was made is
-        undone before this ends, and `left` lists what could not be undone; unless it ends with an
-        exception for which `kept` is true: a run that is resumed needs it.
+        the load and returns whether some iteration failed or timed out. Raises ContextError if a
+        context cannot be set up, KeyboardInterrupt if `poll` does. Before this ends, the contexts
+        are undone, and `left` lists failures to undo them; unless it ends with an exception for
+        which `kept` is true: a run that is resumed needs them.
         """
         keep = left = False
         if not self._is_ready(number) and self._store.of(number):
@@ -107,7 +107,7 @@ class ContextStack:
                     try:
                         _run_polling(partial(self._set_up, number, named, environment), poll)
                     except KeyboardInterrupt:
-                        # it may still be making things, with what the others have made
+                        # it may still be making things, with results of the others
                         left = True
                         raise
                 check()
@@ -128,7 +128,7 @@ class ContextStack:
         poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Undo what there is of a workload's contexts: it has no more load."""
+        """Undo a workload's contexts after its load; it can then have no more load."""
         prepared = self._store.prepared.get(number)
         if prepared is not None:
             # on disk before the first is undone: a workload cannot be resumed with some of them
@@ -150,9 +150,9 @@ class ContextStack:
 
     @property
     def silent(self) -> tuple[str, int, int, float] | None:
-        """What is being done without news for `SILENT_S`, how far it is, and for how many seconds.
+        """Return a context's step that has had no progress for `SILENT_S`, or None.
 
-        None if there is nothing, or if there are news.
+        A tuple: description, steps done, steps planned, and its seconds so far.
         """
         under_way, now = self.history.under_way, time.monotonic()
         if under_way is None:
@@ -176,11 +176,11 @@ class ContextStack:
 
     @property
     def holds(self) -> bool:
-        """There is something that contexts have made."""
+        """Return whether some context is set up, or has left objects."""
         return bool(self._store.entries)
 
     def is_over(self, number: int) -> bool:
-        """An earlier coordinator of the run has begun to undo a workload's contexts."""
+        """Return whether an earlier coordinator has begun to undo a workload's contexts."""
         prepared = self._store.prepared.get(number)
         return prepared is not None and prepared.over
 
@@ -189,7 +189,7 @@ class ContextStack:
         return prepared is not None and not prepared.over
 
     def _undo_begun(self, number: int, poll: Poll) -> None:
-        """Undo what a coordinator that was killed has made in part: all or nothing."""
+        """Undo contexts that a killed coordinator set up in part. Raises ContextError."""
         before = len(self.left)
         work = partial(self._undo, number, unanswered=True, crashed=True)
         _run_polling(work, poll, undoing=True)
@@ -266,7 +266,7 @@ class ContextStack:
 
 
 def _run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
-    """Call `work` in a thread, and `poll` until it has ended. Raises what either raises."""
+    """Call `work` in a thread, and `poll` until it has ended. Passes on exceptions of both."""
     over, found, failed = threading.Event(), list[T](), list[BaseException]()
 
     def call() -> None:
@@ -295,10 +295,10 @@ def undo(
     unanswered: bool = False,
     tell: Tell = no_progress,
 ) -> list[str]:
-    """Undo the contexts of one workload, or of all; returns why some could not be undone.
+    """Undo the contexts of one workload, or of all; returns the reasons of failures.
 
-    Those stay in the store, to be tried again, and so do the contexts set up before one of them,
-    because it needs what they made. `crashed` says that the run did not finish, `unanswered` that
+    A context that could not be undone stays in the store, to be tried again. So do the contexts set
+    up before it, because it needs their results. `crashed`: the run did not finish; `unanswered`:
     iterations failed.
     """
     problems = []
@@ -334,7 +334,7 @@ def _clean_up(
     environment: ContextEnvironment,
     history: History,
 ) -> str:
-    """Undo what a context has made; returns why it cannot be undone, "" if it is."""
+    """Undo a context; returns the reason of a failure, "" if there is none."""
     environment = dataclasses.replace(environment, workload=entry.workload)
     try:
         with history.cleanup(entry.workload, entry.name):

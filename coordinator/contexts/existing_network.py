@@ -35,7 +35,7 @@ class ExistingNetwork(context.Context):
         }
 
     def cleanup(self) -> None:
-        """Nothing to remove."""
+        """Do nothing: this context makes no resources."""
 
 
 def _networks(cloud: Cloud) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStep:
-    """A finished setup or cleanup. Instants are seconds since 1970-01-01 UTC."""
+    """A finished setup or cleanup. Times are seconds since 1970-01-01 UTC."""
 
     started_at: float
     finished_at: float
@@ -69,7 +69,7 @@ class History:
         return [asdict(record) for record in self.of(workload)]
 
     def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:
-        """Take over what an earlier coordinator of the run has saved."""
+        """Take over the records that an earlier coordinator of the run has saved."""
         self._records[workload] = [
             ContextRecord(
                 name=one["name"],

@@ -98,7 +98,7 @@ class Images(PerProjectContext):
 
 
 def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
-    """The image of a try whose response was lost, or "", and whether it has its data."""
+    """Return id, or "", of an image of a try whose response was lost, and whether it has data."""
     for image in cloud.document("GET", "glance", "images", params={"tag": name})["images"]:
         if image["status"] in ("active", "queued"):
             return str(image["id"]), image["status"] == "active"

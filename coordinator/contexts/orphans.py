@@ -29,7 +29,7 @@ _BEGINNING = "osb-"
 #: Lists with more fields, among them when an object was created.
 _DETAILED = {"servers": "servers/detail", "snapshots": "snapshots/detail"}
 _DETAILED |= {"volumes": "volumes/detail"}
-#: Fields with the instant of creation.
+#: Fields with the time of creation.
 _CREATED = ("created_at", "created", "creation_time")
 _INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
 #: They belong to all others, and go last.
@@ -152,9 +152,10 @@ class OrphanSearch:
         ]
 
     def _within(self, project: Orphan, runs: Collection[str]) -> list[str]:
-        """Remove what osbench made in a project that goes; returns why something is left.
+        """Remove osbench's objects in a project to be deleted; returns why some are left.
 
-        The passwords of its users are gone: the administrator gets a role in it, until it is gone.
+        The passwords of its users are lost: the administrator gets a role in the project until its
+        end.
         """
         admin = self._access.admin
         credential = admin.account.credential
@@ -187,7 +188,7 @@ class _OneProject(CloudAccess):
         self._only = self.cloud(account)
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """The project, of kinds that lie in projects."""
+        """Return the project, for kinds of objects that belong to projects."""
         return [] if kind.everywhere else [self._only]
 
     def has(self, service: str) -> bool:
@@ -206,7 +207,7 @@ def _removed(
     *,
     runs: Collection[str] = (),
 ) -> list[str]:
-    """Remove what has these names, or names of these runs; returns why something is left."""
+    """Remove objects that have these names, or names of these runs; returns why some are left."""
 
     def is_ours(name: str) -> bool:
         return name in names or (bool(runs) and run_in(name) in runs)
@@ -249,7 +250,7 @@ def _remove_security_groups(admin: Cloud, project: str) -> None:
 
 
 def _created_at(one: Mapping[str, Any], run: str) -> float:
-    """When an object was created: as the service says, but not before its run began."""
+    """Return the time of creation as the service reports it, but at least its run's start."""
     began_at = _instant(run[:15], "%Y%m%d-%H%M%S")
     for name in _CREATED:
         if found := _INSTANT.match(str(one.get(name) or "")):

@@ -30,18 +30,18 @@ class PerProjectContext(Context):
     USUAL_COUNT: ClassVar[int] = 1
 
     def make(self, cloud: Cloud, name: str) -> Any:
-        """Make one in a project; returns its id, or what else iterations have to know of it.
+        """Make one object in a project; returns its id, or other facts that iterations need.
 
-        It is called again after transient errors, perhaps when it has made the object.
+        Called again after transient errors, perhaps after the object was made.
         """
         raise NotImplementedError
 
     def places(self, access: CloudAccess) -> list[Cloud]:
-        """The cloud as those for whom objects are made; by default one user of each project."""
+        """Return the clouds of the owners of objects; by default one user of each project."""
         return access.projects
 
     def owner(self, cloud: Cloud) -> str:
-        """The key of an owner's objects in `made`; by default the project's id."""
+        """Return the key of an owner's objects in `made`; by default the project's id."""
         return cloud.project_id
 
     def await_ready(

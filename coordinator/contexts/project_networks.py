@@ -16,7 +16,7 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """One network that is to be made."""
+    """A network that is to be made."""
 
     cloud: Cloud
     name: str
@@ -151,7 +151,7 @@ class ProjectNetworks(context.Context):
         return router
 
     def _make(self, plan: _Plan, gateways: Mapping[Cloud, str]) -> dict[str, Any]:
-        """Make a network with its router and its subnets, or what an earlier try has not made."""
+        """Make a network with its router and its subnets; objects of an earlier try are used."""
         cloud, router = plan.cloud, None
         fields = neutron.network_fields(self.config.get("network_create_args"))
         network = neutron.create_once(cloud, "network", {**fields, "name": plan.name})

@@ -15,8 +15,8 @@ from osbench.coordinator.contexts.resources import Kind, delete, find, kinds
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds after the last deletion at which resources are listed once more: a service may still
-#: be processing a request whose response nobody awaited. Longer if a process was killed or an
+#: Seconds after the last deletion at which resources are listed once more: a service may still be
+#: processing a request whose response was not awaited. Longer if a process was killed or an
 #: iteration timed out.
 SETTLE_S = 1.0
 SETTLE_LATE_S = 5.0

@@ -27,12 +27,12 @@ def _none(_: Cloud) -> Sequence[Mapping[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """One kind of objects of a service."""
+    """A kind of objects of a service."""
 
     #: For messages, in the plural.
     name: str
     service: str
-    #: Path of the list, and key of the list in the answer.
+    #: Path of the list, and key of the list in the response.
     path: str
     key: str
     #: Field that holds the name, and field that holds the id; several with "/" between them are
@@ -57,7 +57,7 @@ class Kind:
     forced: str = ""
     #: A deletion is accepted first and completed later.
     slow: bool = False
-    #: The service may lack the kind, and answers 404 for its list.
+    #: The service may lack the kind, and responds with 404 to its list.
     optional: bool = False
     #: Path of the list if it has more fields than that at `path`, and which of its objects count.
     list_path: str = ""
@@ -68,7 +68,7 @@ class Kind:
     release: Callable[[Cloud, str], None] | None = None
 
     def identity(self, one: Mapping[str, Any]) -> str:
-        """The path of an object below that of the list."""
+        """Return the path of an object, relative to the path of the list."""
         return "/".join(str(one[field]) for field in self.identified.split("/"))
 
     def objects(self, document: Any) -> list[Mapping[str, Any]]:
@@ -145,7 +145,7 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_project(_: str, cloud: Cloud) -> Mapping[str, Any]:
-    """Administrators see the objects of all projects."""
+    """Return parameters that limit a list to a project: administrators see all projects."""
     return {"project_id": cloud.project_id}
 
 
@@ -213,7 +213,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 page=0,
             ),
         ),
-        # what only the administrator makes
+        # objects that only the administrator makes
         "nova_admin": (
             Kind(
                 name="aggregates",
@@ -233,7 +233,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
                 narrowed=_private,
             ),
         ),
-        # what only the administrator makes
+        # objects that only the administrator makes
         "cinder_admin": (
             Kind(
                 name="volume types",
@@ -500,7 +500,7 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
 
 
 def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
-    """The names of an object, one of which may be osbench's."""
+    """Return the names of an object; osbench's may be among them, as a name or a tag."""
     name = str(one.get(kind.named) or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}

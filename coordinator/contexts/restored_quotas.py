@@ -23,7 +23,7 @@ class RestoredQuotas(Quotas):
     }
 
     def setup(self) -> None:
-        """Store the quotas; those of a project that will be deleted are deleted instead."""
+        """Store the quotas for the cleanup, which deletes quotas of projects to be deleted."""
         access = CloudAccess(self.surroundings, self.NAME)
         temporary = {user.project_id for user in access.users if user.temporary}
         projects = {cloud.project_id: False for cloud in access.projects}

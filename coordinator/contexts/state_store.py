@@ -1,7 +1,7 @@
-"""Stores what the contexts of a run have made, encrypted in the run directory, until undone.
+"""Stores the results of a run's contexts, encrypted in the run directory, until undone.
 
-The key is in the data directory and not in the run directory, so that a run directory can be
-passed on.
+The key is in the data directory and not in the run directory, so that a run directory can be passed
+on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KEY = "contexts.key"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One context of one workload whose setup has started."""
+    """A context of a workload whose setup has started."""
 
     workload: int
     name: str
@@ -39,7 +39,7 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class PreparedWorkload:
-    """A workload whose contexts are set up: what its workers get, for those that come later."""
+    """Data for a workload's workers, set up by its contexts; for workers that join later too."""
 
     args: dict[str, Any]
     context: dict[str, Any]
@@ -109,17 +109,20 @@ class ContextStateStore:
         _write(self._entries_file, record)
 
     def keep_prepared(self, workload: int, prepared: PreparedWorkload) -> None:
-        """Keep what a workload's workers get, until the run is over."""
+        """Save the data for a workload's workers, until the run is over."""
         self.prepared[workload] = prepared
         self.save_prepared()
 
     def save_prepared(self) -> None:
-        """Write what the workers of all workloads get, and the history of their contexts."""
+        """Write the data for the workers of all workloads, and the history of their contexts."""
         record = {number: asdict(one) for number, one in self.prepared.items()}
         _write(self._prepared_file, record)
 
     def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """What the contexts of a workload have made, by key; later ones override earlier ones."""
+        """Return the results of a workload's contexts by key; later contexts override earlier ones.
+
+        `names`: only of these contexts.
+        """
         wanted = None if names is None else set(names)
         merged: dict[str, Any] = {}
         for entry in self.of(workload):

@@ -1,4 +1,4 @@
-"""The context `users`: projects and users made for the run, or those of the deployment record."""
+"""The context `users`: projects and users made for the run, or taken from the deployment record."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 
 class Users(context.Context):
-    """Makes projects and users, each with a token, or uses those of the deployment record.
+    """Makes projects and users, each with a token, or uses the users of the deployment record.
 
     Users of the record are used if it has any and neither `tenants` nor `users_per_tenant` is
-    given: all, or those of a `name`. The user of an iteration depends on its number: `round_robin`
-    cycles through the projects, and through the users of each project.
+    given: all, or only users of a `name`. The user of an iteration depends on its number:
+    `round_robin` cycles through the projects, and through the users of each project.
     """
 
     NAME: ClassVar[str] = "users"
@@ -79,7 +79,7 @@ class Users(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Problem of a configuration that asks for existing users and for new ones."""
+        """Refuse a configuration that asks both for existing users and for new ones."""
         new = [key for key in NEW_USERS if key in config]
         if CHOSEN not in config or not new:
             return []
@@ -186,7 +186,7 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
 
 
 def _domain(admin: Cloud, named: str) -> dict[str, str]:
-    """Name and id of a domain, given one of them."""
+    """Return name and id of a domain, given its name or id. Raises ContextError if not found."""
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
         answer = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))

@@ -39,7 +39,7 @@ class Workbooks(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse a definition that cannot be read, or is no workbook."""
+        """Refuse a definition that cannot be read, or is not a workbook."""
         try:
             _definition(config["definition"])
         except ContextError as error:

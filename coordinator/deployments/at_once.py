@@ -14,10 +14,10 @@ AT_ONCE = 8
 
 
 def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:
-    """The answers in order; None for those that are not there at `until`, monotonic seconds.
+    """Return the results of `questions` in order; None if missing at `until`, monotonic seconds.
 
-    A question goes on in its thread where its time is over, and ends with the process at the
-    latest. Raises what a question raises.
+    A question that is not finished then goes on in its thread, at most until the process ends.
+    Passes on the first exception of a question.
     """
     answers: list[Answer | None] = [None] * len(questions)
     raised: list[BaseException] = []
@@ -38,12 +38,12 @@ def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Ans
             answered.release()
 
     for _ in range(min(AT_ONCE, len(questions))):
-        # not those of a pool: it would wait for them when the process ends
+        # not a pool's threads: a pool would wait for them when the process ends
         threading.Thread(target=ask, name="question", daemon=True).start()
     for _ in questions:
         if not answered.acquire(timeout=max(0.0, until - time.monotonic())):
             break
     if raised:
         raise raised[0]
-    # what comes later is for nobody
+    # later results are not used
     return list(answers)

@@ -157,7 +157,7 @@ def _services(
 
 
 def _service(name: str, address: str, key: str | None, store: Any, timeout_s: float) -> Finding:
-    """Any response is accepted: the address of a service need not be a page."""
+    """Check that a service responds, with any status: its address need not be a page."""
     subject = f"services.{name}"
     base_id, headers = signed(key) if key else ("", {})
     try:

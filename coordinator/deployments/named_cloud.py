@@ -23,7 +23,7 @@ _EXTRA = (
     "clouds.yaml is read by openstacksdk, which is not installed: pip install 'osbench[openstack]'"
 )
 
-#: Warnings of openstacksdk on what a file says.
+#: Warnings of openstacksdk on the contents of a file.
 _TOLD = ("ConfigurationWarning", "OpenStackDeprecationWarning")
 
 
@@ -38,10 +38,10 @@ class NamedCloud:
 
 
 def named_cloud(name: str, region: str | None = None) -> NamedCloud:
-    """The cloud of that name in clouds.yaml, secure.yaml and clouds-public.yaml.
+    """Return the cloud of that name in clouds.yaml, secure.yaml and clouds-public.yaml.
 
     openstacksdk looks for these files in its places, and at OS_CLIENT_CONFIG_FILE and
-    OS_CLIENT_SECURE_FILE. `region` is one of the cloud's, its first by default. Raises
+    OS_CLIENT_SECURE_FILE. `region` is a region of the cloud, its first by default. Raises
     DeploymentError, without secrets.
     """
     # only the command that makes a record needs it, and it is slow to import
@@ -62,7 +62,7 @@ def named_cloud(name: str, region: str | None = None) -> NamedCloud:
 
 
 def _notes(warned: list[warnings.WarningMessage]) -> tuple[str, ...]:
-    # others are of its own releases
+    # other warnings are about openstacksdk's releases
     told = [one for one in warned if one.category.__name__ in _TOLD]
     notes = [mask_text(" ".join(str(one.message).split())) for one in told]
     return tuple(dict.fromkeys(notes))
@@ -73,7 +73,7 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
     try:
         config = loader.OpenStackConfig()
         _refuse(skipped)
-        # without a file openstacksdk has a cloud of its own defaults
+        # without a file openstacksdk has a cloud from its defaults
         has_file = config.config_filename or config.secure_config_filename
         names = config.get_cloud_names() if has_file else []
         if name not in names:
@@ -92,7 +92,7 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
 
 
 def _login_problem(config: Any, name: str) -> str:
-    """An unknown auth plug-in or option in our words, with what there is; "" for other problems."""
+    """Return osbench's message on an unknown auth plug-in or option, with known ones; or ""."""
     try:
         found = config.get_one(cloud=name, validate=False).config
         options_of(loader_of(found["auth_type"], found["auth"]), found["auth_type"], found["auth"])
@@ -127,9 +127,9 @@ def _unknown(loader: Any, config: Any, name: str, names: list[str]) -> str:
 
 @contextlib.contextmanager
 def _skipped_files() -> Iterator[list[Any]]:
-    """Path and error of each file that openstacksdk skips, in place of its log lines.
+    """Collect path and error of each file that openstacksdk skips, instead of its log lines.
 
-    A line would repeat the text of the file where it is not YAML, perhaps a password.
+    A line would repeat the text of a file that is not YAML, perhaps a password.
     """
     found: list[Any] = []
 

@@ -21,7 +21,7 @@ _OF_CLOUD = {"OS_CLOUD", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_S
 
 @dataclass(frozen=True, kw_only=True)
 class NewRecord:
-    """A checked record, and what its maker has to know of it."""
+    """A checked record, and notes on it for the person who made it."""
 
     deployment: Deployment
     notes: tuple[str, ...] = ()

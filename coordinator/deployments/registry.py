@@ -1,4 +1,4 @@
-"""The deployment records of this coordinator: one private file per record, one of them in use."""
+"""The deployment records of this coordinator: one private file per record, one record in use."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Deployments:
         return sorted(name for name in names if _NAME.fullmatch(name))
 
     def records(self) -> list[Listed]:
-        """All records, including those with unreadable files."""
+        """Return all records, including records with unreadable files."""
         used = self.used()
         listed = []
         for name in self.names():
@@ -122,7 +122,7 @@ class Deployments:
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
 
     def use(self, name: str) -> None:
-        """Make a record the one that commands use where none is named."""
+        """Put a record into use, for commands that name none. Raises DeploymentError."""
         if not self._exists(self._path(name)):
             raise DeploymentError(self._unknown(name))
         self._write(self._in_use, name + "\n")

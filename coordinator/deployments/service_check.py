@@ -85,8 +85,8 @@ def check_services(
 ) -> Iterator[ServiceAnswer]:
     """Check each service of the catalogue as one user; nothing if the user gets no token.
 
-    `timeout_s` bounds each request. An answer without a detail is of a service whose check is not
-    done at `until`, monotonic seconds.
+    `timeout_s` bounds each request. A result without a detail means that the check was not done at
+    `until`, monotonic seconds.
     """
     versions = {name: ApiVersion(**wish) for name, wish in deployment.api_versions.items()}
     cloud = Cloud(Account(credential), ThreadSessions(credential, timeout_s), versions)
@@ -145,7 +145,7 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
 
 
 def _version(cloud: Cloud, name: str) -> str:
-    """The current version that a service reports, its address, and how long it takes to answer."""
+    """Return the current version that a service reports, its address, and its response time."""
     address = cloud.address(name)
     parts = urlsplit(address)
     path = parts.path.partition("/v")[0] if "/v" in parts.path else parts.path

@@ -1,4 +1,4 @@
-"""Logins that cannot be repeated: they are made once for a run, and their ends are told."""
+"""Logins that cannot be repeated: made once for a run, with their ends reported."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins
 
 
 def token_end(ends_at: datetime | None, lasts_s: float | None = None) -> str:
-    """A sentence on a token that cannot be renewed, for a load of `lasts_s` seconds."""
+    """Return a message on a token that cannot be renewed, for a load of `lasts_s` seconds."""
     if ends_at is None:
         return "its token cannot be renewed"
     left_s = (ends_at - datetime.now(UTC)).total_seconds()

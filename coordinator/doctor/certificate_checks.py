@@ -27,7 +27,7 @@ def look_at_certificates(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     messaging = conf.messaging
     if messaging.tls_ca_file:
         found = _looked_at("tls_ca_file", messaging.tls_ca_file, "the authority", _NEW_AUTHORITY)
-        # only one that is wrong is told: others see it in what it signed
+        # only a faulty one is reported: other faults show in the certificates that it signed
         yield from (one for one in found if one.state != OK)
     if messaging.tls_certificate_file:
         option, path = "tls_certificate_file", messaging.tls_certificate_file

@@ -1,4 +1,4 @@
-"""What a check has found."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ OK, WARNING, ERROR = "ok", "warning", "error"
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """One line of the table."""
+    """A line of the table of `doctor`."""
 
     #: What was looked at: "Redis", "keys".
     about: str
     #: "ok", "warning" or "error".
     state: str
     detail: str
-    #: What to do; "" where there is nothing.
+    #: Advice; "" if nothing is to be done.
     remedy: str = ""

@@ -26,7 +26,7 @@ LEAST_FREE = 1 << 30
 NO_ROOM = 64 << 20
 #: Share of the periods of a CPU quota that may have been throttled.
 _THROTTLED = 0.05
-#: Files that a worker process opens beside those of its virtual users.
+#: Files that a worker process opens in addition to the files of its virtual users.
 OWN_FILES = 64
 
 
@@ -99,7 +99,7 @@ def _data_dir(conf: cfg.ConfigOpts) -> Diagnosis:
 
 def _keys(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     if not conf.messaging.redis_url:
-        return  # local mode has keys of its own
+        return  # local mode has separate keys
     try:
         ring = Keyring.load(conf.security.key_file)
     except OsbenchError as error:

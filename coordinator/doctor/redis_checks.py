@@ -19,7 +19,7 @@ from osbench.coordinator.doctor.certificate_checks import DAY_S, RENEW, SOON_DAY
 from osbench.coordinator.doctor.diagnosis import ERROR, OK, WARNING, Diagnosis
 from osbench.coordinator.formatting import duration
 
-#: A server that answers later makes starts and ends of loads late, seconds.
+#: A server that replies later makes starts and ends of loads late, seconds.
 SLOW_S = 0.1
 #: Clocks may differ; so far apart something is wrong, seconds.
 APART_S = 60.0
@@ -28,7 +28,7 @@ LEAST_MEMORY = 256 << 20
 
 
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
-    """All findings on the Redis of the configuration; those after one that cannot be used fail."""
+    """Yield all findings on the configured Redis, up to the first that makes it unusable."""
     url = conf.messaging.redis_url
     if not url:
         yield Diagnosis(
@@ -107,7 +107,7 @@ def _certificate(client: Client, url: str) -> Iterator[Diagnosis]:
         yield Diagnosis(about="TLS", state=OK, detail=detail)
 
 
-#: Why a server takes no writes, by what its error says, and what to do.
+#: Part of a server's error, the reason why it takes no writes, and advice.
 _NO_WRITES = (
     (
         "read only replica",
@@ -134,7 +134,7 @@ _NO_WRITES = (
 
 
 def _writes(client: Client) -> Iterator[Diagnosis]:
-    """Try to write; a user that may not is told of by `_rights`."""
+    """Try to write; missing rights are reported by `_rights`."""
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     try:
         client.set(scratch, "x", ex=60)
@@ -150,7 +150,7 @@ def _writes(client: Client) -> Iterator[Diagnosis]:
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:
-    """Try what a coordinator does, on keys of our own that end with this."""
+    """Try a coordinator's commands, on separate keys that are deleted at the end."""
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     keys = [f"{scratch}:{kind}" for kind in ("text", "hash", "set", "list", "stream", "count")]
     missing = [name for name, attempt in _commands(client, *keys) if not _allowed(attempt)]
@@ -203,5 +203,5 @@ def _allowed(attempt: Callable[[], Any]) -> bool:
     except redis.exceptions.NoPermissionError:
         return False
     except redis.ResponseError:
-        pass  # what it needs was not written: that is told of another command
+        pass  # its key was not written: that is reported for the writing command
     return True

@@ -27,7 +27,7 @@ def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
         heartbeats = HeartbeatReader(connect(url, conf.messaging.redis_timeout_s), sealer)
         present = heartbeats.present()
     except OsbenchError:
-        return  # told by the checks of keys and of Redis
+        return  # reported by the checks of keys and of Redis
     if heartbeats.unverified:
         yield Diagnosis(
             about="workers",

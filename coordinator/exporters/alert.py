@@ -1,6 +1,6 @@
 """Exporter `alert`: a run that failed, or is well again, as a webhook of Alertmanager.
 
-The format is version 4 of what Alertmanager sends to webhook receivers:
+The format is version 4 of the webhooks that Alertmanager sends:
 https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 """
 
@@ -23,8 +23,8 @@ _LONGEST, _NOTES = 4_000, 10
 class Alert(exporter.Exporter):
     """Sends a webhook as Alertmanager's: `firing` if a run failed, `resolved` if it did not.
 
-    The alert OsbenchRunFailed has the labels task, exit_code and run, and annotations with
-    what failed. Receivers of Alertmanager's webhooks, such as bridges to chats and pagers, take it.
+    The alert OsbenchRunFailed has the labels task, exit_code and run, and annotations with the
+    failures. Receivers of Alertmanager's webhooks, such as bridges to chats and pagers, take it.
     Credentials are read from ~/.netrc.
     """
 

@@ -29,14 +29,14 @@ def _error(row: exporter.IterationRow) -> str:
 def _columns() -> list[exporter.ExportColumn]:
     named = {one.name: one for one in exporter.ITERATION_COLUMNS if one.name not in LEFT_OUT}
     named["error"] = named["error"]._replace(get=_error)
-    # after the worker, where the first release with it had its last column
+    # after the worker, which was the last column of the first release
     warmup = named.pop("warmup")
     found = list(named.values())
     found.insert(found.index(named["worker"]) + 1, warmup)
     return found
 
 
-#: `workload` counts from 0, as in the JSON object; instants are seconds after t0.
+#: `workload` counts from 0, as in the JSON object; times are seconds after t0.
 COLUMNS = _columns()
 
 
@@ -60,7 +60,7 @@ class Csv(exporter.Exporter):
 def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = "") -> None:
     """Write a heading and a line for each row.
 
-    `partial` says why there are not all; it makes a line of its own before the heading.
+    `partial` gives the reason why rows are missing; it is a separate line before the heading.
     """
     if partial:
         file.write(f"# {partial}\n")
@@ -76,12 +76,12 @@ def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = ""
         file.write("\n".join(lines) + "\n")
 
 
-#: How a cell is written, and the columns of what is written in it.
+#: Format string of a cell, and its columns of values.
 _Cells = tuple[str, *tuple[Iterable[Any], ...]]
 
 
 def _seconds(values: list[int | None]) -> _Cells:
-    # floats would lose nanoseconds of late instants
+    # floats would lose nanoseconds of late times
     try:
         whole, rest = np.divmod(np.array(values, np.int64), 10**9)
     except (TypeError, OverflowError):

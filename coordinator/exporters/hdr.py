@@ -24,8 +24,8 @@ class Hdr(exporter.Exporter):
     """Writes latency.hlog: HdrHistogram's interval log, version 2, with a tag for each workload.
 
     A line has the durations of iterations that succeeded and were scheduled in its interval,
-    without those of the warm-up. Values are nanoseconds; a tag is the workload's number, from 0,
-    and its scenario.
+    without iterations of the warm-up. Values are nanoseconds; a tag is the workload's number, from
+    0, and its scenario.
     """
 
     NAME: ClassVar[str] = "hdr"
@@ -80,10 +80,10 @@ class _Intervals:
         self._most: dict[int, int] = {}
 
     def add(self, instant_ns: int, value_ns: int) -> None:
-        """Count a duration in the interval of an instant."""
+        """Count a duration in the interval of a time, ns after t0."""
         while instant_ns // self._width_ns >= INTERVALS:
             self._widen()
-        # clocks disagree a little: an instant can seem to lie before t0
+        # clocks disagree a little: a time can seem to lie before t0
         at = max(instant_ns, 0) // self._width_ns
         counts = self._counts.get(at)
         if counts is None:
@@ -100,7 +100,7 @@ class _Intervals:
             self._most[at // 2] = max(self._most.get(at // 2, 0), most[at])
 
     def lines(self, begin_s: float) -> Iterator[str]:
-        """A line an interval, behind the tag; `begin_s` is t0 after the base of the log."""
+        """Yield a line per interval, without the tag; `begin_s` is t0 after the log's base time."""
         width_s = self._width_ns / 1e9
         for at in sorted(self._counts):
             # readers expect the maximum in milliseconds

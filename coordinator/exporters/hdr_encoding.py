@@ -25,7 +25,7 @@ _OUTER_HEAD = struct.Struct(">ii")
 
 
 def position(value_ns: int) -> int:
-    """Where a value is counted; values are cut to 0..HIGHEST_NS."""
+    """Return the index of the counter of a value; values are limited to 0..HIGHEST_NS."""
     value = min(max(value_ns, 0), HIGHEST_NS)
     bucket = max(value.bit_length() - _HALF_BITS - 1, 0)
     return (bucket << _HALF_BITS) + (value >> bucket)

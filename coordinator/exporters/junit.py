@@ -22,9 +22,9 @@ class Junit(exporter.Exporter):
     """Writes junit.xml: a test suite with a test case for each workload of the task.
 
     A workload is a failure if its SLA failed. It is an error if it was not begun, if iterations
-    were lost or not started, if the load generator was the limit, and if one of its hooks or
-    contexts failed; soft checks are its output, the exceptions of its iterations its error output.
-    The notes of the run are the error output of the suite.
+    were lost or not started, if the load generator was the limit, and if a hook or a context
+    failed; soft checks are its output, the exceptions of its iterations its error output. The notes
+    of the run are the error output of the suite.
     If the run could not start, the only test case has the name of the task.
     """
 
@@ -104,7 +104,7 @@ def _workload_case(workload: Mapping[str, Any]) -> ElementTree.Element:
         for verdict in workload["sla"]
         if not verdict["success"]
     ]
-    # a case is either a failure or an error: what keeps the load from being judged goes first
+    # a case is either a failure or an error: an error goes first, since it prevents a verdict
     kind, errors = _errors_of(workload)
     if errors:
         _add(case, "error", kind, [*errors, *details])
@@ -140,7 +140,7 @@ def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Why a workload is an error: a kind, and a line each; nothing if it is none."""
+    """Return the kind of a workload's error, and a line for each reason; ("", []) if it is none."""
     # runs of older releases say less
     unbegun = workload.get("error") or workload.get("not_begun")
     if unbegun:

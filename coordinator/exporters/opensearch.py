@@ -28,10 +28,10 @@ _Document = tuple[str, bytes]
 class OpenSearch(exporter.Exporter):
     """Sends a document for each iteration and workload to OpenSearch or Elasticsearch.
 
-    Indices are PREFIX-iterations and PREFIX-workloads. Ids follow from the run: what is sent again
-    replaces itself. Documents that the server is too busy to take are sent again, with growing
-    pauses; others that it refuses are counted and reported. Credentials are read from ~/.netrc,
-    certificates from the file that the environment variable REQUESTS_CA_BUNDLE names.
+    Indices are PREFIX-iterations and PREFIX-workloads. Ids follow from the run: a document that is
+    sent again replaces itself. Documents that the server is too busy to take are sent again, with
+    growing pauses; others that it refuses are counted and reported. Credentials are read from
+    ~/.netrc, certificates from the file that the environment variable REQUESTS_CA_BUNDLE names.
     """
 
     NAME: ClassVar[str] = "opensearch"
@@ -50,7 +50,7 @@ class OpenSearch(exporter.Exporter):
     }
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send all documents; raises ExportError where some were refused."""
+        """Send all documents. Raises ExportError if some were refused."""
         pause_s = self.config.get("pause_s", PAUSE_S)
         poster = Poster({"Content-Type": "application/x-ndjson"}, pause_s)
         bulk = _Bulk(poster, f"{url.rstrip('/')}/_bulk")
@@ -82,7 +82,10 @@ class _Bulk:
         self.reason = ""
 
     def send(self, documents: Mapping[str, bytes]) -> None:
-        """Send documents by id. Raises ExportError where the server stays busy."""
+        """Send documents, again while the server is busy; count refused documents.
+
+        Raises ExportError if the server stays busy.
+        """
         waiting = dict(documents)
         busy = ""
         for _ in self._poster.pauses():
@@ -150,7 +153,7 @@ def _documents(run: exporter.ExportedRun, prefix: str) -> Iterator[_Document]:
             "@timestamp": instant(at),
             "name": names[row.workload],
             "scenario": scenarios[row.workload],
-            # without instants: the one above is the start, or when the iteration was due
+            # without times: the timestamp above is the start, or the due time of the iteration
             **exporter.json_values(row, None),
         }
         yield _document(f"{prefix}-iterations", document_id, found)

@@ -44,7 +44,7 @@ class OpenTelemetry(exporter.LiveExporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write two files; the one of the traces only where there are some."""
+        """Write the metrics, and the traces if there are any, each into a file."""
         metrics = json.dumps(metrics_request(run)) + "\n"
         (path / "otlp-metrics.jsonl").write_text(metrics, "utf-8")
         requests = iter(run.trace_requests() if self.config.get("spans", True) else ())
@@ -88,7 +88,7 @@ def _post(poster: Poster, url: str, signal: str, request: Mapping[str, Any]) -> 
     try:
         partial = (answer.json() if answer.content else {}).get("partialSuccess") or {}
     except (ValueError, AttributeError):
-        # collectors need not answer in JSON, and a status of 200 says that all was taken
+        # collectors need not respond in JSON, and a status of 200 says that all was taken
         return
     rejected = partial.get("rejectedDataPoints") or partial.get("rejectedSpans")
     if rejected and int(rejected):

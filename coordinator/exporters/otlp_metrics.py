@@ -26,7 +26,7 @@ _HISTOGRAMS = (
 
 
 def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
-    """An ExportMetricsServiceRequest with what is known of a run; all of it is cumulative."""
+    """Return an ExportMetricsServiceRequest with the cumulative metrics of a run."""
     summary = snapshot.summary
     about = {
         "service.name": "osbench",
@@ -39,7 +39,7 @@ def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes of texts and integers."""
+    """Return attributes of strings and integers."""
     return [
         {
             "key": name,
@@ -112,7 +112,7 @@ def _begun(
 
 
 def exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
-    """A group goes whole into the bucket of its upper end, so that no count is split."""
+    """Return an exponential histogram; a group of counts goes into the bucket of its upper end."""
     zeros = 0
     buckets: Counter[int] = Counter()
     for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):

@@ -19,9 +19,9 @@ ROW_GROUP = 100_000
 class Parquet(exporter.Exporter):
     """Writes iterations.parquet: a row for each iteration that ended or was dropped.
 
-    Columns are those of `csv`, with the state, the type and the message of the error, and the
-    start as an instant, on their own. The file's metadata has the run's id and its JSON object.
-    Needs pyarrow: `pip install osbench[parquet]`.
+    It has the columns of `csv`, with separate columns for state, type and message of the error, and
+    the start as a timestamp. The file's metadata has the run's id and its JSON object. Needs
+    pyarrow: `pip install osbench[parquet]`.
     """
 
     NAME: ClassVar[str] = "parquet"

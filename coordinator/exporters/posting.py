@@ -27,12 +27,12 @@ PAUSE: Mapping[str, Any] = {
     "description": "seconds before something is sent again; they double each time",
 }
 
-#: Answers of a server, or a proxy before it, that may take the same request later.
+#: Status codes of a server, or a proxy before it, that may take the same request later.
 BUSY = frozenset({429, 502, 503, 504})
 
 
 class Poster:
-    """Sends to one server. Credentials are those of the URL, else of ~/.netrc."""
+    """Sends to one server. Credentials are read from the URL, or else from ~/.netrc."""
 
     def __init__(self, headers: Mapping[str, str], pause_s: float = PAUSE_S) -> None:
         self._session = bounded_session()
@@ -61,7 +61,7 @@ class Poster:
         raise ExportError(f"{mask_url(url)}: {plain(mask_text(problem), 500)}")
 
     def pauses(self) -> Iterator[None]:
-        """One for each attempt: waits before all but the first, longer each time."""
+        """Yield once per attempt; waits before all but the first, longer each time."""
         pause_s = self._pause_s
         for attempt in range(TRIES):
             if attempt:

@@ -12,9 +12,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\n")
 
 @functools.lru_cache(4096)
 def cell(text: str) -> str:
-    """`text` with an apostrophe before what would be a formula; spreadsheets do not show it.
+    """Return `text`, with an apostrophe before it if it would be a formula; spreadsheets hide it.
 
-    Kept for a while: the same few texts stand in most rows.
+    Cached for a while: the same few texts stand in most rows.
     """
     # a carriage return alone ends the line for some readers, and csv does not quote it
     shown = escaped(text.replace("\r\n", "\n").replace("\r", "\n"), breaks=True)

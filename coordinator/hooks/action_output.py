@@ -1,4 +1,4 @@
-"""Checks what hooks return before it becomes part of a report."""
+"""Checks the outputs of hooks before they become part of a report."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SUCCESS, FAILED, REFUSED = "success", "failed", "validation_failed"
 
 @dataclass(frozen=True, kw_only=True)
 class Error:
-    """Why a firing failed."""
+    """The reason why a firing failed."""
 
     etype: str
     msg: str
@@ -53,18 +53,18 @@ class Result:
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> Result:
-        """The result that `dataclasses.asdict` made a mapping of."""
+        """Restore a result that `dataclasses.asdict` saved."""
         error = Error(**saved["error"]) if saved["error"] else None
         return cls(**{**saved, "event": hook.Event(**saved["event"]), "error": error})
 
 
-#: A result, and how many firings came to it.
+#: A result, and the number of firings that had it.
 Counted = tuple[Result, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HookReport:
-    """One hook of a workload, with its results."""
+    """A hook of a workload, with its results."""
 
     hook: task.HookConfig
     #: The first ones, at most `KEPT`, in the order of their events.
@@ -73,7 +73,7 @@ class HookReport:
     counts: dict[str, int]
 
     def failure(self) -> str:
-        """How many firings failed, and why the first did; "" if none failed."""
+        """Return the number of failed firings, and the reason of the first; "" if none failed."""
         firings = sum(self.counts.values())
         failed = firings - self.counts.get(SUCCESS, 0)
         if not failed:
@@ -83,7 +83,7 @@ class HookReport:
 
 
 class Firing:
-    """One run of an action in a daemon thread."""
+    """A run of an action in a daemon thread."""
 
     def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
         #: None while it runs.
@@ -108,7 +108,7 @@ class Firing:
             LOG.warning("hook %s cannot be stopped", self._kind.NAME, exc_info=True)
 
     def so_far(self) -> Result:
-        """The result; one that has not ended has failed."""
+        """Return the result; a firing that has not ended counts as failed."""
         if self.result is not None:
             return self.result
         error = Error(etype="NotEnded", msg="had not ended when the workload was over")
@@ -143,7 +143,7 @@ class Firing:
 
 
 class ActiveHook:
-    """One hook of a workload: trigger, action, and its firings.
+    """A hook of a workload: trigger, action, and its firings.
 
     Its methods neither block nor raise exceptions of actions. Iterations are counted when their
     results arrive, some tenths of a second after they end, and not when they start.
@@ -179,7 +179,7 @@ class ActiveHook:
             self._trigger, self._unit = made, made.unit
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire for all values due, given seconds after the start and reported iterations."""
+        """Fire for all due values, given seconds after the start and reported iterations."""
         now = int(elapsed_s) if self._unit == "time" else reported
         if now <= self._seen or self._trigger is None:
             return
@@ -205,7 +205,7 @@ class ActiveHook:
             firing.stop()
 
     def take(self) -> list[Counted]:
-        """Hand out the results that there are since the last call."""
+        """Return the results since the last call."""
         over = [firing for firing in self._firings if firing.result is not None]
         self._firings = [firing for firing in self._firings if firing not in over]
         for firing in over:
@@ -215,7 +215,7 @@ class ActiveHook:
         return found
 
     def pending(self) -> list[Counted]:
-        """Results that were not handed out; firings that still run have failed."""
+        """Return results that were not taken; firings that still run count as failed."""
         return [*self._ended, *((firing.so_far(), 1) for firing in self._firings)]
 
     def _event(self, value: int) -> hook.Event:
@@ -257,7 +257,7 @@ class ActiveHook:
             LOG.warning("hook %s (%s %d): %s", name, event.unit, event.value, result.error.msg)
 
     def _keep(self, result: Result, times: int = 1) -> None:
-        # those that no report shows are counted
+        # results that no report shows are counted
         shown = result if self._kept < KEPT else replace(result, error=None, output=None)
         self._ended.append((shown, times))
         self._kept += 1

@@ -42,7 +42,7 @@ class Child:
         cwd: Path | None = None,
         waits: bool = False,
     ) -> None:
-        """Start it; with `waits` it reads what `tell` writes, else nothing."""
+        """Start the process; with `waits` it reads the input that `tell` writes, else none."""
         self.log = log
         with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as output:
             self._process = subprocess.Popen(  # noqa: S603 - the server found, or our own worker
@@ -69,7 +69,7 @@ class Child:
             stdin.write(data)
 
     def exit_reason(self) -> str | None:
-        """How the process ended and the last lines of its log; None while it runs."""
+        """Return how the process ended, with the last lines of its log; None while it runs."""
         code = self._process.poll()
         if code is None:
             return None

@@ -1,4 +1,4 @@
-"""What was in the private server of a run whose coordinator is gone, in the run directory."""
+"""Data of a run's private server, kept in the run directory after its coordinator has ended."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ _REPLY_S = 5.0
 
 
 def keeping_in(directory: Path) -> watchdog.Keeping:
-    """Where it is kept in a run directory."""
+    """Return the paths of the kept data in a run directory."""
     paths = (str(directory / name) for name in (PLAN, SERVER, SERVER_LOCK))
     return watchdog.Keeping(*paths)
 
 
 def restore(directory: Path, folder: Path) -> bool:
-    """Have the server that is started in `folder` begin with what was kept of a run.
+    """Seed the server in `folder` with the Redis dump saved from a run; call before it starts.
 
-    Waits until the watchdog of the earlier coordinator has kept it. False where nothing was kept.
+    Waits until the earlier coordinator's watchdog has saved it. False if there is no dump, or it
+    cannot be read.
     """
     keeping = keeping_in(directory)
     try:

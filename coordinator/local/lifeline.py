@@ -40,15 +40,15 @@ class Lifeline:
         return self._process.pid
 
     def register_folder(self, folder: Path) -> None:
-        """Have `folder` removed at the end; called before it is created, so that it never stays."""
+        """Register `folder` for removal at the end; called before it is created, to be safe."""
         self._register({"folder": str(folder)})
 
     def register_keeping(self, keeping: watchdog.Keeping) -> None:
-        """Have what is in the server kept at the end, if the run can be resumed."""
+        """Register paths for the server's data, saved at the end if the run can be resumed."""
         self._register(keeping._asdict())
 
     def register_process(self, role: Role, leader: watchdog.Process) -> None:
-        """Have a process and its session ended at the end."""
+        """Register a process, to be ended at the end with its session."""
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
     def check(self) -> None:

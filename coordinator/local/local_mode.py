@@ -35,8 +35,8 @@ _SAID_S = 3.0
 class LocalMode:
     """A private server, keys made for the run, and private workers.
 
-    Nothing of it stays, however the coordinator ends, even after kill -9: leaving the `with`
-    block ends everything in order, and the watchdog ends what remains.
+    All of it is removed, however the coordinator ends, even after kill -9: leaving the `with` block
+    ends everything in order, and the watchdog ends the rest.
     """
 
     #: `unix://` URL of the private server.
@@ -72,8 +72,8 @@ class LocalMode:
         """Prepare `workers` worker processes of `virtual_users` virtual users each.
 
         `start` has workers that wait for their arguments, else `worker_command` is started with
-        them. `keyring` has the keys; new ones are made where it is None. `earlier` is the directory
-        of a run that is resumed.
+        them. `keyring` has the keys; None: new ones are made. `earlier` is the directory of a run
+        that is resumed.
         """
         self.interrupts = lambda: 0
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
@@ -121,9 +121,9 @@ class LocalMode:
         self._workers = self._start.begin_workers(arguments, self._command)
 
     def keep_in(self, directory: Path) -> None:
-        """Keep what workers have delivered, and nobody has read at the end, for `resume`.
+        """Save results that workers have delivered but the coordinator has not read, for `resume`.
 
-        That is done while the run in `directory` can be resumed.
+        Done at the end, as long as the run in `directory` can be resumed.
         """
         assert self._start is not None, "there is something to keep inside the with block"
         self._keeping = kept_server.keeping_in(directory)
@@ -140,7 +140,7 @@ class LocalMode:
             raise FleetError(f"the workers of local mode have ended: their process {exit_reason}")
 
     def explained(self, error: BaseException) -> BaseException:
-        """An error that ends the run, with the end of the log of whoever did not answer."""
+        """Add to an error that ends the run the log's end of the process that did not respond."""
         if isinstance(error, FleetError) and self._workers and not self._workers.exit_reason():
             said = self._workers.log_end()
             return FleetError(f"{error}; {said}") if _WARNS.search(said) else error
@@ -209,7 +209,7 @@ class LocalMode:
         write_config(self.config_file, self._conf, changes)
 
     def _begin_server(self, lifeline: Lifeline) -> None:
-        """Start the server, with what was kept of an earlier one. Raises StoreError."""
+        """Start the server, with the data kept of an earlier one. Raises StoreError."""
         restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:

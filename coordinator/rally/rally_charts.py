@@ -57,7 +57,7 @@ _HOOK_DATA = Draft7Validator(
 
 
 def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[str, list[Any]]:
-    """The charts of one iteration, and its trace id where it has one."""
+    """Return the charts of one iteration, and its trace id if it has one."""
     additive, complete = [], []
     for item in found["additive"]:
         chart = _plain(item)
@@ -114,7 +114,7 @@ def _lines(data: Any) -> list[str]:
 
 
 def _json(value: Any) -> Any:
-    """A value of msgpack's as one that every JSON reader takes."""
+    """Convert a msgpack value to strict JSON: NaN and infinity to null, unknown types to text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

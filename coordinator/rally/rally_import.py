@@ -1,7 +1,7 @@
-"""Results of Rally as runs: reads what `rally task report --json` writes (format_version 1.*).
+"""Imports Rally's results as runs, from `rally task report --json` (format_version 1.*).
 
 A run that was imported can be shown, exported and compared like any other. Rally does not say when
-an iteration was due, nor of the load that it wanted to offer: an iteration counts as due when it
+an iteration was due, nor the load that it wanted to offer: an iteration counts as due when it
 started.
 """
 
@@ -63,7 +63,7 @@ _FOREIGN = "is not a result of `rally task report --json`"
 def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
     """Make a run of every task in a file; returns their ids.
 
-    Raises UsageError where the file is none of Rally's, or a task of it was imported before.
+    Raises UsageError if the file is not from Rally, or a task of it was imported before.
     """
     made: list[RunDirectory] = []
     try:
@@ -82,7 +82,7 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
 
 
 def _undo(made: Sequence[RunDirectory]) -> None:
-    """All tasks of a file are imported, or none."""
+    """Remove the runs that were made from a file: all of its tasks are imported, or none."""
     for one in made:
         shutil.rmtree(one.path, ignore_errors=True)
 
@@ -315,7 +315,7 @@ class _Errors:
         self._fresh: list[list[Any]] = []
 
     def number(self, error: Sequence[Any]) -> int:
-        """Of [type, message, traceback], from 1; 0 where there is no error."""
+        """Return the number, from 1, of [type, message, traceback]; 0 if there is no error."""
         if not error:
             return 0
         texts = tuple(str(part) for part in [*error, "", "", ""][:3])
@@ -325,7 +325,7 @@ class _Errors:
         return self._numbers[texts]
 
     def fresh(self) -> list[list[Any]]:
-        """Those that were not asked for before."""
+        """Return the errors with new numbers since the last call."""
         found, self._fresh = self._fresh, []
         return found
 
@@ -378,6 +378,6 @@ def _ns(at: float, t0_at: float) -> int:
 
 
 def _instant(text: str) -> float:
-    """Rally's times are in UTC and do not say so."""
+    """Parse a time from Rally, which is in UTC without saying so; seconds since 1970."""
     found = datetime.fromisoformat(str(text))
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

@@ -78,7 +78,7 @@ def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]
 
 
 def _as_stored(workload: dict[str, Any]) -> None:
-    """Plug-ins as Rally's database has them: the name apart from the configuration."""
+    """Rewrite a workload's plug-ins as in Rally's database: name and configuration separate."""
     ((workload["runner_type"], workload["runner"]),) = workload["runner"].items()
     ((workload["name"], workload["args"]),) = workload.pop("scenario").items()
     for hook in workload["hooks"]:
@@ -166,7 +166,7 @@ def _workload(
 
 
 def _verdicts(workload: WorkloadReport) -> list[dict[str, Any]]:
-    """Those of the criteria and, where the load was cut short, Rally's for that."""
+    """Return the verdicts of the criteria, and Rally's verdict if the load was cut short."""
     found: list[dict[str, Any]] = json_codec.to_json(workload.sla)
     if cause := _CUT_SHORT.get(workload.offered.cut_short or ""):
         found.append({"criterion": cause[0], "success": False, "detail": cause[1]})
@@ -178,7 +178,7 @@ def _passed(workload: WorkloadReport) -> bool:
 
 
 def _all_passed(report: Report, asked: Mapping[str, Any]) -> bool:
-    """Every workload of the task ran, and met its criteria."""
+    """Return whether every workload of the task ran, and met its criteria."""
     ran = report.workloads
     return len(ran) == len(asked.get("workloads", ran)) and all(map(_passed, ran))
 
@@ -188,7 +188,7 @@ def _aborted(workload: WorkloadReport) -> bool:
 
 
 def _full_s(contexts: Sequence[ContextReport], durations: Durations) -> float:
-    """From the first setup, or the first start, to the last cleanup, or the last end."""
+    """Return seconds from the first setup or start to the last cleanup or end; 0 if none."""
     steps = [step for context in contexts for step in (context.setup, context.cleanup)]
     begun = [_seconds(step.started_at) for step in steps if step]
     ended = [_seconds(step.finished_at) for step in steps if step]
@@ -231,7 +231,7 @@ def _hook(hook: HookRun, finished_at: str) -> dict[str, Any]:
 
 
 def _firing(result: HookResult, finished_at: str) -> dict[str, Any]:
-    """One that was not run, or has not ended, ends with the run: Rally wants an instant."""
+    """Return a firing as Rally's. If it has no end, the run's end is used: Rally needs a time."""
     ended = _seconds(result.finished_at or finished_at)
     found: dict[str, Any] = {
         "status": result.status,
@@ -255,7 +255,7 @@ def _uuid(text: str) -> str:
 
 
 def _second(instant: str | None) -> str:
-    """An instant to the second, without time zone."""
+    """Return a timestamp to the second, without time zone; "" for None."""
     return (instant or "")[:19]
 
 

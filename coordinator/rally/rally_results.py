@@ -1,4 +1,4 @@
-"""Rally's form of results: what `rally task report --json` writes and `rally task import` reads."""
+"""Rally's form of results, as `rally task report --json` writes it and `task import` reads it."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class RallyResults(ForeignResults):
         rally_json.write(directory, report, file)
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
-        """The results that Rally makes of its own JSON before it exports them."""
+        """Return the results in the form that Rally gives its JSON before it exports it."""
         return rally_json.task_results(directory, report)

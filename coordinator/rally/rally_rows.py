@@ -18,7 +18,7 @@ from osbench.common.rally.adapters.records import records
 from osbench.coordinator.report.iterations import settling
 from osbench.coordinator.storage.run_directory import RunDirectory
 
-#: An instant after all others, nanoseconds.
+#: A time after all others, nanoseconds.
 _NEVER = 1 << 62
 
 #: A record of `common/rally/adapters/records.py` and the trace id of its iteration, if any.
@@ -26,7 +26,7 @@ Traced = tuple[dict[str, Any], str | None]
 
 
 def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator[Traced]:
-    """Each iteration that ran, once; holds only those that a later block may come before."""
+    """Yield each iteration that ran, once, by start; keeps few in memory."""
     waiting: list[tuple[int, int, Traced]] = []
     for columns, earliest in zip(
         _blocks(directory, workload), _earliest_after(directory, workload), strict=True
@@ -43,7 +43,7 @@ def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator
 
 
 def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
-    """For each block of a workload the earliest start in those that follow it."""
+    """Return for each block of a workload the earliest start in the following blocks."""
     starts = []
     for _, columns in directory.columns(workload):
         ran = columns.started[columns.outcome <= Outcome.TIMED_OUT]
@@ -53,7 +53,7 @@ def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
 
 
 def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
-    """The rows of a workload, block by block, without those of iterations that were settled."""
+    """Yield the rows of a workload by block, without rows of already settled iterations."""
     written = Intervals()
     texts: dict[str, dict[int, tuple[str, str, str]]] = {}
     for body in settling(directory):

@@ -10,7 +10,7 @@ from typing import Any
 
 #: Levels of atomic actions that Rally distinguishes.
 LEVELS = 3
-#: Rally's name for what failed outside of any atomic action, behind one that succeeded.
+#: Rally's name for a failure outside of any atomic action, after an action that succeeded.
 NO_NAME = "<no-name-action>"
 
 
@@ -65,7 +65,7 @@ class _Row:
 
 
 def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
-    """Add what one iteration did to the rows of a level."""
+    """Add the actions of one iteration to the rows of a level."""
     for name, one in merged.items():
         display_name = name if one.count == 1 else f"{name} (x{one.count})"
         if display_name not in rows:
@@ -74,7 +74,7 @@ def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
 
 
 class Durations:
-    """The table of durations of a workload; eight bytes an iteration and action."""
+    """The table of durations of a workload; needs eight bytes per iteration and action."""
 
     def __init__(self) -> None:
         self._rows: dict[str, _Row] = {}
@@ -115,7 +115,7 @@ class Durations:
         return max(0.0, self.ended - self.begun)
 
     def shown(self) -> dict[str, Any]:
-        """Rally's form."""
+        """Return the table in Rally's form."""
         rows = [row.shown(name) for name, row in self._rows.items()]
         return {"total": self._total.shown("total"), "atomics": rows}
 
@@ -138,7 +138,7 @@ def _merge_into(found: dict[str, _Merged], action: Mapping[str, Any], level: int
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """The value below which a share of the others lies, by linear interpolation."""
+    """Return the percentile for a fraction from 0 to 1, by linear interpolation."""
     place = (len(ascending) - 1) * share
     below, above = math.floor(place), math.ceil(place)
     if below == above:

@@ -1,1 +1,1 @@
-"""Tasks with `HttpFlow.run`, made of what a browser recorded or a service describes."""
+"""Tasks with `HttpFlow.run`, made from a browser's recording or a service's description."""

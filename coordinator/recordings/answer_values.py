@@ -1,4 +1,4 @@
-"""Values that answers gave and later requests use: what a flow saves."""
+"""Values of responses that later requests send, so that a flow has to save them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from osbench.coordinator.recordings.secret_arguments import (
     argument_name,
 )
 
-#: Values of an answer that are looked at, and how deep they may be.
+#: Values of a response that are looked at, and how deep they may be.
 _MOST, _DEPTH = 5000, 40
 #: Shorter values are saved only where their names say that they are the same.
 _LONG = 6
@@ -38,22 +38,22 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ID_NAME = re.compile(
     r"(?i)(^|[_-])(id|uuid|guid|slug|key|ref|number)$|(?<=[a-z])(?-i:Id|ID|Uuid|UUID|Key)$"
 )
-#: Headers of answers that requests send back, beside those of secrets.
+#: Headers of responses that requests send back, in addition to headers with secrets.
 _HEADERS = re.compile(r"(?i)(request-?key|nonce)$|^location$|^etag$")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerValue:
-    """A value of an answer."""
+    """A value of a response."""
 
     #: Number of the request, from 0.
     step: int
-    #: Where it is, as a step saves it: input NAME, a JSONPath, header NAME, cookie NAME; "" on a
-    #: page where only an expression finds it.
+    #: Source of the value, as a step saves it: input NAME, a JSONPath, header NAME, cookie NAME; ""
+    #: on a page if only an expression finds it.
     path: str
     #: The name it stands under.
     name: str
-    #: What it is an id of, in the singular; "" where nothing says it.
+    #: Kind of object that the value is the id of, in the singular; "" if unknown.
     of: str
     value: Any
     #: A value that users do not see, and send back.
@@ -61,14 +61,14 @@ class AnswerValue:
 
     @property
     def rank(self) -> int:
-        """The less, the likelier the value is found in later answers."""
+        """Return the rank of the kind of place; low: likely in later responses too."""
         kinds = ("input ", "$", "header ", "cookie ")
         return next((n for n, kind in enumerate(kinds) if self.path.startswith(kind)), len(kinds))
 
 
 @dataclass
 class AnswerValues:
-    """The values of the answers so far, and those that are saved."""
+    """The values of the responses so far, and the values that steps save."""
 
     #: What each step saves: paths by name.
     saves: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -79,11 +79,11 @@ class AnswerValues:
     _unused: UnusedNames = field(default_factory=UnusedNames)
 
     def sent(self, value: Any) -> None:
-        """A request had this value: answers that repeat it do not give it."""
+        """Note a value of a request: a response that repeats it is not its source."""
         self._sent.add(str(value))
 
     def add(self, step: int, request: RecordedRequest) -> None:
-        """Take in the answer to a request."""
+        """Add the values of the response to a request."""
         for name, value in dict(request.answer_headers).items():
             # cookies go back by themselves
             wanted = is_secret(name) and name.lower() != "set-cookie"
@@ -123,7 +123,7 @@ class AnswerValues:
         `typed` asks for a value of the same type, and not only of the same text. From then on the
         step that got it saves it.
         """
-        # the sort keeps the order of answers
+        # the sort keeps the order of responses
         for one in sorted(self._found.get(str(value), ()), key=lambda found: found.rank):
             if typed and type(value) is not type(one.value):
                 continue
@@ -165,7 +165,7 @@ def is_id(piece: str) -> bool:
 
 
 def singular(word: str) -> str:
-    """What a list of this name has, as `item` of `items`."""
+    """Return the singular of a list's name, as `item` of `items`."""
     word = argument_name(word)
     if word.endswith("ies"):
         return f"{word[:-3]}y"
@@ -173,7 +173,7 @@ def singular(word: str) -> str:
 
 
 def _same(one: AnswerValue, value: Any, name: str) -> bool:
-    """Whether a value of a request is likely the one of an answer, and not one like it."""
+    """Return whether a value of a request likely comes from a response, and is not just equal."""
     if one.unseen and (name == one.name or is_random(str(value))):
         return True
     here, there = argument_name(name), argument_name(one.name)

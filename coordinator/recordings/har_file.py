@@ -20,7 +20,7 @@ from osbench.coordinator.recordings.recorded_parts import RecordedPart
 
 #: Bytes of the largest file that is read.
 LARGEST = 256 * 1024 * 1024
-#: Characters of the largest answer that is searched for values.
+#: Characters of the largest response that is searched for values.
 _LARGEST_ANSWER = 2 * 1024 * 1024
 
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -30,7 +30,7 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """A request of a HAR file and its answer."""
+    """A request of a HAR file and its response."""
 
     method: str
     url: SplitResult
@@ -39,35 +39,35 @@ class RecordedRequest:
     #: Media type of the body, in lower case and without parameters; "" without a body.
     body_type: str
     body: str
-    #: 0 where there was no answer.
+    #: 0 if there was no response.
     status: int
-    #: The file has requests only, as those that tools write: none says what was answered.
+    #: The file has requests only, as written by tools: it has no responses.
     is_written: bool
     answer_headers: Pairs
     answer_type: str
-    #: The answer where it is JSON, else None.
+    #: The response if it is JSON, else None.
     document: Any
-    #: The answer where it is other text, such as a page, else "".
+    #: The response if it is other text, such as a page, else "".
     page: str
     redirect: str
-    #: What the browser says it is for: document, xhr, script; "" where it does not.
+    #: The browser's purpose of the request: document, xhr, script; "" if unknown.
     resource: str
     cached: bool
-    #: Seconds since the epoch; None where the file does not say it.
+    #: Seconds since the epoch; None if the file does not have it.
     started_at: float | None
     took_s: float
     #: Form fields where the file has them apart.
     fields: Pairs = field(default=())
     #: Parts of a multipart body where the file has them apart.
     parts: Sequence[RecordedPart] = field(default=())
-    #: Bytes of the body as they were sent; 0 where the file does not say it.
+    #: Bytes of the body as they were sent; 0 if the file does not have it.
     body_bytes: int = 0
-    #: Cookies that the answer set, and those of redirects before it.
+    #: Cookies that the response set, and cookies of redirects before it.
     cookies: Pairs = field(default=())
 
 
 def read_bounded(file: str) -> str:
-    """The text of a file. Raises UsageError for one that cannot be read or is too large."""
+    """Return the text of a file. Raises UsageError if it cannot be read or is too large."""
     try:
         return read_named(file, LARGEST).decode("utf-8-sig")
     except OSError as error:
@@ -149,7 +149,10 @@ def _request(entry: Any, place: str) -> RecordedRequest:
 
 
 def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -> Any:
-    """A part of an object. Raises _WrongPart for one of another type, and without a default."""
+    """Return a part of an object, or `default` if it is missing.
+
+    Raises _WrongPart for another type, and for a missing part without a default.
+    """
     if not isinstance(parent, Mapping):
         raise _WrongPart(f"{place} is not an object")
     value = parent.get(name)
@@ -212,7 +215,7 @@ def _is_page(media_type: str) -> bool:
 
 
 def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
-    """Names and values of the cookies that an answer sets."""
+    """Yield names and values of the cookies that a response sets."""
     for name, value in headers:
         for line in value.splitlines() if name == "set-cookie" else ():
             cookie, _, found = line.partition(";")[0].partition("=")
@@ -229,12 +232,12 @@ def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a media type is one of JSON."""
+    """Return whether a media type is JSON or based on it."""
     return media_type.endswith(("/json", "+json"))
 
 
 def _seconds(milliseconds: Any) -> float:
-    """A duration; 0 where the file says none, or one that is not finite."""
+    """Return a duration in seconds; 0 if it is missing, negative or not finite."""
     try:
         found = float(milliseconds) / 1000 if isinstance(milliseconds, int | float) else 0.0
     except OverflowError:

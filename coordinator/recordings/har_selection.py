@@ -1,4 +1,4 @@
-"""Which requests of a recording a task makes: those of the page's host, without assets."""
+"""Selects the requests of a recording that a task makes: to the page's host, without assets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMED_HOSTS = 5
 class Recording:
     """The requests that a task is to make."""
 
-    #: With redirects followed: each has the answer at their end.
+    #: Redirects are followed: a request has the response at their end.
     requests: Sequence[RecordedRequest]
     #: Scheme, host and port of the page.
     base: str
@@ -51,9 +51,9 @@ def origin(request: RecordedRequest) -> str:
 def select(
     found: Sequence[RecordedRequest], hosts: Collection[str], *, assets: bool, file: str
 ) -> Recording:
-    """The requests to `hosts` (that of the page where there are none).
+    """Select the requests to `hosts`, or to the host of the page if there are none.
 
-    `assets` keeps images, fonts, styles, scripts and media. Raises UsageError where none is left.
+    `assets` keeps images, fonts, styles, scripts and media. Raises UsageError if none is left.
     """
     left_out: Counter[str] = Counter()
     web = [
@@ -84,7 +84,7 @@ def select(
 def _why_none(
     web: Sequence[RecordedRequest], hosts: Collection[str], left_out: Counter[str]
 ) -> str:
-    """Why no request is left, and the option that keeps some."""
+    """Return the reason why no request is left, and the option that keeps some."""
     here = [one for one in web if _is_of(one, hosts)]
     if not here:
         names = Counter(one.url.hostname or "" for one in web).most_common(_NAMED_HOSTS)
@@ -98,7 +98,7 @@ def _why_none(
 
 
 def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedRequest:
-    """The first document that is no redirect, else the first request; of `hosts` if given."""
+    """Return the first document without a redirect, else the first request; of `hosts`, if any."""
     wanted = {host.lower() for host in hosts}
     here = [one for one in web if not wanted or _is_of(one, wanted)] or list(web)
     documents = [one for one in here if not 300 <= one.status < 400]
@@ -113,7 +113,7 @@ def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
 
 
 def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
-    """Why a request is left out; "" where it is not."""
+    """Return the reason to leave out a request; "" if it is kept."""
     preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
     reasons = (
         (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
@@ -138,9 +138,10 @@ def _is_asset(one: RecordedRequest) -> bool:
 
 
 def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[RecordedRequest]:
-    """The requests without those that follow a redirect: `self.http` makes them by itself.
+    """Return the requests without the targets of redirects, which `self.http` follows by itself.
 
-    Where another host redirects to one of `hosts`, the request that it redirects to stays.
+    A request gets the response of its last target. If another host redirects to one in `hosts`, the
+    target is kept instead.
     """
     followers: set[int] = set()
     made = []
@@ -172,7 +173,7 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
 
 
 def _target(web: Sequence[RecordedRequest], at: int) -> int | None:
-    """Where the request is that follows a redirect; None where there is none."""
+    """Return the position of the request that follows a redirect; None if there is none."""
     one = web[at]
     if not 300 <= one.status < 400 or not one.redirect:
         return None

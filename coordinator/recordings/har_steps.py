@@ -53,7 +53,7 @@ _LEAST_THINK_S, _MOST_THINK_S = 0.3, 60.0
 _SCHEME = re.compile(r"(?i)(bearer|basic|token|digest|negotiate|apikey)\s+(\S.*)")
 #: Hosts that a comment names.
 _NAMED_HOSTS = 8
-#: Cookies without a digit are secrets where they have twice as many characters.
+#: Cookies without a digit are secrets if they have twice as many characters.
 _SEARCHED = KnownSecrets.LEAST
 #: Shorter ones are known by their names only, and so are words, such as `admin`: a user, a role
 #: and a part of a path have them, too, and do not say that they are a password elsewhere.
@@ -66,7 +66,7 @@ class _NotSent(ValueError):
 
 
 class _NoBody(_NotSent):
-    """A request whose body is not in the recording; the message says what to add."""
+    """A request whose body is not in the recording; the message says how to add it."""
 
 
 def read(file: str, options: RecordingOptions) -> FlowTask:
@@ -76,9 +76,9 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
 
 
 def task_of(recording: Recording, file: str) -> FlowTask:
-    """The task that makes the requests of a recording; `file` is what it was read from.
+    """Return a task that makes the requests of a recording, which was read from `file`.
 
-    Raises UsageError where it could make none of them.
+    Raises UsageError if it could make none of them.
     """
     return _Steps(recording).task(file)
 
@@ -98,7 +98,7 @@ class _Steps:
         self._known = KnownSecrets(self._secrets)
 
     def task(self, file: str) -> FlowTask:
-        """All steps, and what is to be said of them."""
+        """Return all steps, with their notes and the counts of omitted requests."""
         made: list[WrittenStep] = []
         left_out = Counter(self._recording.left_out)
         thinks = _thinks(self._recording)
@@ -186,7 +186,7 @@ class _Steps:
         return joined(parts) or "/", "/".join(shown)
 
     def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
-        """Names with values; a list for one that occurs several times."""
+        """Return values by name; a list for a name that occurs several times."""
         found: dict[str, Any] = {}
         for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
             _check_name(name)
@@ -305,9 +305,9 @@ class _Steps:
         typed: bool = False,
         named: bool = True,
     ) -> Parts:
-        """A text with saved values and arguments in place of what it has of them.
+        """Return the parts of a string, with sources for saved values and arguments for secrets.
 
-        `secret` says that it is one, and `named` that `name` may say so.
+        `secret`: the string is a secret; `named`: `name` may show that it is a secret.
         """
         scheme = _SCHEME.fullmatch(value)
         head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)
@@ -338,7 +338,7 @@ def _kind(media_type: str) -> str:
 
 
 def _missing(one: RecordedRequest) -> str:
-    """Why a request without its body is left out, and what to add."""
+    """Return the reason to leave out a request without its body, and a way to add it."""
     kind = _kind(dict(one.headers).get("content-type", "").partition(";")[0].strip().lower())
     part = "{NAME: {filename: ..., type: ..., size: BYTES}}"
     add = f"multipart: {part}" if kind == MULTIPART else "json or form"
@@ -355,7 +355,7 @@ def _check_name(name: str) -> None:
 
 
 def _shown_request(one: RecordedRequest) -> str:
-    """Method and path without what may be secret."""
+    """Return method and path without parts that may be secret."""
     pieces = one.url.path.split("/")
     path = "/".join(
         "[id]" if secret or is_id(part) or holds_secret("", part) else part
@@ -398,7 +398,7 @@ def _thinks(recording: Recording) -> Iterator[float]:
 
 
 def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
-    """Names and values of the secrets of a request and its answer."""
+    """Yield names and values of the secrets of a request and its response."""
     for name, value in one.headers:
         if name == "cookie":
             yield from _cookies(value.split(";"))

@@ -1,6 +1,6 @@
 """Sorts the arrivals of an access log in bounded memory, and writes a file of them.
 
-Servers write a line when they have answered, and some note when the request came: lines are not in
+Servers write a line after the response, and some note the time of the request: lines are not in
 order. Sorted parts go to a temporary file, and are merged from there.
 """
 
@@ -30,7 +30,7 @@ _BYTES = 16
 
 
 class SortedArrivals:
-    """Arrivals that came in any order, by their instants; equal ones as they came."""
+    """Sorts arrivals by their times; equal times keep their order."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` gets a temporary file without a name."""
@@ -41,7 +41,7 @@ class SortedArrivals:
         self._waiting = 0
         #: Place of each part in the file, and its length, in arrivals.
         self._parts: list[tuple[int, int]] = []
-        #: All instants are whole seconds: the log does not say more.
+        #: All times are full seconds: the log does not say more.
         self.coarse = True
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class SortedArrivals:
             heads = [head for head in heads if head]
 
 
-#: After all instants.
+#: After all times.
 _END = 1 << 62
 
 
@@ -110,7 +110,7 @@ class _Head:
 
     @property
     def known_until(self) -> int:
-        """Nothing that is still to be read comes before this instant."""
+        """Return a time before which no arrival is still to be read."""
         return int(self._rows[-1, 0]) if self._left else _END
 
     def fill(self, least: int) -> None:
@@ -125,7 +125,7 @@ class _Head:
         self._left -= count
 
     def take(self, until_us: int) -> Ints:
-        """Remove and return the arrivals before an instant."""
+        """Remove and return the arrivals before a time, in microseconds."""
         count = int(np.searchsorted(self._rows[:, 0], until_us))
         taken, self._rows = self._rows[:count], self._rows[count:]
         return taken
@@ -182,7 +182,7 @@ def _chosen(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, I
 
 
 def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
-    """The whole seconds around the arrivals that are kept."""
+    """Return the full seconds around the kept arrivals, microseconds."""
     first, last = _END, 0
     for times_us, _ in _chosen(arrivals, positions):
         first, last = min(first, int(times_us[0])), int(times_us[-1])
@@ -190,7 +190,7 @@ def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
 
 
 def spread(times_us: Ints) -> Ints:
-    """Whole seconds, ascending, as instants at equal distances within them."""
+    """Spread times in full seconds, ascending, at equal distances within their seconds."""
     _, at, counts = np.unique(times_us, return_inverse=True, return_counts=True)
     begins = np.cumsum(counts) - counts
     ranks = np.arange(len(times_us)) - begins[at]

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 _SECOND_US = 1_000_000
-#: Texts of instants that are kept: lines come in order of time, more or less.
+#: Cached strings of times: lines come in order of time, more or less.
 _MOST_TEXTS = 10_000
-#: Bounds of instants, seconds since the epoch: 1990 to 2100.
+#: Bounds of times, seconds since the epoch: 1990 to 2100.
 _EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
 
 
@@ -29,7 +29,7 @@ class LogLines:
     times_us: list[int] = field(default_factory=list)
     #: Method and path without query, with a space between them.
     requests: list[bytes] = field(default_factory=list)
-    #: 0 where the line has none.
+    #: 0 if the line has none.
     statuses: list[int] = field(default_factory=list)
     #: Requests that had a query.
     queries: int = 0
@@ -48,7 +48,7 @@ class LogFormat(Protocol):
 
 
 class InstantTexts(dict[bytes, int]):
-    """Instants by their texts, microseconds since the epoch; -1 for texts that are none."""
+    """Times by their texts, microseconds since the epoch; -1 for texts of no time."""
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= _MOST_TEXTS:
@@ -61,7 +61,7 @@ class PatternFormat:
     """Lines that an expression matches: its groups are time, request, query and status."""
 
     def __init__(self, name: str, pattern: bytes, order: Sequence[int] = (0, 1, 2, 3)) -> None:
-        """`order`: where the groups time, request, query and status are."""
+        """`order`: positions of the groups for time, request, query and status."""
         self.NAME = name
         self._pattern = re.compile(pattern, re.M)
         self._order = order
@@ -115,8 +115,8 @@ def combined() -> PatternFormat:
 
 
 def haproxy() -> PatternFormat:
-    """The format of HAProxy's `option httplog`, with what syslog writes before it."""
-    # what comes before is bounded: lines of hostile clients take no more than linear time
+    """Return the format of HAProxy's `option httplog`, with the prefix that syslog writes."""
+    # the prefix is bounded: lines of hostile clients take no more than linear time
     start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}) [^"\n]*'
     return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*$", (0, 2, 3, 1))
 
@@ -145,7 +145,7 @@ FIELDS: Mapping[str, Sequence[str]] = {
 
 
 class JsonFormat:
-    """An object on each line. Its `took` is in seconds, if `time` is when the answer was sent."""
+    """An object on each line. Its `took` is in seconds, if `time` is when the response was sent."""
 
     NAME = "JSON lines"
 

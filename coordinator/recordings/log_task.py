@@ -44,7 +44,7 @@ Ints = NDArray[np.int64]
 
 #: Methods that change nothing, and so are replayed unless all are asked for.
 _SAFE = ("GET", "HEAD")
-#: Templates of a task, at most: those with the most requests.
+#: Templates of a task, at most: the ones with the most requests.
 _MOST_BRANCHES = 500
 #: Templates that the command names.
 _NAMED = 10
@@ -142,7 +142,7 @@ class _Branch:
 
 
 class _Branches:
-    """The templates that the task has, those with the most requests first."""
+    """The templates of the task, most requests first."""
 
     def __init__(self, found: _LogCounts, *, all_methods: bool) -> None:
         templates = merged(found.table.templates)

@@ -24,13 +24,13 @@ _PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
 #: Files that belong to the site, whatever digits their names have.
 _ASSET = re.compile(r"[A-Za-z0-9_.~-]{1,100}\.(?:css|js|mjs|woff2?|ttf|ico|map)", re.I)
 
-#: Parts that `details.path` takes for ids, but those with a dot, which may be assets.
+#: Parts that `details.path` takes for ids, except parts with a dot, which may be assets.
 _CLEAR_ID = re.compile(rb"/(?!v\d+/|v\d+$)[^/.]*\d[^/.]*(?=/|$)")
 
 #: A method, and the parts of a path before the one that is looked at.
 Place = tuple[str, tuple[str, ...]]
 
-#: The template of requests beyond those that are told apart.
+#: The template of requests beyond the limit.
 OTHER = 0
 
 
@@ -48,9 +48,9 @@ class RequestTemplate:
 
 
 class TemplateTable(dict[bytes, int]):
-    """Numbers of templates by request, a method and a path; all that a log has, in bounded memory.
+    """Template numbers by request (method and path) of a log, in bounded memory.
 
-    Number 0 is for the requests that are beyond those told apart.
+    Number 0 is for requests beyond the limit.
     """
 
     def __init__(self) -> None:
@@ -91,9 +91,9 @@ class TemplateTable(dict[bytes, int]):
 
 
 def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTemplate:
-    """The template of a method and a path, without ids and what may be secret or personal.
+    """Return the template of a method and a path, without ids and secret or personal parts.
 
-    All parts in the places `full` are ids, but those of assets.
+    All parts in the places `full` are ids, except names of assets.
     """
     method, _, path = request.partition(" ")
     if "://" in path:
@@ -110,7 +110,7 @@ def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTe
 
 
 def _without_values(before: str, part: str) -> str:
-    """A part of a path, or `ID` in its place; `before` is the one before it."""
+    """Return a part of a path, or `ID` for an id or a secret; `before` is the part before it."""
     # parts with digits and long ones are ids, as in analyses of traces
     shown = details.path(part)
     if shown == ID or not _PLAIN.fullmatch(shown) or holds_secret(before, shown):
@@ -119,7 +119,7 @@ def _without_values(before: str, part: str) -> str:
 
 
 def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
-    """The templates, with an id in the place of parts of which there are many in one place."""
+    """Return the templates, with an id for parts that have many values in one place."""
     found = list(templates)
     for depth in range(1, max((len(one.parts) for one in found), default=0)):
         found = list(_merged_at(found, depth))

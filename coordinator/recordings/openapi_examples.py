@@ -33,7 +33,7 @@ class SchemaExamples:
         self._left = _MOST
 
     def told(self, holder: Mapping[str, Any]) -> Any:
-        """The example or default that a parameter or a body gives; None where it gives none."""
+        """Return the example or default that a parameter or a body gives; None if it gives none."""
         self._left = _MOST
         return self._told(holder)
 

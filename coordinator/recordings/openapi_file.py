@@ -16,7 +16,7 @@ from osbench.coordinator.recordings.har_file import read_bounded
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 #: References that lead to references.
 _DEPTH = 20
-#: Where a service is that does not say it.
+#: URL of a service whose description has none.
 _NOWHERE = "http://127.0.0.1:8080"
 
 
@@ -27,15 +27,15 @@ class ServiceOperation:
     method: str
     path: str
     tag: str
-    #: Its parameters, with those of its path; references are resolved.
+    #: Its parameters, with the parameters of its path; references are resolved.
     parameters: tuple[Mapping[str, Any], ...]
     #: Bodies by media type.
     bodies: Mapping[str, Mapping[str, Any]]
-    #: Status codes and what else the answers are listed by.
+    #: Status codes and other keys under which responses are listed.
     answers: tuple[str, ...]
     #: The security schemes that it needs.
     security: tuple[Mapping[str, Any], ...]
-    #: What it does with the connection besides an answer, in words; "" for nothing.
+    #: Use of the connection apart from a response, in words; "" for none.
     lasting: str
 
 
@@ -68,12 +68,12 @@ class ServiceDescription:
 
     @property
     def title(self) -> str:
-        """What the service is called."""
+        """Return the title of the service, at most 100 characters."""
         return str(self.mapping(self._document.get("info")).get("title", "a service"))[:100]
 
     @property
     def base(self) -> str:
-        """Where the service is; an address of this host where the file does not say it."""
+        """Return the service's URL; a URL of this host if the file gives none."""
         servers = self._document.get("servers")
         first = self.mapping(servers[0]) if isinstance(servers, list) and servers else {}
         url = first.get("url", "")
@@ -95,7 +95,7 @@ class ServiceDescription:
         return f"{whole.scheme}://{host}{whole.path.rstrip('/')}"
 
     def operations(self) -> Iterator[ServiceOperation]:
-        """The operations in the order of the file. Raises UsageError for what is none."""
+        """Yield the operations in the order of the file. Raises UsageError for a malformed one."""
         for path, item in self._document["paths"].items():
             resolved = self.mapping(item)
             if not resolved and item not in ({}, None):
@@ -105,7 +105,7 @@ class ServiceDescription:
                     yield self._operation(method, str(path), resolved)
 
     def mapping(self, value: Any) -> Mapping[str, Any]:
-        """What a value or the reference in it is; empty where that is no mapping."""
+        """Return the mapping that a value is or refers to; {} if it is not a mapping."""
         for _ in range(_DEPTH):
             if not isinstance(value, Mapping):
                 break
@@ -130,7 +130,7 @@ class ServiceDescription:
         if not isinstance(operation, Mapping):
             raise UsageError(f"{self._file}: paths.{path}.{method}: expected a mapping")
         given = [*_list(item.get("parameters")), *_list(operation.get("parameters"))]
-        # those of the operation replace those of its path
+        # parameters of the operation replace parameters of its path
         parameters = {
             (str(one.get("in")), str(one.get("name"))): one
             for one in map(self.mapping, given)
@@ -179,7 +179,10 @@ class ServiceDescription:
 
 
 def _lasting(path: str, operation: Mapping[str, Any]) -> str:
-    """Why a request would not end as others do, by what Kubernetes says of it; else ""."""
+    """Return the reason why an operation does not end as others do; "" if it does.
+
+    Recognises watches and connections of Kubernetes.
+    """
     action = operation.get("x-kubernetes-action")
     if action in ("watch", "watchlist") or "watch" in path.split("/"):
         return "watches, which do not end"

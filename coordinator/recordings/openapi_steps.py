@@ -45,7 +45,7 @@ def read(file: str, _options: RecordingOptions) -> FlowTask:
 
 
 def task_of(description: ServiceDescription, file: str) -> FlowTask:
-    """The task that makes the operations of a service. Raises UsageError where there are none."""
+    """Return a task that makes the operations of a service. Raises UsageError if there are none."""
     steps = _OperationSteps(description)
     branches: dict[tuple[bool, str], list[WrittenStep]] = {}
     left_out: Counter[str] = Counter()
@@ -137,7 +137,7 @@ class _OperationSteps:
         )
 
     def _parameters(self, operation: ServiceOperation, place: str) -> dict[str, Any]:
-        """Those that are required or have a value of their own."""
+        """Return values of the parameters in `place` that are required or have an example."""
         found: dict[str, Any] = {}
         for one in operation.parameters:
             name = str(one.get("name"))
@@ -188,7 +188,7 @@ class _OperationSteps:
         return found
 
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
-        """A value whose secrets are arguments, and whose braces are no placeholders."""
+        """Return a value with arguments instead of secrets, and with braces escaped."""
         if isinstance(value, Mapping):
             # the names below say more: no value here is that of a real user
             return {
@@ -206,7 +206,7 @@ class _OperationSteps:
         return value
 
     def _let_in(self, operation: ServiceOperation, keys: dict[str, Any]) -> None:
-        """Add what the security schemes of an operation ask for."""
+        """Add the credentials that the security schemes of an operation need."""
         for scheme in operation.security:
             kind, way = scheme.get("type"), str(scheme.get("scheme", "")).lower()
             if kind == "apiKey" and scheme.get("in") in ("query", "header"):
@@ -227,7 +227,7 @@ class _OperationSteps:
 
 
 def _is_secret_field(name: str, value: Any) -> bool:
-    """Whether a field of a body is a secret: a key of which nothing is said is one of a map."""
+    """Return whether a field of a body is a secret; "key" alone may be the key of a map."""
     if not is_secret(name, value):
         return False
     return re.search(r"(?i)keys?$", name) is None or is_secret(f"{name}_data", value)

@@ -16,12 +16,12 @@ from osbench.common.pages.page_patterns import (
 
 #: Inputs, and other values, of a page that are looked at.
 _MOST = 5000
-#: Values that are random, as those that are used once.
+#: Random values, such as values that are used once.
 _RANDOM = re.compile(r"[\w~+.-]{16,400}={0,2}")
 _QUOTED = re.compile(r"""["']([\w~=+./:-]{16,4000})["']""")
 _LEAST_RANDOM = 16
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\b")
-#: Characters at which what stands before a value begins, and how many of them are tried.
+#: Characters at which a text before a value begins, and how many such texts are tried.
 _EDGES = re.compile(r"[\n{;,<>]")
 _TRIED = 4
 _BEFORE_CHARS = 160
@@ -92,7 +92,7 @@ def pattern_source(page: str, value: str) -> str | None:
 
 
 def _befores(page: str, at: int) -> Iterator[str]:
-    """Texts before a position, from short to long, each from the edge of a text on."""
+    """Yield texts before a position that are not random, from short to long."""
     start = max(0, at - _BEFORE_CHARS)
     before = page[start:at]
     edges = [found.start() for found in _EDGES.finditer(before)]
@@ -119,7 +119,7 @@ def _escaped(text: str) -> str:
 
 
 def _group(after: str) -> str:
-    """A group for a value, which ends before a character."""
+    """Return a regular expression's group for a value that ends before `after`."""
     if after and not re.fullmatch(r"[\w~=+.-]", after):
         return rf"([^\s{re.escape(after)}]+)" if after.strip() else r"(\S+)"
     return r"([\w~=+.-]+)"

@@ -1,4 +1,4 @@
-"""Task arguments in place of secrets, and texts that hold them."""
+"""Task arguments instead of secrets, and texts that contain them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Parts = list[str | Argument]
 
 
 class SecretArguments:
-    """The arguments of a task, each in place of one secret value."""
+    """The arguments of a task, each for a secret value."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -40,7 +40,7 @@ class SecretArguments:
         self.hints: dict[str, str] = {}
 
     def of(self, value: str, name: str, hint: str) -> Argument:
-        """The argument in place of `value`; `name` is what it should be called."""
+        """Return the argument for `value`; `name` is the preferred name of a new one."""
         if value not in self._names:
             self._names[value] = self._unused.of(argument_name(name))
             self.hints[self._names[value]] = hint
@@ -57,7 +57,7 @@ def argument_name(text: str) -> str:
 
 
 class UnusedNames:
-    """Gives names, each once; one that is used already with a number behind it."""
+    """Gives unique names; a name that is already used gets a number."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()
@@ -65,7 +65,7 @@ class UnusedNames:
         self._last: dict[str, int] = {}
 
     def of(self, name: str) -> str:
-        """The name, or one that begins with it."""
+        """Return `name`, or if it is used, `name` with a number."""
         found, number = name, self._last.get(name, 1)
         while found in self._used:
             number += 1
@@ -89,7 +89,7 @@ class KnownSecrets:
             self._lengths.setdefault(start, []).insert(0, length)
 
     def split(self, text: str) -> Iterator[tuple[str, str]]:
-        """What comes before each secret, and that secret; what is behind the last, and ""."""
+        """Yield the text before each secret, with the secret; at last the rest, with ""."""
         begin = at = 0
         while at <= len(text) - self.LEAST:
             lengths = self._lengths.get(text[at : at + self.LEAST], ())

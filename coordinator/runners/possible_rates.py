@@ -1,4 +1,4 @@
 """Bounds of arrival rates. Imports nothing: options of commands have them."""
 
-#: Limits on rates, arrivals per second: beyond them instants coincide or overflow.
+#: Limits on rates, arrivals per second: beyond them due times coincide or overflow.
 SLOWEST, FASTEST = 1e-9, 1e9

@@ -49,7 +49,7 @@ class RateSegment:
         return self.before + (self.rate + self.end_rate) / 2 * self.length_s
 
     def reach(self, instant_s: float) -> int:
-        """An upper bound of the integral of the rate from the beginning to an instant in it."""
+        """Return an upper bound of the rate's integral from the segment's begin to `instant_s`."""
         begun_s = instant_s - float(self.begin_s)
         if begun_s < 0:
             return 0
@@ -57,7 +57,7 @@ class RateSegment:
         return int(length_s * float(max(self.rate, self.end_rate))) + 2
 
     def instants(self, first: Fraction, ranks: Floats) -> Floats:
-        """Where the integral since the beginning reaches `first` + each rank, seconds after t0."""
+        """Return the times, seconds after t0, at which the rate's integral is `first` + a rank."""
         if self.rate == self.end_rate:
             # relative to the beginning of the segment: no drift, and independent of the calls
             rate = self.rate

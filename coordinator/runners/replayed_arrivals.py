@@ -1,4 +1,4 @@
-"""The `replay` runner: recorded arrivals at their instants."""
+"""The `replay` runner: recorded arrivals at their recorded times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INSTANT: Mapping[str, Any] = {**DURATION, "minimum": 0, "maximum": 1e9}
 
 
 class Replay(runner.Runner):
-    """Starts an iteration at the instant of every arrival in `file`, over all workers.
+    """Starts an iteration at the recorded time of every arrival in `file`, over all workers.
 
     `init --from-access-log` makes the file of an access log, and a task whose scenario makes the
     request of each arrival: `HttpFlow.run`, or any with an argument `branch`. `speed` 2 takes half
@@ -28,7 +28,7 @@ class Replay(runner.Runner):
 
     NAME: ClassVar[str] = "replay"
     OPEN: ClassVar[bool] = True
-    #: Bins of time are no stages.
+    #: Bins of time are not stages.
     STAGED: ClassVar[bool] = False
     FILES: ClassVar[tuple[str, ...]] = ("file",)
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
@@ -128,7 +128,7 @@ class Replay(runner.Runner):
         return max(self._start, self._file.before(self._end_us))
 
     def rows(self, key: bytes | None = None) -> ArrivalRows:
-        """The name of what each arrival requests."""
+        """Return a row per planned arrival, with its request's name; `key` encrypts the rows."""
         return ArrivalRows(self._file, self._start, self.planned, key)
 
     def asked(self) -> Sequence[tuple[float, float]]:

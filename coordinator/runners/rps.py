@@ -52,11 +52,11 @@ _RATE: Mapping[str, Any] = {
 class Rps(runner.Runner):
     """Starts `times` iterations at `rps` arrivals per second over all workers.
 
-    `rps` is a rate, or a ramp: `start` arrivals per second, and `step` more after every
-    `duration` seconds (1 unless given), up to `end`. `arrivals` are `even` or those of a
-    `poisson` process with the seed `seed` (0 unless given). At most `max_concurrency` iterations
-    (`times` unless given) run at once; arrivals beyond that are dropped. `max_cpu_count` is
-    accepted for compatibility with Rally and has no effect.
+    `rps` is a rate, or a ramp: `start` arrivals per second, and `step` more after every `duration`
+    seconds (1 unless given), up to `end`. `arrivals` are `even` or follow a `poisson` process with
+    the seed `seed` (0 unless given). At most `max_concurrency` iterations (`times` unless given)
+    run at once; arrivals beyond that are dropped. `max_cpu_count` is accepted for compatibility
+    with Rally and has no effect.
     """
 
     NAME: ClassVar[str] = "rps"

@@ -21,7 +21,7 @@ MAX_CPU_COUNT: Mapping[str, Any] = {
     "description": "for compatibility with Rally; has no effect",
 }
 
-#: Rally accepts any number, and 0 is no timeout; a negative one can only be a mistake.
+#: Rally accepts any number, and 0 means no timeout; a negative number can only be a mistake.
 TIMEOUT: Mapping[str, Any] = {
     **DURATION,
     "minimum": 0,
@@ -54,9 +54,9 @@ RAMP_UP: Mapping[str, Any] = {
 def stages(
     key: str, level: Mapping[str, Any], *, elsewhere: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """The schema of stages, each with a duration and, under `key`, the load at its end.
+    """Return the schema of stages, each with a duration and, under `key`, the load at its end.
 
-    `elsewhere`: keys that belong to another runner, with what to say of them.
+    `elsewhere`: keys of another runner, each with the message for it.
     """
     duration = {**DURATION, "minimum": 0, "maximum": 1e9, "description": "seconds; 0 is a jump"}
     return {
@@ -74,7 +74,7 @@ def stages(
 
 
 def risen(config: Mapping[str, Any], elapsed_s: float) -> int:
-    """Virtual users at an instant: one at t0, `concurrency` after `ramp_up`."""
+    """Return the number of virtual users at a time: 1 at t0, `concurrency` after `ramp_up`."""
     users, ramp_up_s = int(config.get("concurrency", 1)), float(config.get("ramp_up", 0))
     if not ramp_up_s or elapsed_s >= ramp_up_s:
         return users

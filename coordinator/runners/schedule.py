@@ -1,4 +1,4 @@
-"""Arrival schedules: the due instant of every arrival as a pure function of its number."""
+"""Arrival schedules: the due time of every arrival as a pure function of its number."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ BLOCK = 4_096
 
 
 class Schedule(Protocol):
-    """Due instants by arrival number, from 0."""
+    """Due times by arrival number, from 0."""
 
     @property
     def count(self) -> int | None:
         """Total number of arrivals; None is unlimited."""
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
-        """Due instants, seconds after t0, ascending, of arrivals `start` to `stop` - 1.
+        """Return due times, seconds after t0, ascending, of arrivals `start` to `stop` - 1.
 
         Ends with the last one not after `horizon_s`, or earlier with `MOST` of them.
         """
@@ -55,7 +55,7 @@ class Even:
         return None if self._curve.total is None else ceil(self._curve.total)
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
-        """Due instants of arrivals `start` to `stop` - 1, see `Schedule`."""
+        """Return due times of arrivals `start` to `stop` - 1, see `Schedule`."""
         stop = start + MOST if stop is None else min(stop, start + MOST)
         parts = [np.empty(0)]
         for position in range(self._curve.position(start), self._curve.last + 1):
@@ -78,7 +78,7 @@ class Poisson:
     """A Poisson process: gaps of unit rate, mapped through the inverse of the rate's integral.
 
     The gaps come from a counter-based generator (Philox, Salmon et al., SC 2011), indexed by the
-    number of their block, so that instants only depend on seed and curve.
+    number of their block, so that due times only depend on seed and curve.
     """
 
     def __init__(self, curve: Curve, seed: int) -> None:
@@ -100,7 +100,7 @@ class Poisson:
         return block * BLOCK + int(np.searchsorted(self._levels(block), total))
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
-        """Due instants of arrivals `start` to `stop` - 1, see `Schedule`."""
+        """Return due times of arrivals `start` to `stop` - 1, see `Schedule`."""
         stop = start + MOST if stop is None else min(stop, start + MOST)
         parts = [np.empty(0)]
         while start < stop:
@@ -114,7 +114,7 @@ class Poisson:
         return np.concatenate(parts)
 
     def _instants(self, levels: Floats, horizon_s: float) -> Iterator[Floats]:
-        """Instants at which the integral of the rate reaches levels, at least up to a horizon."""
+        """Yield times at which the integral of the rate reaches levels, at least to a horizon."""
         start = self._curve.position(Fraction(float(levels[0])))
         for position in range(start, self._curve.last + 1):
             segment = self._curve.segment(position)

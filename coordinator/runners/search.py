@@ -12,16 +12,16 @@ from osbench.coordinator.runners.threshold import ThresholdFit
 from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
 
-#: Where the task does not say.
+#: Defaults of the task's settings.
 PRECISION, HOLD_S, REPEATS, MOST_TRIALS = 0.1, 30.0, 1, 40
 #: Part of `hold` that comes before it and does not count.
 SETTLE = 0.2
 #: From one rate to the next until one breaks.
 GROWTH = 2.0
-#: An end of the range is the answer once it broke, or held, so often more than not.
+#: An end of the range is the result once it broke, or held, so often more than not.
 SURE = 2
-#: Where in the distribution of the capacity its trials are: the outer ones tell how much chance
-#: there is in a trial.
+#: Quantiles of the capacity's distribution at which trials are made: the outer ones show how much
+#: chance there is in a trial.
 NEXT = (0.1, 0.5, 0.9)
 
 _RATE: Mapping[str, Any] = {
@@ -122,7 +122,7 @@ class Search(runner.SearchingRunner):
         return float(self.config["low"]), float(self.config["high"])
 
     def next_rate(self, trials: Sequence[runner.Trial]) -> float | None:
-        """The rate of the next trial; None where the search is over."""
+        """Return the rate of the next trial; None if the search is over."""
         if len(trials) >= int(self.config.get("max_trials", MOST_TRIALS)) or self._end(trials):
             return None
         low, high = self._range
@@ -130,7 +130,7 @@ class Search(runner.SearchingRunner):
         if not trials:
             return low
         last = trials[-1].rate
-        # an end of the range is an answer of its own, which one trial does not give
+        # an end of the range is a separate result, which needs more than one trial
         if len(trials) % self._repeats or self._is_end(trials):
             return last
         if not broken:
@@ -151,14 +151,14 @@ class Search(runner.SearchingRunner):
         return float(self.config.get("precision", PRECISION))
 
     def _is_end(self, trials: Sequence[runner.Trial]) -> bool:
-        """The last trial was at an end of the range, which is the answer as far as is known."""
+        """Return whether the last trial was at an end of the range that is the result so far."""
         low, high = self._range
         held, broken = _held(trials), _broken(trials)
         at_low = trials[-1].rate == low and broken[low] > held[low]
         return at_low or (trials[-1].rate == high and held[high] > broken[high])
 
     def _end(self, trials: Sequence[runner.Trial]) -> str:
-        """Which end of the range is the answer, if one is: "below", "above" or ""."""
+        """Return the end of the range that is the result: "below", "above", or "" if neither is."""
         low, high = self._range
         held, broken = _held(trials), _broken(trials)
         if broken[low] - held[low] >= SURE:
@@ -166,7 +166,7 @@ class Search(runner.SearchingRunner):
         return "above" if held[high] - broken[high] >= SURE else ""
 
     def found(self, trials: Sequence[runner.Trial]) -> runner.Capacity:
-        """What is known after some trials."""
+        """Return the capacity that the trials so far show."""
         if not trials:
             return runner.Capacity(kind="unfinished")
         low, high = self._range
@@ -183,7 +183,7 @@ class Search(runner.SearchingRunner):
         if kind == "found" and not (held and broken):
             # ended by `max_trials`
             kind = "above" if held else "below"
-        # where no rate broke, or none held, the fit tells of its range alone
+        # if no rate broke, or none held, the fit only describes its range
         known = kind in ("found", "unfinished") and bool(held and broken)
         return runner.Capacity(
             kind=kind,
@@ -213,5 +213,5 @@ def _broken(trials: Sequence[runner.Trial]) -> Counter[float]:
 
 
 def _rounded(rate: float) -> float:
-    """Four digits: what a reader compares."""
+    """Round to four digits, enough for a reader's comparison."""
     return float(f"{rate:.4g}")

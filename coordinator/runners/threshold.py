@@ -23,13 +23,13 @@ THRESHOLDS, SLOPES = 801, 11
 BEYOND = 2.0
 #: Widths of the logistic curve, in log rate: from 2 % to most of the rate decide.
 NARROWEST, WIDEST = 0.005, 0.2
-#: Probability that the threshold is in the interval that is told.
+#: Probability that the threshold is in the reported interval.
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """What trials say of the threshold. Rates are those of the trials."""
+    """An estimate of the threshold from trials, in their unit of rate."""
 
     #: As probable to be above as below.
     median: float

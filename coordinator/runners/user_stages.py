@@ -55,7 +55,7 @@ class StagedUsers(runner.Runner):
 
     @property
     def concurrency(self) -> int:
-        """The most virtual users of any instant."""
+        """Return the most virtual users at any time."""
         levels = self._levels
         lasting = [
             max(levels[at], levels[at + 1])
@@ -82,7 +82,7 @@ class StagedUsers(runner.Runner):
         return list(accumulate(lengths, initial=0.0))
 
     def users(self, elapsed_s: float) -> int:
-        """Virtual users at an instant: the nearest integer."""
+        """Return the number of virtual users `elapsed_s` after t0, as the nearest integer."""
         # the last stage that has begun, past those without a duration
         at = bisect_right(self._instants, max(0.0, elapsed_s)) - 1
         if at >= len(self._levels) - 1:

@@ -1,1 +1,1 @@
-"""How many workers a task needs: its load, what an iteration costs, and the arithmetic."""
+"""Number of workers that a task needs: its load, the cost of an iteration, and the arithmetic."""

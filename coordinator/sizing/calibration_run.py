@@ -1,4 +1,4 @@
-"""The run that measures what the iterations of a task cost."""
+"""Runs the calibration that measures the cost of a task's iterations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FAILED_ALLOWED = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """What a calibration has found."""
+    """The result of a calibration."""
 
     run_id: str
     #: By number of the workload.
@@ -78,11 +78,11 @@ class CalibrationProgress(Progress):
                 "workload": str(snapshot.workload),
                 "rate": load.risen_rate(snapshot.p50_s or 0.0),
             }
-            # the thread that shows snapshots is the one that answers
+            # the thread that shows snapshots also replies to the request
             Thread(target=self._ask, args=(request,), daemon=True).start()
 
     def _ask(self, request: Mapping[str, Any]) -> None:
-        # where it is refused, for the load is over, the rate stays low
+        # if it is refused because the load is over, the rate stays low
         with contextlib.suppress(OsbenchError):
             ask(self._directory, request)
 
@@ -99,9 +99,9 @@ def _sample(pid: int, at_s: float) -> ProcessSample:
 
 
 def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
-    """Put a low load on the service for some seconds a workload, in local mode.
+    """Put a low load on the service for `lasts_s` seconds per workload, in local mode.
 
-    Raises CalibrationError where it gives no cost of a good iteration, else OsbenchError.
+    Raises CalibrationError if it gives no cost of a good iteration, else OsbenchError.
     """
     conf = plan.conf
     conf.set_override("redis_url", "", "messaging")

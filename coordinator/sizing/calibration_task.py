@@ -40,7 +40,7 @@ class Calibration:
 
 
 def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibration:
-    """A load of `lasts_s` seconds that is nowhere above what the workload asks for itself."""
+    """Return a load of `lasts_s` seconds that never exceeds the workload's load."""
     users = max(1, min(MOST_USERS, runner.concurrency or MOST_USERS))
     rate = MOST_RATE
     if runner.OPEN:
@@ -96,7 +96,7 @@ def _closed(workload: Workload, calibration: Calibration) -> Named:
 
 
 def _open(workload: Workload, calibration: Calibration) -> Named:
-    """Arrivals at the least rate, which is raised once the service time is known."""
+    """Return an open runner at the least rate, which is raised once the service time is known."""
     phases = calibration.phases
     levels = [(0, phases.idle_s), (LEAST_RATE, phases.end_s - phases.idle_s)]
     found = _runner("stages", "target", levels, workload, ("timeout", "arrivals", "seed"))

@@ -1,4 +1,4 @@
-"""What an iteration costs a worker process and how long it takes, from a calibration. Pure."""
+"""Cost of an iteration to a worker process, and its duration, from a calibration. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDLE_SETTLE_S = 0.3
 SETTLE_S = 1.2
 #: Share of a core by which a process varies without any iteration.
 VARIES = 0.01
-#: Where nothing was measured: figures of docs/operations.md, Sizing.
+#: If nothing was measured: figures of docs/operations.md, Sizing.
 PROCESS_BYTES = 75_000_000
 USER_BYTES = 18_000
 PROCESS_FILES = 40
@@ -30,7 +30,7 @@ IDLE_CPU = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationPhases:
-    """When a calibration does what, seconds after t0."""
+    """End times of a calibration's phases, seconds after t0."""
 
     #: No iteration until here: what a process costs that only takes part.
     idle_s: float
@@ -43,7 +43,7 @@ class CalibrationPhases:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSample:
-    """A worker process at an instant."""
+    """Resources of a worker process at a point in time."""
 
     #: Seconds after t0.
     at_s: float
@@ -56,7 +56,7 @@ class ProcessSample:
 
 @dataclass(frozen=True, kw_only=True)
 class IterationCost:
-    """What one iteration of a workload costs, and what a worker process costs beside."""
+    """The cost of one iteration of a workload, and the fixed cost of a worker process."""
 
     #: CPU time of the worker process per iteration, seconds; and whether that is a bound, as they
     #: took too little, or too few ended, to measure it.
@@ -67,11 +67,11 @@ class IterationCost:
     #: Service time of iterations that ended well, seconds, at low load.
     service_s: float
     service_p95_s: float
-    #: The same with more users; None where too few ended.
+    #: The same with more users; None if too few ended.
     service_with_users_s: float | None = None
     #: For how long an iteration occupies its virtual user: service time with all that it sleeps.
     held_s: float
-    #: Iterations that were measured, and those of them that did not end well.
+    #: Measured iterations, and measured iterations that did not end well.
     iterations: int = 0
     failed: int = 0
     memory_bytes: int = PROCESS_BYTES
@@ -98,7 +98,7 @@ def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
 
 
 def _by_load(service: Floats, started: Ints, phases: CalibrationPhases) -> tuple[Floats, Floats]:
-    """Service times at low load, or all if there are none, and those with more users."""
+    """Return service times at low load (all if there are none), and with more users."""
     low = started < phases.alone_s * 1e9
     return service[low] if low.any() else service, service[~low]
 
@@ -116,7 +116,7 @@ def measured_cost(
     result_bytes: int,
     connections: int | None,
 ) -> IterationCost | None:
-    """The cost by rows and samples of one process; None where no iteration ended well.
+    """Return the cost by rows and samples of one process; None if no iteration ended well.
 
     `result_bytes` is the size of all rows, `connections` the number of connections opened.
     """
@@ -151,7 +151,7 @@ def measured_cost(
 
 
 def _last(samples: Sequence[ProcessSample], at_s: float) -> ProcessSample | None:
-    """The last sample up to an instant."""
+    """Return the last sample up to `at_s`; None if there is none."""
     return next((one for one in reversed(samples) if one.at_s <= at_s), None)
 
 
@@ -167,10 +167,10 @@ def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> fl
 def _cpu_per_iteration(
     ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
 ) -> tuple[float, bool]:
-    """CPU time that iterations took, over the last phase, else over more; 0 where it is not known.
+    """Return CPU seconds per iteration, over the last phase, else over more; 0 if unknown.
 
-    True: it is only a bound, as they took no more than a process varies by itself. A host that is
-    too busy gives few samples.
+    True: it is only a bound, as iterations took no more than a process varies by itself. A host
+    that is too busy gives few samples.
     """
     bounds = []
     for from_s in (phases.alone_s + SETTLE_S, phases.idle_s, 0.0):

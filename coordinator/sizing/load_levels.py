@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from osbench.common.plugin.runner import Runner, SearchingRunner, Totals
 
-#: Where a runner does not say its load over time, it is asked for the arrivals of so many seconds,
-#: or for so many arrivals, whatever comes first.
+#: If a runner does not give its load over time, it is asked for the arrivals of so many seconds, or
+#: for so many arrivals, whichever comes first.
 ASKED_S = 3600
 ASKED_ARRIVALS = 1_000_000
 #: Virtual users of the one worker that such a runner is asked with.
@@ -19,9 +19,9 @@ _CAPACITY = (10**7,)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadLevel:
-    """What is asked for between two instants, changing linearly."""
+    """The requested load of an interval, changing linearly."""
 
-    #: Seconds after t0; `to_s` is None where iterations decide when it ends.
+    #: Seconds after t0; `to_s` is None if iterations decide when it ends.
     from_s: float
     to_s: float | None
     #: Arrivals per second (open loads) or virtual users (closed ones) at both ends.
@@ -35,14 +35,14 @@ class LoadLevel:
 
     @property
     def area(self) -> float:
-        """Arrivals (open loads) or user-seconds (closed ones); 0 where the end is not known."""
+        """Return arrivals (open loads) or user-seconds (closed ones); 0 if the end is unknown."""
         if self.to_s is None:
             return 0.0
         return (self.begin + self.end) / 2 * (self.to_s - self.from_s)
 
 
 def load_levels(runner: Runner) -> list[LoadLevel]:
-    """The levels of a runner's load, in their order, without those that take no time."""
+    """Return the levels of a runner's load in order, without levels of no duration."""
     if isinstance(runner, SearchingRunner) and runner.most_rate is not None:
         # trials are not known beforehand, but none is above this rate
         rate = runner.most_rate
@@ -84,7 +84,7 @@ def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
 
 
 def _counted(runner: Runner) -> list[LoadLevel]:
-    """Arrivals by second, as the runner plans them where nothing has to wait."""
+    """Return levels of the arrivals per second that the runner plans if no iteration waits."""
     seconds: Counter[int] = Counter()
     allotted = 0
     for elapsed_s in range(ASKED_S):

@@ -46,7 +46,7 @@ from osbench.coordinator.sizing.worker_sizing import (
 )
 from osbench.coordinator.storage.run_retention import check_writable
 
-#: Linux' default, where the file cannot be read.
+#: Linux' default, if the file cannot be read.
 _PORTS = (32768, 60999)
 
 EPILOG = """
@@ -152,10 +152,10 @@ def plan(
 ) -> None:
     """Say how many workers a task needs, from a calibration.
 
-    The calibration puts real load on the service, from this host and with a worker process of its
-    own: at most 4 virtual users, and at most 400 iterations a second, for some seconds. Its run is
-    kept with the tag "calibration". A later run of the same task compares what was planned with
-    what happened.
+    The calibration puts real load on the service, from this host and with a separate worker
+    process: at most 4 virtual users, and at most 400 iterations per second, for some seconds. Its
+    run is kept with the tag "calibration". A later run of the same task compares the plan with its
+    results.
     """
     check_writable(settings.conf.data_dir)
     wanted = Wanted(source=task, options=task_options, deployment=asked.deployment, adhoc=adhoc)
@@ -182,7 +182,7 @@ def plan(
 
 
 def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationCost, ...]]:
-    """The run that measured what iterations cost, "" if it was given; and the costs."""
+    """Return the id of the calibration run, "" if costs were given; and the costs."""
     if asked.cost is not None and asked.service_time is not None:
         return "", _given(run_plan, asked.cost, asked.service_time)
     # what a run imports is not needed for figures that are given

@@ -1,4 +1,4 @@
-"""What `plan` said of a workload, beside what a run of it came to."""
+"""Compares the figures that `plan` gave for a workload with the results of a run."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ LEAST_CPU = 0.02
 FULL_CPU = 0.9
 #: Share of failed iterations that explains other figures.
 FAILED_SHARE = 0.05
-#: Fewer users than this at once vary too much to be told.
+#: Fewer users than this at once vary too much to be reported.
 FEW_USERS = 5
 #: A shorter load gives no figures, seconds.
 SHORTEST_S = 1.0
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection:
-    """Compare workloads of a task with what `plan` said of it, which is read once."""
+    """Return a report section that compares workloads with `plan`'s document, read once."""
     return partial(compared_with_plan, load_sizing(data_dir, task_digest(task)))
 
 
 def compared_with_plan(
     document: Mapping[str, Any] | None, number: int, outcome: WorkloadOutcome
 ) -> PlanComparison | None:
-    """The comparison with a document of `plan`; None where it has nothing of the workload."""
+    """Compare an outcome with a document of `plan`; None if it has nothing on the workload."""
     if document is None or not outcome.begun:
         return None
     try:
         planned: Mapping[str, Any] = document["workloads"][number]
         return _compared(planned, outcome)
     except (LookupError, TypeError, ValueError):
-        # a document that somebody has changed is no reason to be without a report
+        # a report must not fail because a document was changed by hand
         return None
 
 

@@ -1,4 +1,4 @@
-"""What `plan` says of a task, as one JSON object."""
+"""The result of `plan` for a task, as one JSON object."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.sizing.worker_sizing import HostLimits, TaskNeeds, Work
 FEW = 50
 #: With some more users the service took this much longer: it was at its limit already.
 SLOWER = 1.5
-#: Share of failed iterations that is told.
+#: Fraction of failed iterations from which it is reported.
 FAILED_TOLD = 0.01
 
 
@@ -26,7 +26,7 @@ class Sizing:
 
     task: Task
     digest: str
-    #: Run of the calibration; "" where there was none.
+    #: Run of the calibration; "" if there was none.
     run_id: str
     limits: HostLimits
     workloads: Sequence[WorkloadNeeds]

@@ -1,4 +1,4 @@
-"""What `plan` said of a task, kept in the data directory for later runs of the same task."""
+"""The result of `plan` for a task, stored in the data directory for later runs of the same task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_BYTES = 64 << 20
 
 
 def task_digest(task: Task) -> str:
-    """Tells tasks apart that ask for different load; not by path, title, description or tags."""
+    """Return a digest of a task's load; path, title, description and tags do not change it."""
     subtasks = [
         {
             "run_in_parallel": subtask.run_in_parallel,
@@ -48,7 +48,7 @@ def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None
 
 
 def load_sizing(data_dir: str, digest: str) -> dict[str, Any] | None:
-    """The document of a task; None where there is none, or none that can be used."""
+    """Return the document of a task; None if there is none, or it cannot be used."""
     try:
         found = json.loads(read_regular(_path(data_dir, digest), _MOST_BYTES))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What `plan` says of a task, as text, from its JSON object."""
+"""The result of `plan` for a task, as text, from its JSON object."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _levels(workload: Mapping[str, Any]) -> Table:
 
 
 def _drawn(levels: Sequence[Mapping[str, Any]]) -> str:
-    """The load over time as one line of bars; "" for one that does not change."""
+    """Return the load over time as a line of bars; "" if it does not change or has no known end."""
     ends = [level["to_s"] for level in levels]
     peak = max((max(level["begin"], level["end"]) for level in levels), default=0.0)
     flat = len({value for level in levels for value in (level["begin"], level["end"])}) == 1

@@ -1,8 +1,8 @@
-"""How many worker processes and hosts a load needs, and what each of them takes. Pure.
+"""Number of worker processes and hosts that a load needs, and the load of each. Pure.
 
-Users of an open load follow Little's law (L = rate x time in system; Little, Operations Research
-9, 1961). Their number varies: in a system that makes nobody wait it has a Poisson distribution
-(M/G/infinity), so that the mean and three times its root are enough for nearly all instants.
+Users of an open load follow Little's law (L = rate x time in system; Little, Operations Research 9,
+1961). Their number varies: in a system without waiting it has a Poisson distribution
+(M/G/infinity), so that the mean and three times its root are enough nearly all the time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SHIP_S_PER_WORKER = 0.004
 
 @dataclass(frozen=True, kw_only=True)
 class HostLimits:
-    """What the hosts of the workers are taken to have."""
+    """The assumed resources of the workers' hosts."""
 
     #: Cores, and so worker processes, of each.
     cores: int
@@ -48,7 +48,7 @@ class HostLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelNeeds:
-    """What one level of a load needs at its peak."""
+    """The needs of a level of a load at its peak."""
 
     from_s: float
     to_s: float | None
@@ -91,7 +91,7 @@ class WorkloadNeeds:
 
     @property
     def limited_by(self) -> str:
-        """What decides the number: "CPU", "users", or "nothing" where one process is plenty."""
+        """Return the reason for the number: "CPU", "users", or "nothing" if it is one process."""
         if self.processes == 1:
             return "nothing"
         cpu = max(one.processes_cpu for one in self.levels)
@@ -108,7 +108,7 @@ class WorkloadNeeds:
         return max((one.users_peak for one in self.levels), default=0)
 
     def shares(self, processes: int) -> list[float]:
-        """What each process takes at the peak: arrivals per second, or virtual users."""
+        """Return each process's part at the peak: arrivals per second, or virtual users."""
         if self.is_open:
             return [self.rate / processes] * processes
         return [float(one) for one in split(self.users_peak, [self.users_each] * processes)]
@@ -116,7 +116,7 @@ class WorkloadNeeds:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskNeeds:
-    """What a task needs: the sum over workloads at once, the most over those in turn."""
+    """The needs of a task: summed over workloads in parallel, the maximum over groups in turn."""
 
     processes: int
     hosts: int
@@ -145,9 +145,9 @@ def workload_needs(
     *,
     coroutines: bool,
 ) -> WorkloadNeeds:
-    """What a workload needs.
+    """Return the needs of a workload.
 
-    `pace` is None for an open load. `coroutines`: its virtual users are such, not threads.
+    `pace` is None for an open load. `coroutines`: its virtual users are coroutines, not threads.
     """
     users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(
@@ -163,11 +163,11 @@ def workload_needs(
 
 @dataclass(frozen=True, kw_only=True)
 class UserPace:
-    """What decides the rate of virtual users."""
+    """Limits of the rate of virtual users."""
 
     #: Mean time between two iterations of a user, seconds.
     think_s: float = 0.0
-    #: Iterations per second over all users at most; 0 is no limit.
+    #: Iterations per second over all users at most; 0 means no limit.
     max_rate: float = 0.0
 
 
@@ -207,7 +207,10 @@ def _level(
 
 
 def task_needs(groups: Sequence[Sequence[WorkloadNeeds]], limits: HostLimits) -> TaskNeeds:
-    """What groups of workloads need, each group under load at once, one group after another."""
+    """Return the needs of a task from groups of workloads that run in parallel.
+
+    Groups run one after another: the result is the maximum over groups.
+    """
     processes = max(sum(one.processes for one in group) for group in groups)
     host_processes = min(processes, limits.cores)
     each = [one for group in groups for one in group]
@@ -237,7 +240,10 @@ def _users_of_process(one: WorkloadNeeds) -> int:
 
 
 def _ports(one: WorkloadNeeds, host_processes: int) -> int | None:
-    """Ports of a host: those of its users' connections, and those that wait to be free again."""
+    """Return the ports of a host: of its users' connections, and of connections in TIME_WAIT.
+
+    None if the number of new connections is unknown.
+    """
     if one.cost.new_connections is None:
         return None
     part = min(1.0, host_processes / one.processes)

@@ -1,4 +1,4 @@
-"""SLA criterion `drill`: what a fault under load may cost."""
+"""SLA criterion `drill`: limits on the effects of a fault under load."""
 
 from __future__ import annotations
 

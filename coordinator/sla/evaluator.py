@@ -15,7 +15,7 @@ from osbench.common.task import Named
 
 
 class SlaEvaluator:
-    """Criteria are plug-ins: one that raises fails; the run and the other criteria go on."""
+    """Judges by criteria, which are plug-ins: if one raises, it fails and the run goes on."""
 
     def __init__(self, criteria: Sequence[Named], plugins: Plugins) -> None:
         #: By name in the task file; None for one that raised.
@@ -45,7 +45,7 @@ class SlaEvaluator:
                     criterion.add(columns)
 
     def judge(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """The verdict of each that is not on spans, in the order of the task file."""
+        """Return the verdicts of criteria that are not on spans, in the order of the task file."""
         found = []
         for name, criterion in self._criteria.items():
             if name in self._selected:
@@ -68,9 +68,9 @@ class SlaEvaluator:
         return tuple(one for some in self._selected.values() for one in some)
 
     def judge_spans(self, figures: Sequence[SpanFigures], without: str) -> tuple[Verdict, ...]:
-        """The verdicts on spans; `figures` are those of `selections`.
+        """Return the verdicts on spans; `figures` are in the order of `selections`.
 
-        `without` says why there are none: then no criterion on spans is met.
+        `without`: the reason why there are no figures; then no criterion on spans is met.
         """
         found, left = [], list(figures)
         for name, selections in self._selected.items():
@@ -90,17 +90,17 @@ class SlaEvaluator:
         return tuple(replace(one, limits=self._limits.get(one.criterion, {})) for one in verdicts)
 
     def most_failures(self) -> float:
-        """Percentage of failures that the task allows; 100 where it has no criterion on them."""
+        """Return the percentage of failures that the task allows; 100 without such a criterion."""
         criterion = self._criteria.get("failure_rate")
         config = criterion.config if criterion is not None else None
         return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
     def failing(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """Those that are not met by the results so far."""
+        """Return the verdicts of criteria that the results so far do not meet."""
         return tuple(verdict for verdict in self.judge(statistics) if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """The first that fails whatever is still to come (`Sla.breach`), if any."""
+        """Return the first verdict that is certain to fail (`Sla.breach`), if any."""
         for name, criterion in self._criteria.items():
             if name in self._selected:
                 continue

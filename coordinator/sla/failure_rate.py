@@ -13,10 +13,10 @@ _PERCENT = {"type": "number", "minimum": 0, "maximum": 100}
 
 
 class FailureRate(sla.Sla):
-    """Failed and timed out iterations, in percent of those that ran.
+    """Failed and timed out iterations, in percent of the iterations that ran.
 
     Dropped and lost iterations did not run, or are not known to have: they do not count. With
-    `over_s`, `max` holds in every window of that length, by the instants at which iterations end.
+    `over_s`, `max` holds in every window of that length, by the times at which iterations end.
     """
 
     NAME: ClassVar[str] = "failure_rate"
@@ -45,7 +45,7 @@ class FailureRate(sla.Sla):
         return [] if low <= high else [f"min must not be above max, got min {low} and max {high}"]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, where windows are judged."""
+        """Count iterations that ran, if windows are judged."""
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)
@@ -67,7 +67,7 @@ class FailureRate(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above `max` even if all that is left succeeds. `min` asks for failures: never."""
+        """Return a verdict if `max` is exceeded even if all the rest succeeds; never for `min`."""
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)
             return None if verdict.success else verdict

@@ -33,7 +33,7 @@ class MaxAvgDuration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above the limit even if all that is left succeeds and takes no time."""
+        """Return a verdict if the limit is exceeded even if all the rest succeeds in no time."""
         times, left = statistics.service.state("ok"), sla.remaining(statistics, plan)
         if not times.count or left is None:
             return None

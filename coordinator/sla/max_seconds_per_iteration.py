@@ -33,6 +33,6 @@ class MaxSecondsPerIteration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """The first iteration that took too long."""
+        """Return the verdict after the first iteration that took too long."""
         verdict = self.check(statistics)
         return verdict if statistics.start_lag.count and not verdict.success else None

@@ -58,7 +58,7 @@ class Outliers(sla.Sla):
         times = (columns.ended - columns.started - columns.idle)[rows].astype(np.float64)
         if not len(times):
             return
-        # distances from a value in the middle: sums of the times themselves would lose digits. A
+        # distances from a value in the middle: sums of the times themselves would lose digits. An
         # integer, so that the mean of equal times is that time, and none of them an outlier
         middle = self._mean if self._count else float(np.rint(times.mean()))
         moved = times - middle
@@ -88,6 +88,6 @@ class Outliers(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """An outlier too many: what is one stays one."""
+        """Return the verdict if there are too many outliers, which is final; None if not."""
         verdict = self.check(statistics)
         return verdict if self._count and not verdict.success else None

@@ -41,9 +41,9 @@ _LIMIT: Mapping[str, Any] = {
 class Percentile(sla.Sla):
     """Percentiles of successful iterations, or of successful calls of an atomic action.
 
-    The values are those of the report: told to 0.1 %, rounded up, never above the longest. With
-    `over_s`, the limit holds in every window of that length: how many of the iterations that end
-    in it took longer is counted.
+    Values are as in the report: to 0.1 %, rounded up, never above the longest. With `over_s`, the
+    limit holds in every window of that length: iterations that end in it and took longer are
+    counted.
     """
 
     NAME: ClassVar[str] = "percentile"
@@ -53,7 +53,7 @@ class Percentile(sla.Sla):
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        #: Of each limit, None where the whole load is judged.
+        #: By limit; None if the whole load is judged.
         self._windows = [
             Windows(limit["over_s"]) if "over_s" in limit else None for limit in _limits(config)
         ]
@@ -73,7 +73,7 @@ class Percentile(sla.Sla):
         ]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count successful iterations, where windows are judged."""
+        """Count successful iterations, if windows are judged."""
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:
                 ok = columns.outcome == sla.Outcome.OK
@@ -92,14 +92,14 @@ class Percentile(sla.Sla):
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above a limit even if all that is left succeeds at once."""
+        """Return a verdict if a limit is exceeded even if all the rest succeeds at once."""
         left = sla.remaining(statistics, plan)
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:
                 if windows.exceeding(100 - Fraction(str(limit["p"])), complete=True)[0]:
                     return self.check(statistics)
                 continue
-            # how often an action will be called nobody knows
+            # the number of calls of an action cannot be known beforehand
             more = None if "action" in limit else left
             least = least_percentile(_times(limit, statistics), limit["p"], more)
             if least > round(limit["max_s"] * 1e9):

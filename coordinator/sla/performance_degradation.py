@@ -10,7 +10,7 @@ from osbench.plugin.formatting import duration, three_digits
 
 
 class PerformanceDegradation(sla.Sla):
-    """How much longer the slowest successful iteration took than the fastest, in percent."""
+    """Excess of the slowest successful iteration's duration over the fastest's, in percent."""
 
     NAME: ClassVar[str] = "performance_degradation"
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
@@ -42,7 +42,7 @@ class PerformanceDegradation(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Too far apart: further iterations can only widen it."""
+        """Return the verdict once durations are too far apart: further ones can only widen it."""
         verdict = self.check(statistics)
         failed = statistics.service.state("ok").count and not verdict.success
         return verdict if failed else None

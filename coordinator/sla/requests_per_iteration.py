@@ -1,4 +1,4 @@
-"""SLA criterion `requests_per_iteration`: how many HTTP requests an iteration makes."""
+"""SLA criterion `requests_per_iteration`: bounds on the number of HTTP requests per iteration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RequestsPerIteration(sla.Sla):
 
     def __init__(self, config: Any) -> None:
         super().__init__(config)
-        #: Successful iterations, and those of them with too many and with too few requests.
+        #: Successful iterations, and how many of them have too many and too few requests.
         self._iterations = self._above = self._below = 0
         #: Requests, and the number of the iteration.
         self._most = self._fewest = (0, 0)
@@ -87,5 +87,5 @@ class RequestsPerIteration(sla.Sla):
         return self.verdict(True, f"{found} per iteration, {' and '.join(bounds)}")
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """The first iteration with too many or too few."""
+        """Return the verdict after the first iteration with too many or too few."""
         return self.check(statistics) if self._above or self._below else None

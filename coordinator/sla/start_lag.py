@@ -15,7 +15,7 @@ from osbench.plugin.statistics import OVER_S, Windows, least_percentile
 class StartLag(sla.Sla):
     """A percentile of the time from scheduled to started, of all iterations that ran.
 
-    With `over_s`, the limit holds in every window of that length, by the scheduled instants.
+    With `over_s`, the limit holds in every window of that length, by the scheduled times.
     """
 
     NAME: ClassVar[str] = "start_lag"
@@ -41,7 +41,7 @@ class StartLag(sla.Sla):
         self._windows = Windows(config["over_s"]) if "over_s" in config else None
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, where windows are judged."""
+        """Count iterations that ran, if windows are judged."""
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
             lag = (columns.started - columns.due)[ran]
@@ -62,7 +62,7 @@ class StartLag(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Above the limit even if all that is left starts in time."""
+        """Return a verdict if the limit is exceeded even if all the rest starts in time."""
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)
             return None if verdict.success else verdict

@@ -1,4 +1,4 @@
-"""SLA criterion `throughput`: the least number of successful iterations a second."""
+"""SLA criterion `throughput`: the least number of successful iterations per second."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Throughput(sla.Sla):
         self._last_start = 0
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, where windows are judged."""
+        """Count iterations that ran, if windows are judged."""
         ran = columns.outcome <= sla.Outcome.TIMED_OUT
         if self._windows is not None and ran.any():
             self._windows.add(columns.ended[ran], columns.outcome[ran] != sla.Outcome.OK)

@@ -28,7 +28,7 @@ class Checkpoints:
         self._build = build
         self._next = 0.0
         self._failed = False
-        #: The first one imports what it needs, and says nothing of what others take.
+        #: The first one includes imports, so that its cost says nothing of later ones.
         self._first = True
 
     def perhaps(self) -> None:

@@ -1,8 +1,8 @@
-"""Requests to change or end the load of a run: files of its directory, one each, and answers.
+"""Requests to change or end the load of a run, and replies: files of its directory.
 
-`control` and `abort` write a request, the coordinator takes it by renaming it, and answers in a
-file beside it. A request that was not taken can be withdrawn; one of both renames or deletes it
-first. No process is looked for or signalled: a coordinator in another container, or on another
+`control` and `abort` write a request, the coordinator takes it by renaming it, and replies in a
+file next to it. A request that was not taken can be withdrawn; whichever renames or deletes it
+first wins. No process is looked for or signalled: a coordinator in another container, or on another
 host that shares the directory, gets the request too.
 """
 
@@ -26,26 +26,26 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 FOLDER = "controls"
 #: Kinds of requests; the name of each begins with its kind.
 LOAD, ABORT = "load", "abort"
-#: How long a coordinator may take to see a request, and to answer one that it has, seconds.
+#: How long a coordinator may take to see a request, and to reply to one that it has, seconds.
 SEEN_S = 30.0
 ANSWERED_S = 60.0
-#: Between two looks at the answer, and of a coordinator at requests to end the run, seconds.
+#: Between two looks at the reply, and of a coordinator at requests to end the run, seconds.
 LOOK_S = 0.05
 WATCH_S = 0.2
-#: A coordinator that has just taken a request to end its run answers at once, seconds.
+#: A coordinator that has just taken a request to end its run replies at once, seconds.
 _TAKEN_S = 1.0
 #: Longest wait for the end of the thread that looks, seconds.
 _JOIN_S = 5.0
-#: Largest request or answer, bytes.
+#: Largest request or reply, bytes.
 MOST_BYTES = 64 << 10
 _ASKED, _TAKEN, _ANSWERED, _DRAFT = ".asked", ".taken", ".answered", ".draft"
 
 
 def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
-    """Ask the coordinator of a run for a change of its load; returns its answer.
+    """Ask the coordinator of a run for a change of its load; returns its reply.
 
-    Raises UsageError where it refuses, or where no load is there to be changed, OsbenchError
-    where the request cannot be written.
+    Raises UsageError if it refuses, or if no load can be changed, OsbenchError if the request
+    cannot be written.
     """
     name = directory.path.name
     answer = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
@@ -60,7 +60,7 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
 def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN_S) -> str:
     """Ask the coordinator of a run to end it, as Ctrl-C would, or with `now` as two would.
 
-    Returns its answer. Raises UsageError if no coordinator holds the run, OsbenchError if it does
+    Returns its reply. Raises UsageError if no coordinator holds the run, OsbenchError if it does
     not take the request within `timeout_s` seconds; then the request is withdrawn.
     """
     answer = _asked(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
@@ -82,7 +82,7 @@ def _asked(
     seen_s: float,
     answered_s: float,
 ) -> str | None:
-    """Ask and wait for the answer; None if the coordinator has not taken the request."""
+    """Ask and wait for the reply; None if the coordinator has not taken the request."""
     if not directory.has_coordinator():
         raise UsageError(f"run {directory.path.name} is not running on this machine")
     folder = directory.path / FOLDER
@@ -209,7 +209,7 @@ def _write(place: Path, fields: Mapping[str, Any]) -> None:
 
 
 def _read(place: Path) -> dict[str, Any] | None:
-    """What a file says; None where it is not there or is none of ours."""
+    """Return the object in a file; None if the file is missing or is not a JSON object."""
     try:
         found = json.loads(read_regular(place, MOST_BYTES))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A run that another process starts in the background: its process, and what that has printed."""
+"""A run that another process starts in the background: its process, and its printed output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DetachedRun:
     def __init__(self, data_dir: str, run_id: str, arguments: Sequence[str]) -> None:
         """Start `osbench-coord` with `arguments`; its output goes to `<data_dir>/detached/RUN.log`.
 
-        Raises ConfigError where the data directory cannot be written, OSError.
+        Raises ConfigError if the data directory cannot be written, OSError.
         """
         check_writable(data_dir)
         self.run_id = run_id
@@ -50,7 +50,7 @@ class DetachedRun:
 
     @property
     def begun(self) -> bool:
-        """It has its run directory: what happens from now on is told there."""
+        """Return whether the run has its run directory, which reports its progress from then on."""
         return (self._directory / "run.json").exists()
 
     @property
@@ -81,5 +81,5 @@ class DetachedRun:
         return "\n".join(escaped(mask_text(text), breaks=True).splitlines()[-_TAIL_LINES:])
 
     def forget(self) -> None:
-        """Remove what it has printed: no run directory will be deleted together with it."""
+        """Remove the printed output of a run that has no run directory to be deleted with."""
         self._output.unlink(missing_ok=True)

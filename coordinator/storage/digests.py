@@ -1,7 +1,7 @@
 """Binds the files of a finished run together: their sizes and SHA-256, in `digests.json`.
 
-The file is written just before `summary.json`, whose digest it holds too. Every reader compares
-what it reads. Runs of older releases have no such file and are judged by their journal alone.
+The file is written just before `summary.json`, whose digest it holds too. Every reader compares the
+files that it reads. Runs of older releases have no such file and are judged by their journal alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class KeptFiles:
         self._path = path
         #: Damaged files are read too, as far as they can be.
         self.accepted = False
-        #: By file: inode, size and instant of change of what was compared and is as it was.
+        #: By file that was compared and is unchanged: inode, size and time of change.
         self._compared: dict[str, tuple[int, int, int]] = {}
 
     def check(self, name: str) -> None:
@@ -78,7 +78,7 @@ class KeptFiles:
 
 
 def damaged(path: Path, problems: list[str]) -> DamagedRun:
-    """The error that names what is wrong with a run directory."""
+    """Return the error that names the problems of a run directory."""
     return DamagedRun(f"run {path.name} is damaged: {'; '.join(problems)}")
 
 
@@ -91,7 +91,7 @@ def listing(path: Path) -> dict[str, Any] | None:
 
 
 def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
-    """The digests, if there have to be some, and else what is wrong, if anything.
+    """Return the digests, if the run must have some, and else the fault, or "".
 
     A run whose plan is there can be resumed and has not finished, whatever else is there.
     """
@@ -109,9 +109,9 @@ def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
 
 
 def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict[str, Any]:
-    """The document for a run that ends now with this `summary.json`. Raises StorageError.
+    """Return the document for a run that ends now with this `summary.json`. Raises StorageError.
 
-    `counts`: what else is to be noted of a file, such as the rows of `blocks`.
+    `counts`: further numbers to note of a file, such as the rows of `blocks`.
     """
     files = {}
     for name in COVERED[:-1]:
@@ -127,7 +127,7 @@ def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict
 
 
 def amended(path: Path, name: str, content: bytes) -> dict[str, Any] | None:
-    """The document with a new content of a file, which is about to be written, beside the old.
+    """Return the document with a file's new content, before it is written, and the old one.
 
     None if nothing has to change. Raises DamagedRun.
     """
@@ -180,7 +180,7 @@ def entry_of(path: Path) -> Entry:
 def _found(
     path: Path, listed: Mapping[str, Any], name: str, compared: dict[str, tuple[int, int, int]]
 ) -> str:
-    """A phrase on a file that is not as it was; "" if it is."""
+    """Return a phrase on a file that has changed; "" if it has not."""
     expected = listed["files"].get(name)
     wrong = _wrong_size(path, listed, name)
     if wrong or expected is None:
@@ -225,7 +225,7 @@ def _wrong_size(path: Path, listed: Mapping[str, Any], name: str) -> str:
 
 
 def _left(path: Path, expected: Entry) -> str:
-    """How many rows of result blocks can still be read; "" for other files."""
+    """Return in words how many rows of result blocks can still be read; "" for other files."""
     if "rows" not in expected:
         return ""
     bodies = (body for _, some in block_bundles(path, tolerant=True) for body in some)
@@ -234,7 +234,7 @@ def _left(path: Path, expected: Entry) -> str:
 
 
 def rows_of(body: Mapping[str, Any]) -> int:
-    """Iterations that a result block reports."""
+    """Return the number of iterations that a result block reports."""
     columns = body["columns"]
     rows = columns.get("rows", 0) if isinstance(columns, dict) else 0
     return rows if isinstance(rows, int) else 0

@@ -1,4 +1,4 @@
-"""Why a run has no report: as it wrote down itself, or as its files show."""
+"""The reason why a run has no report: as the run noted itself, or as its files show."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = Fal
 
 
 def add(directory: RunDirectory, why: str) -> None:
-    """Write down what has ended a run that had no report."""
+    """Note an additional reason why a run has no report and can no longer be resumed."""
     kept = directory.read(FAILURE) or {"ended_at": time.time(), "exit_code": None}
     message = f"{reason(directory)}; {why}"
     directory.write(FAILURE, {**kept, "message": message, "resumable": False})
 
 
 def leaves_resumable(directory: RunDirectory) -> bool:
-    """A run that has ended, perhaps with a report, said that it can be resumed."""
+    """Return whether a run that has ended noted that it can be resumed, even with a report."""
     kept = directory.read(FAILURE)
     return kept is not None and bool(kept.get("resumable"))
 
 
 def exit_code(directory: RunDirectory) -> int | None:
-    """The exit code of a run without a report; None where it is not known."""
+    """Return the exit code of a run without a report; None if it is unknown."""
     kept = directory.read(FAILURE)
     code = kept.get("exit_code") if kept else None
     return code if isinstance(code, int) else None
 
 
 def reason(directory: RunDirectory) -> str:
-    """Why a run that is over has no report."""
+    """Return the reason why a finished run has no report."""
     kept = directory.read(FAILURE)
     if kept:
         return str(kept.get("message", KILLED))

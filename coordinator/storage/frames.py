@@ -17,7 +17,7 @@ from osbench.common.ports import disk
 from osbench.common.regular_files import open_regular
 
 _HEAD = struct.Struct("<II")
-#: Where a record is damaged, others are looked for so far behind it, of this size at most.
+#: Behind a damaged record, others are looked for in so many bytes, each of this size at most.
 SEARCHED_BYTES = 16 << 20
 LARGEST_BYTES = 4 << 20
 #: How much is compared with checksums for that.
@@ -25,7 +25,7 @@ COMPARED_BYTES = 256 << 20
 
 
 def reason_of(error: OSError) -> str:
-    """What went wrong, as a part of a sentence: "no space left on device"."""
+    """Return the reason of an error as a part of a message: "no space left on device"."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 
@@ -38,11 +38,11 @@ class FrameFile:
         self._file = path.open("ab", buffering=0)
         #: Bytes of whole records that are on disk.
         self.size = os.fstat(self._file.fileno()).st_size
-        #: There may be a torn record behind `size`, which would hide those that follow.
+        #: There may be a torn record behind `size`, which would hide later records.
         self._torn = False
 
     def append(self, records: Iterable[bytes]) -> None:
-        """Write records and sync. Raises StorageError where they cannot be; then none is there.
+        """Write records and sync. Raises StorageError on failure; then none of them is in the file.
 
         A file that was removed takes no records either: no reader would find them.
         """
@@ -92,11 +92,11 @@ def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
 def placed_frames(
     path: Path, begin: int = 0, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[int, bytes]]:
-    """The whole records of a file with their offsets, up to a torn one at its end.
+    """Yield the complete records of a file with their offsets, up to a torn record at its end.
 
-    `begin` is the offset of the first that is wanted. Raises DamagedRun for a damaged record
-    with whole ones behind it, or within the `least` bytes that were on disk before: that is not
-    what a crash leaves. `tolerant` passes over it instead.
+    `begin` is the offset of the first record to read. Raises DamagedRun for a damaged record with
+    complete ones behind it, or within the `least` bytes that were on disk before: a crash does not
+    leave such a file. `tolerant` skips damaged records instead.
     """
     if not path.exists():
         return
@@ -128,7 +128,7 @@ def behind(offset: int, record: bytes) -> int:
 
 
 def _next_record(file: BinaryIO, end: int) -> bytes | None:
-    """The record that begins here; None where there is none before `end`, or not all of it.
+    """Return the record that begins here; None if it is missing or incomplete before `end`.
 
     A file system may leave zeros behind the last write before a crash: no record is empty.
     """
@@ -144,10 +144,10 @@ def _next_record(file: BinaryIO, end: int) -> bytes | None:
 
 
 def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
-    """Where the first whole record behind a damaged one begins; None behind a torn one.
+    """Return the offset of the first complete record behind a damaged one; None behind a torn one.
 
-    The damage may be in its length: then nothing says where it ends, and every byte may. What it
-    would take too long to compare counts as whole.
+    The damage may be in its length: then its end is unknown, and every byte may be the next
+    record's beginning. A record that would take too long to compare counts as complete.
     """
     file.seek(offset)
     data = file.read(max(0, min(end - offset, SEARCHED_BYTES)))
@@ -165,7 +165,7 @@ def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
 
 
 def _plausible_heads(data: bytes) -> list[int]:
-    """Offsets in the data, but for the first, of records that end at its end or before another."""
+    """Return offsets, except 0, of possible records that end at the data's end or at another."""
     sizes = np.zeros(len(data) + 1, np.int64)
     for shift in range(min(4, len(data) - 3)):
         part = np.frombuffer(data, "<u4", (len(data) - shift) // 4, shift)
@@ -186,9 +186,9 @@ def read_frames(path: Path, *, least: int = 0) -> Iterator[bytes]:
 
 
 def cut_torn_tail(path: Path, *, least: int = 0) -> int:
-    """Cut what follows the last whole record; returns the bytes cut. Raises OsbenchError.
+    """Cut the bytes behind the last complete record; returns their number. Raises OsbenchError.
 
-    Nothing is cut of the `least` bytes that are known to have been whole.
+    Nothing is cut of the `least` bytes that are known to have been complete.
     """
     whole = sum(_HEAD.size + len(record) for record in read_frames(path, least=least))
     excess = path.stat().st_size - whole if path.exists() else 0

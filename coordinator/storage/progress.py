@@ -1,4 +1,4 @@
-"""Where a run is, as it goes: shown, and noted in the run directory for those who ask later."""
+"""Live progress of a run, shown and saved to the run directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 #: Between two notes, seconds.
 STATUS_S = 1.0
 
-#: Figures that are older than this are not those of now, seconds.
+#: Figures that are older than this are not current, seconds.
 STALE_S = 5.0
 
 #: A worker process that takes this much of a core may be the limit.
@@ -30,7 +30,7 @@ ODD_STATES = frozenset({"silent", "lost", "stuck"})
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionState:
-    """What an SLA criterion says of the results so far."""
+    """The state of an SLA criterion with the results so far."""
 
     name: str
     met: bool
@@ -46,7 +46,7 @@ class WorkerProgress:
     label: str
     #: That of its heartbeat, or silent, lost.
     state: str
-    #: Virtual users that it has, and those with an iteration in hand.
+    #: Virtual users that it has, and how many of them have an iteration in hand.
     users: int
     busy: int
     #: Iterations that ended per second, lately.
@@ -65,19 +65,19 @@ class WorkerProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class RecentProgress:
-    """What a workload came to over the last seconds."""
+    """Figures of a workload over the last seconds."""
 
     #: Seconds that the figures are over.
     span_s: float
     #: Iterations that ran, per second.
     rate: float
-    #: Of the iterations that ended well; None where there are none.
+    #: Of the iterations that ended well; None if there are none.
     p50_s: float | None
     p95_s: float | None
-    #: Iterations that failed or timed out, and their share of those that ran, 0 to 1.
+    #: Iterations that failed or timed out, and their fraction of the iterations that ran, 0 to 1.
     failed: int
     failed_share: float
-    #: Type and message of the error that most of them ended with; "" where none failed.
+    #: Type and message of the error that most of them ended with; "" if none failed.
     error: str
 
 
@@ -91,7 +91,7 @@ class FailureProgress:
     message: str
     #: Iterations that failed so.
     count: int
-    #: The action in which the first of them failed, and the status code of its answer; "" and 0
+    #: The action in which the first of them failed, and the status code of its response; "" and 0
     #: for none.
     step: str
     status: int
@@ -121,7 +121,7 @@ class Snapshot:
     failing: tuple[str, ...] = ()
     #: Iterations settled per second, lately.
     rate: float = 0.0
-    #: Seconds until the load ends, by its duration or at this rate; None where that is not known.
+    #: Seconds until the load ends, by its duration or at this rate; None if unknown.
     left_s: float | None = None
     #: The name of the workload on pages; "" of contexts.
     title: str = ""
@@ -134,9 +134,9 @@ class Snapshot:
     lag_p99_s: float | None = None
     #: How often the start of a virtual user failed so far.
     start_failures: int = 0
-    #: Where a search is; "" for other loads.
+    #: State of a search; "" for other loads.
     search: str = ""
-    #: Which iteration has run for longest, where and for how long, if that is seconds; else "".
+    #: The longest running iteration, its worker and duration, if it is some seconds; else "".
     longest: str = ""
     #: None before there is load.
     recent: RecentProgress | None = None
@@ -148,20 +148,20 @@ class Snapshot:
 
 
 def longest_words(note: Mapping[str, Any]) -> str:
-    """What a snapshot, as a mapping, says of the iteration that has run for longest; or ""."""
+    """Return the part of a snapshot, as a mapping, on the longest running iteration; or ""."""
     longest = note.get("longest")
     return f"; longest: {longest}" if longest else ""
 
 
 def age_words(note: Mapping[str, Any]) -> str:
-    """How old the figures of a note are, for who does not see them change."""
+    """Return the age of a note's figures, for displays that do not update."""
     age_s = max(0.0, time.time() - note["at"])
     stale = "; the coordinator has written none since" if age_s >= STALE_S else ""
     return f"figures of {age_s:.0f} s ago{stale}"
 
 
 def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:
-    """How far a context is, while there is no load."""
+    """Return a snapshot of a context's progress, while there is no load."""
     return Snapshot(
         workload=-1,
         name="contexts",
@@ -179,7 +179,7 @@ def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapsho
 
 
 def done_words(note: Mapping[str, Any]) -> str:
-    """How much of a workload's plan is done, from a snapshot as a mapping; dropped is not done."""
+    """Return how much of a workload's plan is done, by a snapshot as a mapping; without dropped."""
     # notes of older releases do not say what was dropped
     dropped, planned = note.get("dropped", 0), note["planned"]
     done = note["settled"] - dropped
@@ -212,7 +212,7 @@ class ProgressRecorder:
         self._directory = directory
         self._written = 0.0
         self._failed = False
-        #: By workload: when it was last shown, and what.
+        #: By workload: the time and snapshot last shown.
         self._shown: dict[int, tuple[float, Snapshot]] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:
@@ -228,13 +228,13 @@ class ProgressRecorder:
         try:
             self._directory.write("status.json", self._noted(snapshot, now), sync=False)
         except StorageError as error:
-            # what cannot be shown to others is no reason to end a run
+            # a run must not end because its progress cannot be saved
             if not self._failed:
                 LOG.warning("no progress for `status`: %s", error)
             self._failed = True
 
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
-        """A snapshot, with those of workloads under load beside it."""
+        """Return a snapshot as a mapping, with the snapshots of other workloads under load."""
         beside = [
             dataclasses.asdict(other)
             for number, (at, other) in sorted(self._shown.items())

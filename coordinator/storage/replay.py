@@ -34,9 +34,9 @@ class Replayed:
 def journal_records(
     path: Path, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[str, Body]]:
-    """The journal with the place of each record, oldest first. Raises DamagedRun.
+    """Yield the records of the journal with their places, oldest first. Raises DamagedRun.
 
-    `tolerant` leaves out what cannot be read; `least` bytes are known to have been whole.
+    `tolerant` skips unreadable records; `least` bytes are known to have been complete.
     """
     for offset, packed in placed_frames(path, tolerant=tolerant, least=least):
         try:
@@ -52,9 +52,9 @@ def journal_records(
 def block_bundles(
     path: Path, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[str, list[Body]]]:
-    """The bodies of all blocks, by the record that they are in. Raises DamagedRun.
+    """Yield the bodies of all blocks, by the record that they are in. Raises DamagedRun.
 
-    `tolerant` leaves out what cannot be read; `least` bytes are known to have been whole.
+    `tolerant` skips unreadable records; `least` bytes are known to have been complete.
     """
     for offset, record in placed_frames(path, tolerant=tolerant, least=least):
         try:
@@ -76,7 +76,7 @@ def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
 
 
 def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
-    """Raise DamagedRun for a body of another run; those of older releases name none."""
+    """Raise DamagedRun for a body of another run; bodies of older releases name none."""
     for body in bodies if run_id else ():
         named = body.get("run", run_id)
         if named != run_id:
@@ -85,9 +85,9 @@ def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Binding:
-    """What is known of journal and blocks of a run from elsewhere."""
+    """Known facts on journal and blocks of a run, from other files."""
 
-    #: The run's id; "" where it is not known.
+    #: The run's id; "" if it is unknown.
     run_id: str = ""
     #: Bytes of each that were on disk once.
     journal: int = 0
@@ -95,10 +95,10 @@ class Binding:
 
 
 def bound_by(journal: Path, blocks: Path, noted: Binding) -> Binding:
-    """What is known of the files, with what the journal itself says.
+    """Return `noted` with the size of the blocks that the journal itself states.
 
-    Reads the journal and the first blocks. Raises DamagedRun if one of them is of another run, or
-    is cut. Journals of older releases name neither their run nor sizes.
+    Reads the journal and the first blocks. Raises DamagedRun if either is of another run, or is
+    cut. Journals of older releases name neither their run nor sizes.
     """
     _check_size(journal, noted.journal)
     expected = noted.blocks
@@ -123,10 +123,10 @@ def _check_size(path: Path, least: int) -> None:
 def replay(
     journal: Path, blocks: Path, known: Binding, *, tolerant: bool = False
 ) -> Iterator[Replayed]:
-    """Records and bodies in the order in which they were written. Raises DamagedRun.
+    """Yield records and bodies in the order in which they were written. Raises DamagedRun.
 
-    Each record says how many bodies came before it. Bodies that name a run have to name that of
-    `known`. What is `tolerant` leaves out what cannot be read.
+    Each record says how many bodies came before it. Bodies that name a run have to name the run of
+    `known`. `tolerant` skips unreadable records.
     """
     bundles = block_bundles(blocks, tolerant=tolerant, least=known.blocks)
     waiting = _Bodies(bundles, "" if tolerant else known.run_id)
@@ -155,7 +155,7 @@ class _Bodies:
         self.taken = 0
 
     def up_to(self, count: int | None) -> Iterator[Replayed]:
-        """Those that come before there are `count`; None is all. No more than there are."""
+        """Yield the bodies up to number `count`, or all for None; fewer if there are no more."""
         while count is None or self.taken < count:
             if not self._left:
                 self._place, self._left = next(self._bundles, ("", []))

@@ -11,7 +11,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 #: File of the run directory, encrypted: what a coordinator needs to go on. It is there from the
 #: beginning of the run, before anything is done, to its report.
 PLAN = "plan"
-#: What was in the server of a local run when its coordinator was gone: what nobody had received.
+#: Dump of a local run's server, made after its coordinator ended: results that were not received.
 SERVER = "server.rdb"
 #: Locked by the process that writes that.
 SERVER_LOCK = "server.lock"
@@ -20,7 +20,7 @@ _KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK)
 
 
 def refusal(directory: RunDirectory) -> str:
-    """Why a run cannot be resumed; "" where it can."""
+    """Return the reason why a run cannot be resumed; "" if it can."""
     name = directory.path.name
     if directory.has_coordinator():
         return f"run {name} has a coordinator already"
@@ -38,14 +38,14 @@ def refusal(directory: RunDirectory) -> str:
 
 
 def report(directory: RunDirectory) -> dict[str, Any] | None:
-    """The summary of a run that is finished; None where it is not. Raises OsbenchError."""
+    """Return the summary of a finished run; None if it is not finished. Raises OsbenchError."""
     if directory.has_coordinator() or not is_ended(directory):
         return None
     return directory.read("summary.json")
 
 
 def is_ended(directory: RunDirectory) -> bool:
-    """A run has its report, and nobody can go on with it.
+    """Return whether a run has its report and cannot be resumed.
 
     Its plan may be there: a coordinator may be killed before it removes that.
     """
@@ -54,19 +54,19 @@ def is_ended(directory: RunDirectory) -> bool:
 
 
 def begin_again(directory: RunDirectory) -> None:
-    """A coordinator has taken the run up: how it had ended is of the past."""
+    """Remove the report and failure note of a run that a coordinator has resumed."""
     for name in ("summary.json", failure.FAILURE, DIGESTS):
         (directory.path / name).unlink(missing_ok=True)
 
 
 def forget(directory: RunDirectory) -> None:
-    """The run is over for good: nobody needs its plan any more."""
+    """Remove the files that only a resumption needs, as the run is over for good."""
     for name in _KEPT:
         (directory.path / name).unlink(missing_ok=True)
 
 
 def end(directory: RunDirectory, why: str) -> None:
-    """Have a run never resumed again, and note why if it has not ended by itself."""
+    """Prevent that a run is ever resumed, and note why if it has not ended by itself."""
     if (directory.path / PLAN).exists() and not is_ended(directory):
         failure.add(directory, why)
     forget(directory)

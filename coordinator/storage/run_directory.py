@@ -1,20 +1,20 @@
 """The run directory: everything a run has decided and received, as it came.
 
-run.json      what was asked: task, options, versions
+run.json      the request: task, options, versions
 journal       decisions, each on disk before it is acted on, with the count of blocks before it
 blocks        result blocks as they came; a record is some of them, compressed together
-status.json   how far the run is, once a second
+status.json   progress of the run, once per second
 summary.json  the finished run's numbers
 digests.json  sizes and SHA-256 of the other files, see osbench.coordinator.storage.digests
-timeline      latency over time and the numbers so far, about once a second
-failure.json  why there is no summary
-contexts      what contexts have made, encrypted, until it is undone
-plan, prepared, notes, server.rdb   what another coordinator needs, see storage.resumable
+timeline      latency over time and the numbers so far, about once per second
+failure.json  the reason why there is no summary
+contexts      the results of contexts, encrypted, until they are undone
+plan, prepared, notes, server.rdb   data for another coordinator, see storage.resumable
 log           the last lines of the coordinator's log, see osbench.coordinator.storage.run_log
 lock          held by the coordinator as long as it lives; empty
 controls/     requests to change or end the load, see osbench.coordinator.storage.control_requests
 reserve       space for the last decisions and documents, freed when the disk is full
-traces/       what is kept of its traces, see osbench.coordinator.traces.collection.archive
+traces/       the stored part of its traces, see osbench.coordinator.traces.collection.archive
 """
 
 from __future__ import annotations
@@ -84,12 +84,13 @@ def named(name: str, runs: Sequence[str], place: str) -> str:
 
 
 class RunDirectory:
-    """One run's folder. Only the holder of its lock writes."""
+    """A run's folder. Only the holder of its lock writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.files = digests.KeptFiles(path)
-        #: What is wrong with files that are read nevertheless; "" if nothing is, or nobody asked.
+        #: Faults of files that are read nevertheless; "" if there are none, or it was not
+        #: requested.
         self.damage = ""
         self._lock: BinaryIO | None = None
         self._journal: FrameFile | None = None
@@ -106,7 +107,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, data_dir: str, run_id: str) -> RunDirectory:
-        """Make and lock the folder of a new run. Raises OsbenchError where it cannot be made."""
+        """Make and lock the folder of a new run. Raises OsbenchError if it cannot be made."""
         found = cls.of(data_dir, run_id)
         path = found.path
         try:
@@ -128,7 +129,7 @@ class RunDirectory:
 
     @classmethod
     def all(cls, data_dir: str) -> list[RunDirectory]:
-        """Every run, oldest first. Raises ConfigError where they cannot be listed."""
+        """Return every run, oldest first. Raises ConfigError if they cannot be listed."""
         root = Path(data_dir) / "runs"
         try:
             # without a look at each, which thousands of runs would feel
@@ -149,11 +150,11 @@ class RunDirectory:
         return cls(root / named(name, [run.path.name for run in cls.all(data_dir)], str(root)))
 
     def lock(self, *, writes: bool = True) -> None:
-        """Become the one coordinator of this run. Raises UsageError where there is another.
+        """Become the only coordinator of this run. Raises UsageError if there is another.
 
-        What a crash left unfinished at the end of a file is cut: nothing is written behind it.
-        `writes` False: journal and blocks stay as they are, and nothing is written to them. Raises
-        DamagedRun if they are not what a crash leaves.
+        A record that a crash left incomplete at the end of a file is cut: nothing is written behind
+        it. `writes` False: journal and blocks stay as they are, and nothing is written to them.
+        Raises DamagedRun if they are damaged in a way that a crash does not cause.
         """
         lock = (self.path / "lock").open("ab")
         deadline = time.monotonic() + ASKED_S
@@ -167,7 +168,7 @@ class RunDirectory:
                     raise UsageError(f"run {self.path.name} has a coordinator already") from None
             time.sleep(ASKED_S / 20)
         self._lock = lock
-        # a full disk is no reason to stop: some may be freed
+        # go on with a full disk: space may be freed
         with contextlib.suppress(OSError):
             self._keep_reserve()
         if not writes:
@@ -192,7 +193,7 @@ class RunDirectory:
             raise
 
     def _free_reserve(self) -> bool:
-        """Make room on a disk that is full; False where there was no reserve left."""
+        """Make room on a disk that is full; False if there was no reserve left."""
         try:
             (self.path / "reserve").unlink()
         except OSError:
@@ -200,7 +201,7 @@ class RunDirectory:
         return True
 
     def has_coordinator(self) -> bool:
-        """Whether a coordinator holds the run now, on this host or on one that shares its files."""
+        """Return whether a coordinator holds the run now, on any host that shares its files."""
         try:
             with open_regular(self.path / "lock") as lock:
                 try:
@@ -212,7 +213,7 @@ class RunDirectory:
         return False
 
     def accept_damage(self) -> str:
-        """Read what can be read from now on; returns what is wrong with the files, or ""."""
+        """Read damaged files as far as possible from now on; returns their faults, or ""."""
         found = self.files.problems()
         if not found:
             try:
@@ -226,7 +227,7 @@ class RunDirectory:
         return self.damage
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """A JSON document of the run, None where it is not there. Raises OsbenchError."""
+        """Return a JSON document of the run, None if it is missing. Raises OsbenchError."""
         self.files.check(name)
         try:
             found = json.loads(read_regular(self.path / name, DOCUMENT_BYTES))
@@ -243,7 +244,7 @@ class RunDirectory:
         return found
 
     def refusal(self) -> str:
-        """Why the run must not be deleted now; "" where it may."""
+        """Return the reason why the run must not be deleted now; "" if it may be."""
         name = self.path.name
         if self.has_coordinator():
             return f"run {name} is running; abort it first"
@@ -255,10 +256,10 @@ class RunDirectory:
         return ""
 
     def delete(self, *, force: bool = False) -> None:
-        """Remove the run's folder, and what was printed if it ran in the background.
+        """Remove the run's folder, and the printed output of a run in the background.
 
-        Raises UsageError while a coordinator holds it, and, unless `force`, while what its
-        contexts have made is not undone.
+        Raises UsageError while a coordinator holds it, and, unless `force`, while its contexts are
+        not undone.
         """
         refusal = self.refusal()
         if refusal and not (force and not self.has_coordinator()):
@@ -269,8 +270,8 @@ class RunDirectory:
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
         """Write decisions to the journal; returns when they are on disk.
 
-        Raises StorageError where they cannot be: then none is there, and the reserve makes room
-        for those that end the run.
+        Raises StorageError if they cannot be written: then none is there, and the reserve makes
+        room for the decisions that end the run.
         """
         assert self._journal is not None
         before = self._count_bodies()
@@ -327,10 +328,10 @@ class RunDirectory:
         return replay(*paths, self._bound())
 
     def _bound(self) -> Binding:
-        """What journal and blocks have to be. Raises DamagedRun if they cannot be that."""
+        """Return known facts on journal and blocks. Raises DamagedRun if the files differ."""
         # of a run that goes on, or was killed: what its last note says was on disk
         noted: Any = None
-        # nobody waits for that one to be on disk: a crash of the host may leave half of it
+        # that file is written without a sync: a crash of the host may leave half of it
         with contextlib.suppress(DamagedRun):
             noted = (self.read("status.json") or {}).get("on_disk")
         sizes = {
@@ -368,7 +369,7 @@ class RunDirectory:
     def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
         """Write a JSON document of the run in one step; `sync` waits for the disk.
 
-        One that waits may take the space of the reserve. Raises StorageError.
+        A document that waits may take the space of the reserve. Raises StorageError.
         """
         content = _encoded(document)
         try:

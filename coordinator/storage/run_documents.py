@@ -36,7 +36,7 @@ _WORKLOAD = frozenset(
     )
 )
 
-#: File of what a run came to over time, also while it goes on, and the version of its format.
+#: File of a run's results over time, also written during the run, and the version of its format.
 TIMELINE = "timeline"
 TIMELINE_FORMAT = 1
 #: Most bytes that are read of it, decompressed.
@@ -51,7 +51,7 @@ def describe(
     plugins: Plugins,
     deployment: Deployment | None,
 ) -> dict[str, Any]:
-    """The content of run.json, there from the beginning on: what is asked of a run, no secret."""
+    """Return the content of run.json: the requested run, without secrets. Written at the start."""
     return {
         "run_id": run_id,
         "osbench": __version__,
@@ -90,11 +90,11 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
 
 
 def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
-    """The numbers of a finished run; None where there are none.
+    """Return the numbers of a finished run; None if there are none.
 
-    Raises UsageError where another version of osbench wrote them, DamagedRun if a file of the run
-    has another size than it had, or these are damaged. Those of a run whose damage was accepted
-    note it.
+    Raises UsageError if another version of osbench wrote them, DamagedRun if a file of the run has
+    another size than it had, or the summary is damaged. If damage was accepted, the numbers note
+    it.
     """
     directory.files.check_sizes()
     found = directory.read(SUMMARY)
@@ -120,7 +120,7 @@ def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
 
 
 def is_summary(document: object) -> bool:
-    """A document has the parts of a summary; of these it is not checked what is in them."""
+    """Return whether a document has the parts of a summary, whose contents are not checked."""
     if not isinstance(document, dict) or not document.keys() >= _RUN:
         return False
     workloads = document["workloads"]
@@ -136,9 +136,9 @@ def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: b
 
 
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
-    """The timeline; None where there is none, or one that this version cannot read.
+    """Return the timeline; None if there is none, or this version cannot read it.
 
-    Raises DamagedRun if it is not as its run has left it.
+    Raises DamagedRun if the file has changed since the end of its run.
     """
     directory.files.check(TIMELINE)
     try:

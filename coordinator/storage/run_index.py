@@ -1,4 +1,4 @@
-"""Rows of finished runs in one file beside them: a list of thousands takes no second.
+"""Rows of finished runs in one file, so that a list of thousands takes less than a second.
 
 The file is made again when it is lost, cannot be read, or does not fit the runs any more; nothing
 depends on it.
@@ -19,11 +19,11 @@ from osbench.coordinator.storage.run_listing import FINISHED, described
 
 #: In the data directory.
 INDEX = "runs.sqlite"
-#: Version of the rows; those of another one are left out.
+#: Version of the rows; rows of another version are left out.
 _FORMAT = 1
 #: For how long a list waits for another one that writes, seconds.
 _BUSY_S = 0.5
-#: Names in one question; SQLite allows 999 where it is old.
+#: Names per query; old releases of SQLite allow 999.
 _NAMES = 500
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS runs"
@@ -35,9 +35,9 @@ Entries = dict[str, tuple[str, str]]
 
 
 def rows_of(data_dir: str, runs: Sequence[RunDirectory]) -> list[dict[str, Any]]:
-    """The rows of some runs, as `described` makes them, with `size_bytes`.
+    """Return the rows of some runs, as `described` makes them, with `size_bytes`.
 
-    Those that have finished are read once. Raises nothing for what `described` can tell.
+    Rows of finished runs are computed once. Faults that `described` reports are not raised.
     """
     path = Path(data_dir) / INDEX
     known, fresh = _read(path, [one.path.name for one in runs]), Entries()
@@ -115,6 +115,6 @@ def _write(path: Path, fresh: Mapping[str, tuple[str, str]]) -> None:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    # titles of tasks are nobody's business but the owner's
+    # only the owner may read titles of tasks
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     return sqlite3.connect(path, timeout=_BUSY_S)

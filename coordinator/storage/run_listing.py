@@ -1,4 +1,4 @@
-"""Runs as lists show them: what each was, how far it is, or how it ended."""
+"""Runs as lists show them: their task, and their progress or their result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _VERDICTS = {
 
 
 def described(directory: RunDirectory) -> dict[str, Any]:
-    """One run as lists show it; the values of `FIGURES` are None where it has no summary."""
+    """Return a run as lists show it; the values of `FIGURES` are None if it has no summary."""
     asked, figures, damage = _documents(directory)
     try:
         state = _state(directory, bool(figures))
@@ -73,7 +73,7 @@ def row_of(
 
 
 def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
-    """Return run.json, the figures of the summary, and what is damaged ("" for nothing)."""
+    """Return run.json, the figures of the summary, and the damage ("" for none)."""
     asked: dict[str, Any] = {}
     try:
         asked = directory.read("run.json") or {}
@@ -88,7 +88,7 @@ def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] 
 
 
 def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Exit code and the values of `FIGURES`; what summaries of older releases lack is None.
+    """Return exit code and the values of `FIGURES`, None if an old release did not write them.
 
     Raises AttributeError, KeyError, TypeError or ValueError for a summary that is damaged.
     """
@@ -127,7 +127,7 @@ def _p95(workload: Mapping[str, Any]) -> float | None:
 
 
 def _instant(text: Any) -> float | None:
-    """Seconds since 1970 of an instant in ISO 8601; None where there is none."""
+    """Return seconds since 1970 of a time in ISO 8601; None if it is not one."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""The log of a run's coordinator in the run directory, and what its own workers wrote.
+"""The log of a run's coordinator in the run directory, with its private workers' output.
 
-A file of JSON lines beside stderr, bounded: for those who watch the run from elsewhere.
+A bounded file of JSON lines in addition to stderr: for users who watch the run from elsewhere.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class LogLine:
 
 
 class RunLog(logging.Handler):
-    """Keeps what is logged and said while it is open; nothing of it can end a run."""
+    """Writes log records and messages of a run to a file; its failures never end the run."""
 
     def __init__(self, directory: RunDirectory) -> None:
-        """`directory` may be made later: what comes before is written then."""
+        """`directory` may be made later: earlier lines are written then."""
         super().__init__()
         self.setFormatter(SafeFormatter("%(message)s"))
         self._directory = directory.path
@@ -101,7 +101,7 @@ class RunLog(logging.Handler):
             self.handleError(record)
 
     def say(self, sentence: str) -> None:
-        """Keep a sentence that is said to whoever started the run."""
+        """Write a message that is shown to the user who started the run."""
         self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
 
     def follow(self, path: Path | None) -> None:
@@ -123,7 +123,7 @@ class RunLog(logging.Handler):
         lines = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if self._followed is not None:
             lines += self._followed.fresh()
-        # a log is no reason to end a run, and must not log itself
+        # a log must not end a run, and must not log itself
         with contextlib.suppress(OSError):
             _append(self._directory / LOG, lines)
 
@@ -161,7 +161,7 @@ class FollowedFile:
 
 
 def _of_worker(line: str) -> LogLine:
-    """A line of a worker process; what is printed, not logged, has its level by its words."""
+    """Parse a line of a worker process; an unlogged line gets its level by its words."""
     text, at, source = line, time.time(), "workers"
     level = "WARNING" if _GRAVE.search(line) else "INFO"
     match = _LINE.match(line)
@@ -196,7 +196,7 @@ def _append(path: Path, lines: Sequence[LogLine]) -> None:
 
 
 def read_log(directory: RunDirectory) -> list[LogLine]:
-    """Kept lines of the log of a run, oldest first; what is not a line is left out."""
+    """Return the stored lines of a run's log, oldest first; malformed lines are left out."""
     try:
         with open_regular(directory.path / LOG) as file:
             size = os.fstat(file.fileno()).st_size

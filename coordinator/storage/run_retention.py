@@ -34,7 +34,7 @@ def size_bytes(directory: RunDirectory) -> int:
 
 
 def begun_at(directory: RunDirectory) -> float:
-    """When a run was started, seconds since 1970; its folder's time where it does not say."""
+    """Return the start of a run, seconds since 1970; if unknown, its folder's modification time."""
     asked = directory.read("run.json")
     if asked is not None and "started_at" in asked:
         return float(asked["started_at"])
@@ -44,7 +44,7 @@ def begun_at(directory: RunDirectory) -> float:
 def superfluous(
     runs: Sequence[RunDirectory], *, keep: int | None, older_than_s: float | None, now_at: float
 ) -> list[RunDirectory]:
-    """Those of `runs` (oldest first) that are neither among the newest `keep` nor younger."""
+    """Return the runs (oldest first) that are neither among the newest `keep` nor younger."""
     found = list(runs[: max(0, len(runs) - keep)] if keep is not None else runs)
     if older_than_s is not None:
         found = [one for one in found if now_at - begun_at(one) > older_than_s]
@@ -52,7 +52,7 @@ def superfluous(
 
 
 def check_writable(data_dir: str) -> None:
-    """Raise ConfigError where no run can be kept below the data directory, with the reason."""
+    """Raise ConfigError, with the reason, if no run can be stored below the data directory."""
     path = Path(data_dir)
     nearest = next(one for one in (path, *path.parents) if os.path.lexists(one))
     if not nearest.is_dir():

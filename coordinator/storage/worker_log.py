@@ -1,4 +1,4 @@
-"""What workers printed and logged during a run, as it lies in the blocks of its directory."""
+"""Lines that workers printed and logged during a run, from the blocks of its directory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class WorkerLog:
 
 
 def _entry(worker: str, raw: Any) -> LogEntry | None:
-    """An entry of `Block.log`; None for one of another shape."""
+    """Return an entry of `Block.log`; None if it has another shape."""
     match raw:
         case [int() | float() as at, str(source), int(workload), int(iteration), str(text)]:
             return LogEntry(

@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskArguments:
-    """The values for a template, and where they were given."""
+    """The values for a template: names given on the command line, and files of the others."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     #: Names that the command line gives.

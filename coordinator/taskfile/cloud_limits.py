@@ -32,7 +32,7 @@ _REQUEST_S = 30.0
 _MAKERS = {"flavor": "flavors", "image": "images", "volume type": "volume_types"}
 #: Arguments with the number of objects that an iteration makes at once.
 _NUMBERS = ("count", "number_instances")
-#: Path of a project's quotas in Nova and Cinder, and what follows it for those of new projects.
+#: Path of a project's quotas in Nova and Cinder, and its suffix for the quotas of new projects.
 _QUOTAS, _OF_NEW = "os-quota-sets", "/defaults"
 
 
@@ -89,7 +89,7 @@ class _Look:
         self._cloud = self._client()
 
     def problems(self) -> list[Problem]:
-        """Missing services, else names that mean nothing, else quotas that are too low."""
+        """Return missing services; if none, unknown names; if none, quotas that are too low."""
         return (
             list(self._missing_services())
             or list(self._missing_names())
@@ -178,7 +178,7 @@ class _Look:
                     )
 
     def _at_once(self) -> int | None:
-        """Iterations that run at the same time; None if the task does not say."""
+        """Return the number of iterations that run at once; None if the task does not say."""
         named = self._workload.runner
         cls: Any = self._plugins.get("runner", named.name)
         runner: Runner = cls(named.config)
@@ -216,7 +216,7 @@ class _Look:
         return {"gigabytes": least} if isinstance(least, int) else {}
 
     def _limits(self, service: str) -> Mapping[str, Any]:
-        """Quotas of a project by name; those that the account may not read are not known."""
+        """Return the quotas of the project by name; quotas that cannot be read are left out."""
         path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
         answer = self._cloud.request("GET", service, path, expected=(200, 403, 404))
         found = answer.json()["quota_set"] if answer.status_code == HTTPStatus.OK else {}

@@ -45,7 +45,10 @@ def data_files(task: Task) -> dict[int, DataFile]:
 def files_of_workloads(
     task: Task, find: Callable[[Task, Workload], tuple[DataFile | None, list[Problem]]]
 ) -> dict[int, DataFile]:
-    """What `find` finds for each workload, by workload number. Raises TaskError."""
+    """Return the files that `find` returns, by workload number.
+
+    Raises TaskError with the problems of all workloads.
+    """
     found, problems = {}, []
     for number, workload in enumerate(task.workloads):
         file, faults = find(task, workload)
@@ -67,7 +70,7 @@ def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
 def misfits(
     file: IterationRows, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
 ) -> Iterator[Problem]:
-    """What `check` finds wrong with the arguments of a row; of many rows the first ones."""
+    """Yield the problems that `check` finds with each row's arguments; of many the first."""
     told = 0
     for number, row in enumerate(file.rows(), 1):
         for message in check(row):

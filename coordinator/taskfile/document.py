@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 #: Most characters of a document: twenty thousand subtasks, which take some 20 s to read.
 LONGEST = 4 << 20
-#: Whole numbers that messages to workers can hold.
+#: Integers that messages to workers can hold.
 _LEAST, _MOST = -(2**63), 2**64 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: Numbers of YAML 1.1 that are not decimal: 010 is 8, 1:30 is 90.
@@ -63,7 +63,7 @@ def _read(text: str) -> tuple[Any, list[Problem]]:
 
 
 def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
-    """A sentence on each number that YAML 1.1 reads as its writer may not have meant it."""
+    """Yield a message for each number that YAML 1.1 may read differently than meant."""
     if isinstance(node, yaml.ScalarNode):
         if node.tag in _NUMBERS and _OLD_NUMBER.fullmatch(node.value):
             base = "in base 60" if ":" in node.value else "as octal"

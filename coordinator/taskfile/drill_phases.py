@@ -81,7 +81,7 @@ def _not_one(workload: Workload, label: str, number: int) -> str:
 
 
 def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | None, str]:
-    """The second in which a hook fires, if it is known, and what is wrong with its trigger."""
+    """Return the second in which a hook fires, None if unknown, and its trigger's fault, or ""."""
     try:
         kind = cast(type[Trigger], plugins.get("trigger", hook.trigger.name))
         trigger = kind(hook.trigger.config)
@@ -89,9 +89,9 @@ def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | No
         until = _FAR if lasts is None else int(lasts)
         due = list(islice(trigger.due(-1, until), 2))
     except PluginError:
-        return None, ""  # told by the check of plug-ins
+        return None, ""  # reported by the check of plug-ins
     except Exception:  # noqa: BLE001 - a plug-in's own code may raise anything
-        return None, ""  # told while it runs
+        return None, ""  # reported while it runs
     if len(due) > 1:
         return None, (
             "fires more than once, and a phase begins once: give it the trigger event: {unit: time,"

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from osbench.common.errors import UsageError
 from osbench.coordinator.taskfile.task_yaml import JINJA
 
-#: What is put under load where no address is given: that of `samples/webservice.py`.
+#: Address to put under load if none is given: the address of `samples/webservice.py`.
 ADDRESS = "http://127.0.0.1:8080/"
 
 _TEXT = """\

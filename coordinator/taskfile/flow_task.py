@@ -41,7 +41,7 @@ class Computed:
 
 @dataclass(kw_only=True)
 class WrittenStep:
-    """A step, and what is said of it."""
+    """A step and the notes written above it."""
 
     #: As `HttpFlow.run` takes them; None: only the notes are written.
     keys: dict[str, Any] | None
@@ -62,7 +62,7 @@ class WrittenBranch:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowTask:
-    """What a task file is to say: steps, or branches."""
+    """The content of a task file made from recorded or described requests: steps, or branches."""
 
     title: str
     #: The file that it is made of.
@@ -82,12 +82,12 @@ class FlowTask:
     found: Sequence[str] = ()
 
     def made(self) -> int:
-        """How many requests the task makes, those in comments apart."""
+        """Return the number of requests that the task makes, without the commented-out ones."""
         inner = [step for branch in self.branches if not branch.off for step in branch.steps]
         return sum(step.keys is not None for step in (*self.steps, *inner))
 
     def omissions(self) -> str:
-        """What was left out, in words; "" for nothing."""
+        """Return the reasons for omitted requests, each with its count; "" if there are none."""
         most = self.left_out.most_common(_NAMED)
         rest = len(self.left_out) - len(most)
         said = [f"{_words(why)} ({count})" for why, count in most]
@@ -99,7 +99,7 @@ class FlowTask:
         return f"osbench-coord validate {file}" + (f" --task-args '{{{given}}}'" if given else "")
 
     def needed(self) -> list[str]:
-        """The arguments that the task needs as it is written, without those in comments."""
+        """Return the arguments that the task needs, without those only in commented-out parts."""
         steps = [step for branch in self.branches if not branch.off for step in branch.steps]
         return self.arguments_of([*self.steps, *steps])
 
@@ -251,7 +251,10 @@ def _dumped(value: Any) -> Iterator[str]:
 
 
 def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
-    """The value with a word in place of each expression."""
+    """Return a copy of `value` with each expression replaced by a unique word.
+
+    Adds word -> source of the expression to `computed`.
+    """
     if isinstance(value, Computed):
         word = f"{mark}x{len(computed)}x"
         computed[word] = _encodable(value.source)
@@ -264,5 +267,5 @@ def _marked(value: Any, mark: str, computed: dict[str, str]) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """The text with ? for what UTF-8 does not have: halves of characters."""
+    """Return the text with ? for each character that UTF-8 cannot encode: lone surrogates."""
     return text.encode("utf-8", "replace").decode()

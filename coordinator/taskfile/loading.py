@@ -57,9 +57,9 @@ def checked(
 
 
 def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
-    """The task of a document, not yet checked with its plug-ins.
+    """Return the task of a document, not yet checked with its plug-ins.
 
-    Raises TaskError with all that is wrong with its format, and what plug-ins say of the rest.
+    Raises TaskError with all faults of its format, and the faults that plug-ins find in the rest.
     """
     try:
         return parse(value, source)
@@ -80,7 +80,7 @@ def _problems(parsed: Task, task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[Problem]:
-    """The problems: what is wrong with a plug-in file is in the first of those that it makes."""
+    """Yield the problems, with the reason of a refused plug-in file only in the first one."""
     said: set[str] = set()
     for problem in problems:
         message = problem.message
@@ -107,7 +107,7 @@ class TaskTemplate:
         self._folder = "." if source == "-" else str(expanded(source).parent)
 
     def names(self) -> frozenset[str] | None:
-        """Names that it and the files it includes have; None where that is not known."""
+        """Return the argument names of the template and its included files; None if unknown."""
         # Jinja2 takes a while to import, and a task of options has no file
         from osbench.coordinator.taskfile.template import names  # noqa: PLC0415 - see above
 
@@ -140,7 +140,7 @@ def _text(source: str) -> str:
 
 
 def _no_task(source: str) -> str:
-    """How to run a source that cannot be a task file; "" for any other source."""
+    """Return how to run a source that cannot be a task file; "" for any other source."""
     if source.startswith(("http://", "https://")):
         return (
             "is an address, not a task file: run it with `osbench-coord run --url"

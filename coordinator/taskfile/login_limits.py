@@ -14,13 +14,13 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.task import Task, Workload
 from osbench.coordinator.taskfile.places import scenario_place, uses
 
-#: Contexts that act as the administrator; `users` only where it makes some.
+#: Contexts that act as the administrator; `users` only if it makes some.
 _CONTEXTS = ("users", "quotas", "roles")
 #: Codes that a login uses up.
 _USED_UP = frozenset({"v3totp", "v3oidcauthcode", "v3oidcdeviceauthz", "v3websso"})
 #: Scenarios that log in in each iteration.
 _LOGINS = ("Authenticate.", "KeystoneBasic.authenticate_user_and_validate_token")
-#: Role that Keystone's own policy asks for where users, projects and roles are made.
+#: Role that Keystone's own policy requires to make users, projects and roles.
 _ADMIN = "admin"
 #: Timeout of a request, seconds.
 _REQUEST_S = 30.0

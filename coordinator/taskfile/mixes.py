@@ -23,7 +23,7 @@ def scenario_of(workload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def faults(subtasks: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """What is wrong with the mixes of a document of version 2 that fits its schema."""
+    """Return the faults of the mixes in a document of version 2 that fits its schema."""
     found: list[Problem] = []
     for number, subtask in enumerate(subtasks):
         place = inside("subtasks", number)

@@ -14,11 +14,11 @@ from osbench.coordinator.taskfile.schema.schema_errors import near
 
 
 class _Refused(Exception):
-    """Why an override cannot be applied."""
+    """The reason why an override cannot be applied."""
 
 
 def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
-    """The document of a task with the overrides applied, and problems of those that were not.
+    """Return a task's document with overrides applied, and the problems of refused overrides.
 
     Subtask and workload are given by position, from 0, or by title and name or scenario, then
     `args`, `runner` or another key of a workload, and the keys within it.

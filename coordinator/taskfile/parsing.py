@@ -37,9 +37,9 @@ def parse(document: Any, source: str) -> Task:
 
 
 def sound_part(document: Any, source: str) -> Task | None:
-    """The task of those keys of a faulty document that fit the format; None if none is left.
+    """Return the task of the valid keys of a faulty document; None if there are none.
 
-    For checking them with their plug-ins, so that a user is told of all problems at once.
+    Used to check these keys with their plug-ins, so that all problems are reported at once.
     """
     version, _ = _version(document)
     if not version:
@@ -70,7 +70,7 @@ def _sound_2(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     subtasks = document.get("subtasks")
     for subtask in subtasks if isinstance(subtasks, list) else []:
         schema = _schema_2(subtask)
-        # places in messages are those of the whole document: nothing may be left out before them
+        # messages give places in the complete document: nothing may be left out before them
         kept = _sound_object(subtask if isinstance(subtask, dict) else {}, schema)
         if schema is schemas.SUBTASK:
             item, inner = schema["properties"]["workloads"]["items"], subtask["workloads"]
@@ -82,7 +82,7 @@ def _sound_2(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-#: In place of a scenario that does not fit the format; its checks find nothing.
+#: Stands for a scenario that does not fit the format; its checks find nothing.
 _STAND_IN: Mapping[str, Any] = {"scenario": {"Dummy.dummy": {}}}
 #: Keys whose checks look at the runner.
 _WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
@@ -122,7 +122,7 @@ def _version(document: Any) -> tuple[int, list[Problem]]:
 
 
 def _in_seconds(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
-    """The document with durations of its own keys as seconds; plug-ins have theirs."""
+    """Return the document with durations of osbench's keys in seconds; plug-ins convert theirs."""
     subtasks = document.get("subtasks")
     if version == 1 or not isinstance(subtasks, list):
         return dict(in_seconds(document, schemas.TASK_V1))
@@ -228,7 +228,7 @@ def _workload(workload: Mapping[str, Any], place: str, position: int) -> Workloa
         args=args,
         runner=_named(workload["runner"])[0] if "runner" in workload else DEFAULT_RUNNER,
         contexts=_named(workload.get("contexts", {})),
-        # this very tuple: a file that asks for the same has one of its own
+        # this very tuple object: a file with the same criteria has a separate one
         sla=_named(workload["sla"]) if "sla" in workload else DEFAULT_SLA,
         hooks=tuple(_hook(hook) for hook in workload.get("hooks", ())),
         description=mask_text(workload.get("description", "")),

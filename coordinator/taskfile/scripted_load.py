@@ -14,7 +14,7 @@ _BY_ITSELF = "starts iterations itself, in threads of one worker process"
 
 
 def faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
-    """Settings that such a runner refuses: it has no users that begin, pause or end."""
+    """Yield settings that such a runner refuses: it has no users that begin, pause or end."""
     runner, place = workload.runner.name, workload.place
     other = "use a runner of osbench"
     if plugin.is_coroutine and plugin.cls.THREADS_UP_TO < 1:

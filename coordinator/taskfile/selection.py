@@ -76,9 +76,9 @@ _SLA = (Named(name="failure_rate", config={"max": 0}),)
 
 
 def once(task: Task) -> Task:
-    """The task with one iteration a workload, one workload at a time, and without hooks.
+    """Return the task with one iteration per workload, one workload at a time, and without hooks.
 
-    Its SLA criteria are replaced: those of a load say nothing about one iteration.
+    SLA criteria are replaced, since criteria for a load say nothing about one iteration.
     """
     return replace(task, subtasks=tuple(map(_subtask, task.subtasks)))
 

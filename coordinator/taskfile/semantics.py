@@ -102,7 +102,7 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
 
 
 def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
-    """Searches without a criterion of their own; of a task as it was parsed."""
+    """Return a problem for each search without its own criterion; for a task as it was parsed."""
     return [
         Problem(
             inside(workload.place, "sla"),
@@ -122,7 +122,7 @@ def _under_load(workload: Workload, plugins: Plugins) -> list[Named]:
         try:
             kind = plugins.get("sla", named.name)
         except PluginError:
-            return False  # told by `check`
+            return False  # reported by `check`
         return getattr(kind, "selections", Sla.selections) is not Sla.selections
 
     return [one for one in workload.sla if not is_on_spans(one)]
@@ -132,7 +132,7 @@ def _is_search(workload: Workload, plugins: Plugins) -> bool:
     try:
         return issubclass(_runner_class(workload, plugins), SearchingRunner)
     except PluginError:
-        return False  # told by `check`
+        return False  # reported by `check`
 
 
 def in_seconds(task: Task, plugins: Plugins) -> Task:
@@ -203,7 +203,7 @@ def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
 
 
 def notes(task: Task, plugins: Plugins) -> list[Problem]:
-    """Settings of the checked task that have no effect, or not the one that they have in Rally."""
+    """Return a note for each setting that has no effect, or another effect than in Rally."""
     found = [
         Problem(
             args_place(workload, task.version),
@@ -245,7 +245,7 @@ def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
 
 
 def _placeholders(value: Any) -> Iterator[str]:
-    """What looks as if it were to be filled in, and is not."""
+    """Yield the placeholders of a value that look as if they were filled in, but are not."""
     if isinstance(value, str):
         yield from PLACEHOLDER.findall(value)
     elif isinstance(value, Mapping):
@@ -305,7 +305,7 @@ def _branch_faults(
 
 
 def _arguments_schema(plugin: ScenarioPlugin) -> Mapping[str, Any]:
-    """The schema of a scenario's arguments; one that takes anything where it has none."""
+    """Return the schema of a scenario's arguments, or a schema that accepts anything."""
     schemas: Mapping[str, Mapping[str, Any]] = getattr(plugin.cls, "ARGUMENTS", {})
     return schemas.get(plugin.method, {})
 

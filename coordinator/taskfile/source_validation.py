@@ -15,9 +15,9 @@ from osbench.coordinator.taskfile.places import args_place, scenario_place, uses
 
 
 def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
-    """What the deployment lacks for a task that was checked without it.
+    """Return the problems of running a task on the deployment, for a task checked without it.
 
-    Sources may create a temporary user in the cloud to ask it, unless the record has users.
+    Unless the record has users, sources may create a temporary user in the cloud to ask it.
     """
     return login_limits(task, plugins, deployment) + [
         problem

@@ -1,4 +1,4 @@
-"""Spellings of other load generators in a task, and those of osbench."""
+"""Maps spellings of other load generators in a task to osbench's spellings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.common.errors import PluginError
 
-#: By key that no runner has: where it belongs, or what it is called.
+#: The right place or name of keys that no runner has, by key.
 RUNNER_KEYS: Mapping[str, str] = {
     "users": "the number of virtual users is `concurrency`",
     "vus": "the number of virtual users is `concurrency`",
@@ -66,12 +66,12 @@ _OF_WORKLOADS = ("scenario", "runner", "workloads", "sla", "stages", "users", "t
 
 
 def runner_hint(name: str) -> str:
-    """The end of a message about an unknown runner: the one that is meant, or ""."""
+    """Return the end of a message about an unknown runner: the likely runner, or ""."""
     return _write(_RUNNERS.get(name.lower().replace("-", "_"), ""))
 
 
 def criterion_hint(name: str, config: Any) -> str:
-    """The end of a message about an unknown SLA criterion: the one that is meant, or ""."""
+    """Return the end of a message about an unknown SLA criterion: the likely criterion, or ""."""
     if found := _PERCENTILE.fullmatch(name):
         limit = config if isinstance(config, int | float | str) else "500ms"
         return _write(f"percentile: {{p: {found[1]}, max_s: {limit}}}")

@@ -16,11 +16,11 @@ class _Dumper(yaml.SafeDumper):
     """Block style, without aliases; texts that Jinja would read are in double quotes."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """No value is written as a reference to another one."""
+        """Return True: no value is written as a reference to an equal one."""
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Lists within mappings are indented."""
+        """Indent lists within mappings."""
         super().increase_indent(flow, False)
 
 

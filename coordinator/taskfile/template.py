@@ -59,9 +59,9 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
 
 
 def names(text: str, folder: str) -> frozenset[str] | None:
-    """Arguments of a template and of the files that it includes, from `folder`.
+    """Return the arguments of a template and of the files that it includes, from `folder`.
 
-    None where they are not known: it cannot be parsed, or computes the name of a file.
+    None if they are unknown: it cannot be parsed, or it computes the name of a file.
     """
     environment = _environment(folder)
     found: set[str] = set()
@@ -87,7 +87,7 @@ class _NotSetError(Exception):
 
 
 class _FolderLoader(jinja2.FileSystemLoader):
-    """Reads files up to a bound: a pipe or a device may lie beside a task."""
+    """Reads files up to a size limit: a pipe or a device may be in the folder of a task."""
 
     def get_source(
         self, environment: jinja2.Environment, template: str
@@ -114,7 +114,7 @@ class _BoundedEnvironment(SandboxedEnvironment):
     def call_binop(
         self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any
     ) -> Any:
-        """The value of a product or power. Raises OverflowError for a very large one."""
+        """Return a product or power. Raises OverflowError for a very large one."""
         if operator == "**" and _bits(left) * abs(right) > _BITS:
             raise OverflowError("a power of more than 4,096 bits")
         if operator == "*" and _bits(left) + _bits(right) > _BITS:
@@ -140,7 +140,7 @@ def _environment(folder: str) -> jinja2.Environment:
 
 
 def _env(name: str, default: str | None = None) -> str:
-    """A variable of the process's environment. Raises _NotSetError where it is not set."""
+    """Return a variable of the process's environment. Raises _NotSetError if it is not set."""
     value = os.environ.get(name, default)
     if value is None:
         raise _NotSetError(
@@ -190,7 +190,7 @@ def _missing(
 
 
 def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str]:
-    """Names without a value; functions are among them where they are used as a value."""
+    """Return names without a value, and functions that the template uses as a value."""
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     values = {name.name for name in tree.find_all(nodes.Name) if id(name) not in called}
     functions = (values & set(environment.globals)) - _declared(tree)

@@ -1,7 +1,7 @@
-"""Bounds of what filling in a template may take: CPU time, memory, and the text that it gives.
+"""Bounds of filling in a template: CPU time, memory, and the size of the result.
 
-A template is a program. What one expression makes is bounded by the sandbox where it can be known
-before; the kernel bounds the rest.
+A template is a program. The sandbox bounds the result of an expression if it can be predicted; the
+kernel bounds the rest.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class TemplateBoundError(Exception):
 
 @contextlib.contextmanager
 def bounded() -> Iterator[None]:
-    """Bound what the block takes. Raises TemplateBoundError.
+    """Bound memory and CPU time of the block. Raises TemplateBoundError.
 
-    In other threads than the main one CPU time is not bounded, since no signal reaches them.
+    Outside of the main thread CPU time is not bounded, since no signal reaches other threads.
     """
     with _memory(MEMORY_BYTES), _cpu(CPU_S):
         try:
@@ -45,7 +45,7 @@ def bounded() -> Iterator[None]:
 
 
 def joined(pieces: Iterable[str]) -> str:
-    """The text of some pieces. Raises TemplateBoundError where it is too long."""
+    """Return the joined pieces. Raises TemplateBoundError above `CHARACTERS` characters."""
     found, size = io.StringIO(), 0
     for piece in pieces:
         size += len(piece)
@@ -71,7 +71,7 @@ def _memory(more_bytes: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Bytes of the address space in use; 0 where the system does not tell."""
+    """Return the bytes of the address space in use; 0 if the system does not report them."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

@@ -1,1 +1,1 @@
-"""Celery and Redis: what goes to workers and what comes from them."""
+"""Celery and Redis: sends work to workers and receives their results."""

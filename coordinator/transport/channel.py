@@ -23,7 +23,7 @@ READ_LIMIT = 32
 
 
 class Channel:
-    """One run's traffic. Verifies what comes in and counts what it refuses."""
+    """A run's traffic in Redis. Verifies incoming messages and counts refused ones."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Channel:
 
     @property
     def broker_away_s(self) -> float:
-        """Seconds for which the broker has taken no message that it was sent; 0 where it does."""
+        """Return the seconds for which the broker has taken no message; 0 if it takes them."""
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def tend(self) -> None:
@@ -76,7 +76,7 @@ class Channel:
         self._turn = turn
 
     def close(self, offered: Iterable[str], left: Iterable[str]) -> None:
-        """Remove what the run has in Redis; `offered` are workers with an offer of it.
+        """Remove the data of the run in Redis; `offered` are workers with an offer of it.
 
         The records of memberships that have `left` expire soon.
         """
@@ -98,10 +98,10 @@ class Channel:
         )
 
     def publish(self, batches: Iterable[Batch]) -> None:
-        """Send batches, in one go where Redis is the broker.
+        """Send batches, in one go if Redis is the broker.
 
-        Raises StoreAway where the broker does not take them: some may have been sent then;
-        StoreError where it refuses the right.
+        Raises StoreAway if the broker does not take them: some may have been sent then; StoreError
+        if it refuses the right.
         """
         sealed = (
             (batch.incarnation, self._sealer.seal(Batch.KIND, batch.body())) for batch in batches
@@ -130,9 +130,9 @@ class Channel:
             )
 
     def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
-        """What lies in the bag, oldest first, with its id; None where it is not for this run.
+        """Return the oldest messages of the result stream with their ids; None: not for this run.
 
-        It stays there until `delete`. Raises StoreAway.
+        They stay there until `delete`. Raises StoreAway.
         """
         entries = self._store.read(wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT

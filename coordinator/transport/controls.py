@@ -15,34 +15,34 @@ NAMED_MOST = 64
 
 
 class Controls:
-    """What the coordinator wants of each worker."""
+    """Control records of a run's workers: the state that the coordinator requests of each."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         #: Counts the coordinator processes of the run; set when the run is opened.
         self.epoch = 1
-        #: By session, or by membership where there is none under this coordinator.
+        #: By session, or by membership if there is no session under this coordinator.
         self._records: dict[str, Control] = {}
         #: Sessions whose record was changed and is not known to be written.
         self._unwritten: set[str] = set()
 
     def change(self, workers: Iterable[WorkerHandle], **fields: Any) -> None:
-        """Set the same fields for some workers and write what changed, acknowledgements too."""
+        """Set the same fields for some workers and write changed records, acknowledgements too."""
         self.write(dict.fromkeys(workers, fields))
 
     def write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]]) -> None:
         """Set fields by worker and write the records that differ from the last ones.
 
-        Raises StoreAway; what could not be written goes with the next call.
+        Raises StoreAway; records that could not be written go with the next call.
         """
         self._write(changes, answered=False)
 
     def answer(self, workers: Iterable[WorkerHandle], taking_over: Container[int] = ()) -> None:
-        """Answer the last heartbeat of some workers: it renews their leases. Raises StoreAway.
+        """Acknowledge the last heartbeat of some workers: it renews their leases. Raises StoreAway.
 
-        A lost worker is not to be among them. A worker that serves one of the workloads
-        `taking_over`, and has no record of this coordinator, is told with its first record what it
-        goes on with: one that said less would have it drop its workload.
+        Must not be called with a lost worker. A worker that serves a workload in `taking_over`, and
+        has no record of this coordinator, is left out: its first record has to say how it goes on,
+        or it would drop its workload.
         """
         told = [
             one
@@ -75,7 +75,7 @@ class Controls:
         self._unwritten.clear()
 
     def dismiss(self, invited: Mapping[str, str]) -> None:
-        """Tell workers that may be about to join that the run is over. Raises StoreAway.
+        """Notify workers that may be about to join that the run is over. Raises StoreAway.
 
         `invited` has the membership that each of them would have, by incarnation.
         """

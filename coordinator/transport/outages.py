@@ -1,4 +1,4 @@
-"""Servers that a run cannot reach for a while, and the sentences of its report on them."""
+"""Servers that a run cannot reach for a while, and the report's messages on them."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LOG = logging.getLogger(__name__)
 
 #: How long a run that was interrupted waits for a server, seconds.
 INTERRUPTED_S = 3.0
-#: The report tells of a server that was away for so long, seconds.
+#: The report mentions a server that was unreachable for so long, seconds.
 OUTAGE_S = 1.0
 
 
 @dataclass(frozen=True)
 class Outage:
-    """How long a server was away, each time in seconds."""
+    """Durations for which a server was unreachable, in seconds."""
 
     server: str
     is_broker: bool
     lasted_s: tuple[float, ...] = ()
 
     def again(self, lasted_s: float) -> Outage:
-        """The same with one more time."""
+        """Return the outages with one more duration."""
         return replace(self, lasted_s=(*self.lasted_s, lasted_s))
 
     def __str__(self) -> str:
@@ -45,16 +45,16 @@ class Outage:
 
 
 class Outages:
-    """The outages of Redis, and of a broker other than Redis, which may be away on its own."""
+    """The outages of Redis and of a separate broker, which may be unreachable on its own."""
 
     def __init__(self, note: Callable[[Outage, float], None], patience_s: float) -> None:
-        """`note` gets a server and how long it was away, seconds; `patience_s` ends the run."""
+        """`note` gets a server and its outage in seconds; `patience_s` is the longest outage."""
         self._note = note
         self._patience_s = patience_s
-        #: When Redis answered last, and since when servers do not, monotonic.
+        #: When Redis last replied, and since when servers are unreachable, monotonic.
         self._reached_at = time.monotonic()
         self._away: dict[Outage, float] = {}
-        #: When Ctrl-C was seen while one was away, monotonic; 0 before.
+        #: When Ctrl-C was first seen during an outage, monotonic; 0 before.
         self._interrupted_at = 0.0
 
     def __bool__(self) -> bool:
@@ -62,16 +62,16 @@ class Outages:
 
     @property
     def servers(self) -> str:
-        """The servers that are away, with their addresses; "" if there are none."""
+        """Return the unreachable servers, with their addresses; "" if there are none."""
         return " and ".join(one.server for one in self._away)
 
     @property
     def redis(self) -> str:
-        """The Redis of the run, if it is away; else ""."""
+        """Return the address of the run's Redis if it is unreachable; else ""."""
         return "".join(one.server for one in self._away if not one.is_broker)
 
     def take(self, error: StoreAway) -> None:
-        """Note a server that did not answer."""
+        """Note a server that did not reply."""
         server = _server(error)
         if server not in self._away:
             lasts = "work" if server.is_broker else "lease"
@@ -79,7 +79,7 @@ class Outages:
             self._away[server] = time.monotonic()
 
     def lose_patience(self, error: StoreAway, *, interrupted: bool) -> None:
-        """Raise StoreLost if the server is away for too long; less is, once Ctrl-C was pressed."""
+        """Raise StoreLost if the server is unreachable for too long; sooner after Ctrl-C."""
         now = time.monotonic()
         if now - self._away[_server(error)] > self._patience_s:
             raise StoreLost(f"{error}, for {self._patience_s:g} s ([messaging] patience_s)")
@@ -89,13 +89,13 @@ class Outages:
                 raise StoreLost(f"{error}, and the run was interrupted")
 
     def redis_answers(self) -> None:
-        """Redis answers, and takes what is written: one that is full only answers."""
+        """Note that Redis replies and takes writes: a full Redis only replies."""
         # nothing is known of the time between two polls
         self._end(self._reached_at, is_broker=False)
         self._reached_at = time.monotonic()
 
     def broker_answers(self) -> None:
-        """The broker takes messages."""
+        """Note that the broker takes messages."""
         self._end(time.monotonic(), is_broker=True)
 
     def _end(self, latest_begin: float, *, is_broker: bool) -> None:

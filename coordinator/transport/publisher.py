@@ -36,10 +36,10 @@ class Publisher:
         self._connection: Connection | None = None
 
     def send(self, messages: Iterable[tuple[str, bytes]]) -> None:
-        """Send sealed batches, each to the queue of an incarnation.
+        """Send signed batches, each to the queue of an incarnation.
 
-        Raises StoreAway where not all are known to have been sent (BrokerAway where another
-        server than the run's Redis is the broker), StoreError where it refuses a right.
+        Raises StoreAway if some may not have been sent (BrokerAway if another server than the run's
+        Redis is the broker), StoreError if it refuses a right.
         """
         try:
             producer = self._connected()

@@ -1,4 +1,4 @@
-"""Receives what workers send: stored on disk, then counted, each block once."""
+"""Receives blocks of results: stored on disk, then counted, each block once."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Inbox(Protocol):
 
 
 class Receiver:
-    """One reader of the results of all workloads of a run."""
+    """Reads the results of all workloads of a run."""
 
     def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel
         self._accounts = accounts
         self._directory = directory
-        #: Entries that were read, are on disk where they have to be, and are not deleted yet.
+        #: Entries that were read, are on disk if they have to be, and are not deleted yet.
         self._done: list[str] = []
 
     def receive(self, wait_s: float) -> list[Arrival]:
-        """Read, leave out what came before, write to disk, count: in this order.
+        """Read blocks, drop duplicates, write to disk, count: in this order.
 
-        Raises StoreAway, StoreError; StorageError where the disk takes no more.
+        Raises StoreAway, StoreError; StorageError if the disk takes no more.
         """
         if self._done:
             self._channel.delete(self._done)
@@ -76,7 +76,7 @@ class Receiver:
         return arrivals
 
     def _fits(self, block: Block) -> bool:
-        """A block of this run, by the worker whose membership it names; else it is refused."""
+        """Return whether a block is of this run and its membership's worker; refuse it if not."""
         fits = block.run == self._channel.run_id and _well_formed(block)
         if fits:
             member = self._accounts.memberships.get(block.membership)
@@ -101,19 +101,19 @@ class Receiver:
         # a worker describes a failure in the first block that has it
         blocks.sort(key=lambda block: block.number)
         named = [self._named(block) for block in blocks]
-        # they lie on disk as they are counted: whoever folds them comes to the same
+        # stored in the order of counting: a replay gives the same result
         ordered = [self._bounded(block) for group in groups(named) for block in group]
         self._directory.keep(block.body() for block in ordered)
         return self._accounts.take(ordered)
 
     def _bounded(self, block: Block) -> Block:
-        """A block without what workers printed and logged, once there is enough of that."""
+        """Return a block without printed and logged lines, if LOG_CHARS characters are kept."""
         if not block.log or self._accounts.log_chars < LOG_CHARS:
             return block
         return replace(block, log=[], log_cut=block.log_cut + len(block.log))
 
     def _named(self, block: Block) -> Block:
-        """A block by the name of its membership, which is noted if it was not."""
+        """Return a block under its membership's name; note an unknown membership in the journal."""
         mid, incarnation = block.membership, block.incarnation
         if mid not in self._accounts.memberships:
             record = self._accounts.enrolment(mid, incarnation)
@@ -126,7 +126,7 @@ class Receiver:
         return self._accounts.memberships[mid].name
 
     def _execute(self, will: Will) -> None:
-        """Give back what a worker process that has ended did not start, once."""
+        """Return the unstarted iterations of a worker process that has ended, once."""
         if will.run != self._channel.run_id or not _well_formed_will(will):
             self._channel.refuse("malformed")
             return
@@ -138,7 +138,7 @@ class Receiver:
 
 
 def _well_formed(block: Block) -> bool:
-    """The fields are of the right types; what is in the columns their decoder checks."""
+    """Return whether the fields have the right types; columns are checked by their decoder."""
     texts = (block.membership, block.incarnation)
     counts = (block.want_ns, block.cut, block.started_late, block.log_cut, *_list(block.voids))
     return (

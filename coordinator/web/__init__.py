@@ -1,4 +1,4 @@
 """The live view and the list of runs in a browser: reads run directories, never a run's objects.
 
-Runs that it starts are commands in processes of their own.
+Runs that it starts are commands in separate processes.
 """

@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
 
 
 class Role(enum.Enum):
-    """What the holder of a token may do."""
+    """The rights of a token's holder."""
 
     READ = "read"
     ABORT = "abort"
@@ -29,16 +29,16 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class AccessTokens:
-    """The token of the printed address and, if given, one that only reads."""
+    """The token of the printed address and, if given, a read-only token."""
 
     token: str
     read_token: str = ""
 
     @classmethod
     def from_environment(cls) -> AccessTokens:
-        """Those of the environment, where they are removed: processes started later inherit none.
+        """Take the tokens out of the environment, so that processes started later inherit none.
 
-        Raises UsageError where one can be guessed or cannot stand in an address.
+        Raises UsageError if a token can be guessed or cannot stand in an address.
         """
         given = {name: os.environ.pop(name, "") for name in (TOKEN, READ_TOKEN)}
         for name, value in given.items():
@@ -51,20 +51,20 @@ class AccessTokens:
         return cls(token=given[TOKEN] or secrets.token_urlsafe(24), read_token=given[READ_TOKEN])
 
     def role_of(self, token: str) -> Role | None:
-        """What a token allows; None: nothing."""
+        """Return the role that a token gives; None if it is wrong."""
         return self._role(token, lambda own: own)
 
     def role_of_cookie(self, value: str) -> Role | None:
-        """What a cookie allows."""
+        """Return the role that a cookie gives; None if it is wrong."""
         return self._role(value, _cookie)
 
     def cookie(self, role: Role) -> str:
-        """The cookie of a role: it tells nothing of the token."""
+        """Return the cookie of a role, from which the token cannot be derived."""
         return _cookie(self.token if role is Role.ABORT else self.read_token)
 
     @property
     def abort_key(self) -> str:
-        """What pages send along with an abort; it stands in pages of that role only."""
+        """Return the key that a request to abort must carry; only pages of that role contain it."""
         return _derived(self.token, b"abort")
 
     def permits_abort(self, key: str) -> bool:
@@ -72,7 +72,7 @@ class AccessTokens:
         return _same(key, self.abort_key)
 
     def _role(self, value: str, form: Callable[[str], str]) -> Role | None:
-        # both are compared, so that the time tells nothing
+        # both are compared, so that the time discloses nothing
         full = _same(value, form(self.token))
         reads = bool(self.read_token) and _same(value, form(self.read_token))
         return Role.ABORT if full else Role.READ if reads else None

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers of the web server."""
+"""Bodies of requests and responses of the web server."""
 
 from __future__ import annotations
 

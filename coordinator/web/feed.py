@@ -1,6 +1,6 @@
-"""Server-sent events of one page: one document, built once for all who watch it.
+"""Server-sent events of one page: one document, built once for all clients.
 
-Nobody is waited for: who is slow gets the newest document next, never a queue.
+The feed waits for no client: a slow one gets the newest document next, never a queue.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PERIOD_S = 1.0
 QUIET_S = 15.0
 #: The part of a core that building documents may take: what takes longer is built less often.
 SHARE = 0.1
-#: How long documents are built for nobody: a reload comes back at once.
+#: How long documents are built without a client: a reload comes back at once.
 GRACE_S = 3.0
 
 #: The key of a document that says that it is the last one.
@@ -39,17 +39,17 @@ class Frame:
     document: dict[str, Any]
     #: Begins the ids of events.
     epoch: str
-    #: The event for those who have the one before.
+    #: The event for clients that have the previous document.
     tail: bytes
 
     @cached_property
     def whole(self) -> bytes:
-        """The event for all others."""
+        """Return the event for all other clients."""
         return event(self.epoch, self.number, {"=": self.document})
 
     @property
     def last(self) -> bool:
-        """Nothing follows."""
+        """Return whether this is the last document."""
         return bool(self.document.get(OVER))
 
 
@@ -68,7 +68,7 @@ class Feed:
     """Builds documents while somebody watches. Belongs to one event loop."""
 
     def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
-        """`build` makes the document; it is called in a thread of its own."""
+        """`build` makes the document; it is called in a separate thread."""
         self._build = build
         self._epoch = secrets.token_hex(4)
         self._newest: Frame | None = None
@@ -81,21 +81,21 @@ class Feed:
 
     @property
     def over(self) -> bool:
-        """Its last document was sent."""
+        """Return whether the last document was sent."""
         return self._newest is not None and self._newest.last
 
     @property
     def at_work(self) -> bool:
-        """Documents are being built."""
+        """Return whether documents are being built."""
         return self._work is not None and not self._work.done()
 
     @property
     def watchers(self) -> int:
-        """Open streams."""
+        """Return the number of open streams."""
         return self._watchers
 
     async def stream(self, last_id: str = "") -> AsyncIterator[bytes]:
-        """Events for one client; `last_id` is that of the last one it has."""
+        """Yield events for a client; `last_id` is the id of its last event."""
         self._watchers += 1
         seen = self._seen(last_id)
         try:
@@ -120,7 +120,7 @@ class Feed:
             self._watchers -= 1
 
     async def close(self) -> None:
-        """Send a last document to those who watch, and end their streams."""
+        """Send a last document to the clients, and end their streams."""
         self._closing.set()
         if self._work is not None:
             await self._work

@@ -1,7 +1,7 @@
-"""What has changed from one JSON document to the next: charts grow at their ends.
+"""Changes from one JSON document to the next: charts grow at their ends.
 
-A change is one of
-  {"=": value}             in place of what was there
+Forms of a change:
+  {"=": value}             a new value instead of the old one
   {"+": [kept, values]}    a list: the first `kept` values stay, these follow
   {"~": {key: change}}     changes of some members of an object, or of a list of equal length
 `live.js` applies them. HTML goes as a list of its lines: most of them stay as they are.
@@ -13,12 +13,12 @@ from typing import Any
 
 Change = dict[str, Any]
 
-#: What tells that a member of a list has changed is about as long as so many characters.
+#: Characters of overhead, about, to mark a changed member of a list.
 _OVERHEAD = 12
 
 
 def change(before: Any, after: Any) -> Change | None:
-    """How `after` is made of `before`; None where they are equal."""
+    """Return the change from `before` to `after`; None if they are equal."""
     if before == after:
         return None
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
@@ -29,7 +29,7 @@ def change(before: Any, after: Any) -> Change | None:
 
 
 def changed(before: Any, how: Change | None) -> Any:
-    """The document after a change: what `live.js` does, for tests and for those who read."""
+    """Return the document after a change, as `live.js` computes it; for tests and readers."""
     if how is None:
         return before
     ((kind, what),) = how.items()

@@ -1,4 +1,4 @@
-"""What the live view shows, as documents of a feed: of one run, or of the list of runs."""
+"""Documents of the live view's feeds: of one run, or of the list of runs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RunDocument:
         return int(status["workload"]) >= len(self._report.get("charts", ()))
 
     def _draw(self) -> None:
-        """Make the report part anew; where that fails the last one stays."""
+        """Make the report part anew; if that fails, the last one stays."""
         began = time.thread_time()
         try:
             self._report = _report(self._directory)
@@ -109,7 +109,7 @@ class FirstLook:
     failures: str
     log_line: str
     log: str
-    #: What is known so far, None where there is nothing to report yet.
+    #: Results so far, None if there is nothing to report yet.
     facts: RunFacts | None
 
     @property
@@ -149,7 +149,7 @@ class ListDocument:
 
 
 def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
-    """How many runs there are; `trouble`: why there may be more."""
+    """Return the number of runs, in words; `trouble`: the reason why there may be more."""
     running = sum(row["state"] == RUNNING for row in rows)
     runs = "1 run" if total == 1 else f"{total:,} runs"
     return f"{runs}, {running} running{f'; {trouble}' if trouble else ''}"
@@ -183,12 +183,12 @@ def _report(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _lines(html: str) -> list[str]:
-    """As `json_delta` wants it: from one second to the next most lines are the same."""
+    """Return the lines, for `json_delta`: from one second to the next most are the same."""
     return html.split("\n")
 
 
 def _stamp(directory: RunDirectory, name: str) -> tuple[int, int]:
-    """Instant of change and size of a file; `_MISSING` if it is not there."""
+    """Return time of change and size of a file; `_MISSING` if it is not there."""
     try:
         found = (directory.path / name).stat()
     except FileNotFoundError:

@@ -16,7 +16,7 @@ _FORM = (
 
 
 def read(body: bytes) -> dict[str, Any]:
-    """The request to the coordinator. Raises UsageError for what asks for no one change."""
+    """Return the request to the coordinator. Raises UsageError unless it asks for one change."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""What the web server adds to a report: a bar above it, and the policy for both."""
+"""Additions of the web server to a report: a bar above it, and a merged content policy."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from osbench.coordinator.web import web_pages
 
 
 def framed(bar: str = "", *, live: bool = False) -> PageFrame:
-    """The frame of a page of the server; the bar of a live page needs a script."""
+    """Return the frame of a page of the server; the bar of a live page needs a script."""
     script = "/static/live.js" if live else ""
     return PageFrame(style="/static/web.css", script=script, bar=web_pages.markup(bar))
 
 
 def merged(policy: str) -> str:
-    """What a page's policy allows, and what the pages of the server need in addition.
+    """Return a policy that allows both a page's needs and the server's.
 
-    One header has both: two policies would each have to allow everything.
+    It is one header: with two policies, each would have to allow everything.
     """
     rules: dict[str, list[str]] = {}
     for text in (policy, web_pages.POLICY):

@@ -52,7 +52,7 @@ def comparison_policy() -> str:
 
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
-    """What a live page shows first, and the data of its charts."""
+    """Return the first part of a live page, and the data of its charts."""
     return live_parts(gather(facts, live=True))
 
 

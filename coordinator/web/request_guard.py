@@ -1,8 +1,8 @@
-"""What stands before every page: names of this server, tokens, foreign pages, headers.
+"""Guards every page: checks host names, tokens and foreign pages, and sets headers.
 
 The rules: only names of this server in the header Host (DNS rebinding); nothing without a token;
-nothing that a page of another site sends for; changes by POST from our own pages alone; no page
-of ours in a frame of others. There is no CORS: no other origin reads an answer.
+nothing that a page of another site sends for; changes by POST from our own pages alone; no page of
+ours in a frame of others. There is no CORS: no other origin reads a response.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from osbench.coordinator.web.access_tokens import AccessTokens, Role
 
 #: Header with `AccessTokens.abort_key`, which a form of another site cannot send.
 ABORT_KEY = "X-Osbench-Key"
-#: Pages that state none of their own load nothing.
+#: Pages without their own policy load nothing.
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 _HEADERS = {
@@ -37,7 +37,7 @@ _NOBODY = (
 
 
 class RequestGuard:
-    """Wraps the application; what it lets through has the key "role" in its scope."""
+    """Wraps the application; requests that it lets through have the key "role" in their scope."""
 
     def __init__(self, app: ASGIApp, tokens: AccessTokens, names: frozenset[str]) -> None:
         self._app = app
@@ -45,7 +45,7 @@ class RequestGuard:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have the application answer it."""
+        """Refuse or redirect a request, or pass it on to the application."""
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
@@ -73,7 +73,7 @@ class RequestGuard:
         return None
 
     def _exchange(self, scope: Scope, headers: Headers) -> Response | None:
-        """A token in the address becomes a cookie, and leaves the address."""
+        """Redirect a request with a token in its address to one with a cookie instead."""
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = query.pop("token", [""])[0]
         if not token or scope["method"] not in _SAFE:
@@ -119,7 +119,7 @@ class RequestGuard:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Named after the port: cookies of a host are shared by all of its ports."""
+    """Return a cookie name with the port: all ports of a host share their cookies."""
     _, port = scope.get("server") or ("", 0)
     return f"osbench-{port}"
 
@@ -133,7 +133,7 @@ def _cookies(headers: Headers) -> Mapping[str, str]:
 
 
 def _name(host: str) -> str:
-    """The name in a header Host, without the port: tunnels have ports of their own."""
+    """Return the name in a header Host, without the port: tunnels have other ports."""
     name = host.strip().lower()
     if not name.endswith("]"):
         head, colon, port = name.rpartition(":")

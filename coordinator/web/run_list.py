@@ -1,4 +1,4 @@
-"""The list of runs as people choose it: what they look for, by which column, and in words."""
+"""The list of runs as users choose it: search words and sort column; and its rows in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], Any]]] = {
     "duration": ("took", lambda row: row["duration_s"]),
     "deployment": ("deployment", lambda row: row["deployment"]),
 }
-#: Those that are texts, and begin with the first letter.
+#: Columns of texts, which are sorted from the first letter on.
 _TEXTS = ("task", "verdict", "deployment")
 
 
@@ -42,7 +42,7 @@ class ListChoice:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> ListChoice:
-        """The choice of an address; what is unknown in it has no effect."""
+        """Parse the choice in an address; unknown parameters have no effect."""
         sort = parameters.get("sort", "run")
         return cls(
             query=parameters.get("q", "").strip()[:200],
@@ -114,7 +114,7 @@ def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]
 
 
 def _local(at: Any) -> str:
-    """An instant by the clock of this host's people, such as 2026-04-01 12:00."""
+    """Return a time in this host's time zone, such as 2026-04-01 12:00."""
     if not isinstance(at, int | float):
         return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -1,4 +1,4 @@
-"""Runs that are started from the page: each a process of its own, one at a time."""
+"""Runs that are started from the page: each a separate process, one at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORM = 'write {"task": FILE}, or {"again": RUN}'
 
 @dataclass(frozen=True, kw_only=True)
 class StartRequest:
-    """Task file or earlier run that is to be started: one of both."""
+    """A task file, or else an earlier run, that is to be started."""
 
     #: Name of a task file.
     task: str = ""
@@ -31,7 +31,7 @@ class StartRequest:
 
     @classmethod
     def read(cls, body: bytes) -> StartRequest:
-        """The request of a page or a script. Raises UsageError for what asks for no one start."""
+        """Parse a request for a start. Raises UsageError unless it asks for exactly one."""
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -48,7 +48,7 @@ class StartRequest:
 class StartState:
     """Progress of a start."""
 
-    #: starting, begun, ended; of a run that has begun its directory tells the rest.
+    #: starting, begun, ended; of a run that has begun its directory has the rest.
     state: str
     exit_code: int | None
     #: The last lines that it has printed.
@@ -65,14 +65,14 @@ class RunStarts:
     def __init__(
         self, data_dir: str, new_run_id: Callable[[], str], options: Sequence[str] = ()
     ) -> None:
-        """`options`: those of all commands, such as `--config-file FILE`."""
+        """`options`: options of all commands, such as `--config-file FILE`."""
         self.tasks = TaskFolder(data_dir, options)
         self._data_dir = data_dir
         self._new_run_id = new_run_id
         self._options = tuple(options)
         #: By id of the run, the oldest first.
         self._started: dict[str, DetachedRun] = {}
-        #: What was printed by those that ended before they had begun.
+        #: Output of runs that ended before they had begun.
         self._said: dict[str, str] = {}
         self._lock = threading.Lock()
 

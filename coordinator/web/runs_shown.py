@@ -74,9 +74,9 @@ class RunsShown:
         self._read_at = time.monotonic()
 
     def find(self, name: str) -> RunDirectory | None:
-        """The run of an id; None where there is none, or none that is shown.
+        """Return the run of an id; None if there is none, or it is not shown.
 
-        One of the archive is fetched, which takes a while. Raises ArchiveError.
+        An archived run is fetched, which takes a while. Raises ArchiveError.
         """
         found = self.here(name)
         if found is None and self._archive is not None:

@@ -1,4 +1,4 @@
-"""The task files that may be started from the page: those of one folder, by name."""
+"""The task files that may be started from the page: the files of one folder, by name."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class TaskFolder:
     """`tasks` in the data directory. It may be a link; the files in it may not."""
 
     def __init__(self, data_dir: str, options: Sequence[str] = ()) -> None:
-        """`options`: those of all commands, such as `--config-file FILE`."""
+        """`options`: options of all commands, such as `--config-file FILE`."""
         self.path = Path(data_dir).absolute() / FOLDER
         self._options = tuple(options)
 
     def names(self) -> list[str]:
-        """The names of task files in their order."""
+        """Return the names of task files, sorted."""
         try:
             with os.scandir(self.path) as entries:
                 found = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -68,14 +68,14 @@ class TaskFolder:
         return sorted(name for name in found if _NAME.fullmatch(name))[:MOST]
 
     def find(self, name: str) -> Path:
-        """The file of a name. Raises UsageError for what is no task file of the folder."""
+        """Return the file of a name. Raises UsageError if the folder has no such task file."""
         path = self.path / name
         if _NAME.fullmatch(name) is None or not _is_file(path):
             raise UsageError(f"there is no task file {plain(name, 80)!r} in {self.path}")
         return path
 
     def check(self, name: str) -> TaskCheck:
-        """Check a file as `validate --offline` does, in a process of its own. Raises UsageError."""
+        """Check a file as `validate --offline` does, in a separate process. Raises UsageError."""
         path = self.find(name)
         # plug-ins of the task are code: this process does not import them
         command = own_command(*self._options, "validate", "--offline", "--json", "--", str(path))

@@ -34,12 +34,12 @@ from osbench.coordinator.web.runs_shown import RunsShown
 from osbench.coordinator.web.start_pages import StartPages
 
 _KINDS = {"web.css": "text/css", "live.js": "text/javascript", "start.js": "text/javascript"}
-#: Feeds that are kept: those of runs that nobody watches go first.
+#: Feeds that are kept: feeds of runs without a client go first.
 _FEEDS = 200
 
 
 class WebApp:
-    """What the server answers. All of it runs in one event loop; drawing in threads."""
+    """The application of the server. It runs in one event loop, and draws in threads."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class WebApp:
     # lists
 
     async def index(self, request: Request) -> Response:
-        """All runs; where there is but one, that one."""
+        """Respond with the list of runs, or redirect to the run if the server shows only one."""
         if self._shown.only:
             return RedirectResponse(f"/runs/{self._shown.only}", 303)
         choice = ListChoice.of(request.query_params)
@@ -112,7 +112,7 @@ class WebApp:
         return self._stream(request, "", lambda: ListDocument(self._shown))
 
     async def compare(self, request: Request) -> Response:
-        """Two runs beside each other."""
+        """Respond with the comparison of two runs."""
         names = request.query_params.getlist("run")
         looked_up = [await asyncio.to_thread(self._shown.find, name) for name in names[:2]]
         found = [one for one in looked_up if one is not None]
@@ -130,7 +130,7 @@ class WebApp:
     # runs
 
     async def run(self, request: Request) -> Response:
-        """The report of a run; of one that is running, as it is now."""
+        """Respond with the report of a run, also of a run that goes on."""
         self.was_seen = True
         directory = await self._found(request)
         if directory is None:

@@ -66,12 +66,12 @@ def render(name: str, **values: Any) -> str:
 
 
 def markup(text: str) -> Markup:
-    """What `render` has made, to be put into another template as it is."""
+    """Mark a text that `render` returned, so that a template inserts it unchanged."""
     return Markup(text)  # noqa: S704 - it was escaped when it was rendered
 
 
 def now(status: Mapping[str, Any] | None) -> str:
-    """What a run is doing, as status.json has it: a table of workloads and their workers."""
+    """Return a run's current state, from status.json: a table of workloads and their workers."""
     if status is None:
         return ""
     loads = [status, *status.get("beside", ())]
@@ -141,7 +141,7 @@ def log_line(lines: Sequence[LogLine]) -> str:
 
 
 def _since(at: float | None) -> str:
-    """When figures were written that are not those of now; "" where they are."""
+    """Return the time at which stale figures were written; "" for current ones."""
     if at is None or time.time() - at < STALE_S:
         return ""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
@@ -156,7 +156,7 @@ def _load(one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "number": one["workload"],
         "name": one.get("title") or one["name"],
-        # response times are those of open loads
+        # open loads have response times
         "open": one.get("latency") == "response",
         "phase": one["phase"],
         "longest": one.get("longest", ""),
@@ -196,7 +196,7 @@ def _users(row: Mapping[str, Any]) -> str:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """The state of a worker, and since when nothing was heard of it."""
+    """Return the state of a worker, and for how long it has sent no heartbeat."""
     silent_s = row.get("silent_s", 0)
     return f"{row['state']}, unheard for {silent_s:.0f} s" if silent_s else str(row["state"])
 
@@ -210,7 +210,7 @@ def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:
-    """The table of runs, of which there are so many."""
+    """Return the table of runs; `total` is the number of all runs."""
     return render(
         "rows.html.j2",
         rows=found,
@@ -223,16 +223,16 @@ def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = US
 
 
 def links(run: str, task: str, before: str, *, again: bool = False) -> str:
-    """The way from a run to the list, to those of its task, and to the one before it ("").
+    """Return links from a run to the list, to runs of its task, and to the previous one ("").
 
-    `again`: and to where it is started again.
+    `again`: also to the form that starts it again.
     """
     query = urlencode({"q": task})
     return render("links.html.j2", run=run, task=task, before=before, query=query, again=again)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:
-    """A page with a sentence."""
+    """Return a page with a message."""
     return render(
         "message.html.j2",
         title=title,

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 DOCUMENTS_S = 10.0
 CLIENTS_S = 2
 STOP_S = DOCUMENTS_S + CLIENTS_S + 3.0
-#: Connections at once that wait or are answered; beyond, it answers 503.
+#: Connections at once that wait or are served; beyond, the response is 503.
 CONNECTIONS = 300
 
 
@@ -41,11 +41,11 @@ class WebServer:
         more_names: tuple[str, ...] = (),
         starts: RunStarts | None = None,
     ) -> None:
-        """`more_names`: other names of this host, such as those of a proxy.
+        """`more_names`: other names of this host, such as a proxy's.
 
         `starts`: starts runs from the page; None: the page starts none.
 
-        Raises UsageError where it cannot listen.
+        Raises UsageError if it cannot listen.
         """
         self._socket = address.bind()
         self._tokens = tokens
@@ -72,19 +72,19 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Its address without a token."""
+        """Return the server's URL without a token."""
         host, port = self._socket.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
     @property
     def token_url(self) -> str:
-        """The address to print, once."""
+        """Return the URL with the token, which is printed once."""
         return f"{self.url}?token={self._tokens.token}"
 
     @property
     def was_seen(self) -> bool:
-        """Somebody has looked at a run."""
+        """Return whether a client has looked at a run."""
         return self._app.was_seen
 
     def start(self) -> None:
@@ -104,7 +104,7 @@ class WebServer:
         self.stop()
 
     def stop(self) -> None:
-        """Tell those who watch, and end."""
+        """Send the clients a last document, and end."""
         loop = self._loop
         if loop is not None and self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), loop)
@@ -112,14 +112,14 @@ class WebServer:
         self._socket.close()
 
     def wait(self) -> None:
-        """Wait for ever. Raises OsbenchError where the server has ended by itself."""
+        """Wait forever. Raises OsbenchError if the server has ended by itself."""
         while self._thread.is_alive():
             self._thread.join(0.5)
         raise OsbenchError("the web server has ended")
 
     async def _end(self) -> None:
         try:
-            # streams end only when told: else the server waits for them
+            # streams must be ended explicitly, or the server waits for them
             await asyncio.wait_for(self._app.close(), DOCUMENTS_S)
         except TimeoutError:
             LOG.debug("streams were not ended in time")

@@ -1,1 +1,1 @@
-"""Options of the command line: how they are declared, and those that several commands have."""
+"""Options of the command line: their declaration, and options that several commands have."""

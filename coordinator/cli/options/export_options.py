@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from osbench.common.plugin.plugins import Plugins
     from osbench.coordinator.report.exporting import Export
 
-#: Exporters with an option of their own in `report`.
+#: Exporters with a separate option in `report`.
 FORMATS = (
     "html",
     "junit",
@@ -70,9 +70,9 @@ class ExportOptions:
         return bool(self.files or self.exports)
 
     def chosen(self, conf: cfg.ConfigOpts, plugin_path: Sequence[str]) -> list[Export]:
-        """The exports, with their options and targets checked.
+        """Return the exports, with their options and targets checked.
 
-        Raises PluginError where a plug-in path cannot be used, OsbenchError.
+        Raises PluginError if a plug-in path cannot be used, OsbenchError.
         """
         if not self.given:
             return []
@@ -81,9 +81,9 @@ class ExportOptions:
         return self._of(warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *plugin_path))))
 
     def own(self) -> list[Export]:
-        """The exports by osbench's own exporters, whatever plug-in paths there are.
+        """Return the exports by osbench's own exporters, whatever plug-in paths there are.
 
-        Raises OsbenchError where another one is wanted.
+        Raises OsbenchError if another exporter is requested.
         """
         from osbench.common.plugin.plugins import Plugins  # noqa: PLC0415 - as above
 

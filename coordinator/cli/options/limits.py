@@ -16,7 +16,7 @@ _FORMS = "p95=250ms (any percentile), mean=80ms, max=2s or failures=1%"
 
 
 def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
-    """The `sla` of a workload, `{}` without limits; where none is on failures, none may fail.
+    """Return the `sla` of a workload, `{}` without limits; no failure is allowed unless given.
 
     `of` is the duration that percentiles are of: service or response. Raises UsageError.
     """

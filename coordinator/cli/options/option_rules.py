@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.options.option_table import SectionedOption
 
-#: Sources of a parameter's value that mean that nobody gave it.
+#: Sources of a parameter's value that mean that the user did not give it.
 _NOT_GIVEN = (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 _OPTIONS = "Options"
 _OTHERS = "Other options"
@@ -29,7 +29,7 @@ class Given:
 
     @classmethod
     def of(cls, ctx: click.Context) -> Given:
-        """The parameters of a command that is called."""
+        """Read the given parameters of a called command."""
         named = {_name(one): one for one in ctx.command.params}
         return cls(
             written={name: _written(name, one, ctx) for name, one in named.items()},
@@ -41,13 +41,13 @@ class Given:
         )
 
     def of_these(self, names: Iterable[str]) -> list[str]:
-        """The names among these that are given."""
+        """Return which of `names` are given."""
         return [one for one in names if one in self.names]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """An option that does not go with others, or not without one of others."""
+    """An option that excludes others, or needs another."""
 
     option: str
     #: Why, as a predicate of the option: "makes several runs".
@@ -61,11 +61,11 @@ class Rule:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All that it names."""
+        """Return all parameters that the rule names."""
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
-        """Why a command line is refused, or ""."""
+        """Return the reason why a command line is refused, or ""."""
         if self.option not in given.names:
             return ""
         if wrong := given.of_these(self.excludes):
@@ -92,11 +92,11 @@ class Alternatives:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All that it names."""
+        """Return all parameters that the rule names."""
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:
-        """Why a command line is refused, or ""."""
+        """Return the reason why a command line is refused, or ""."""
         found = given.of_these(self.of)
         if not found and self.missing:
             choices = _listed([given.written[one] for one in self.of], "or")
@@ -140,7 +140,7 @@ class RuledCommand(click.Command):
 def _name(parameter: click.Parameter) -> str:
     if isinstance(parameter, click.Argument):
         return parameter.human_readable_name.strip("[].")
-    # the first long one: later ones are what it is called elsewhere
+    # the first long name: later ones are names in other tools
     return next((one for one in parameter.opts if one.startswith("--")), parameter.opts[0])
 
 

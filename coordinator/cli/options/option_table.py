@@ -18,7 +18,7 @@ _OPTION = "osbench.option"
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """Options that a command gets as one value; a subclass adds to those of its base."""
+    """Options that a command gets as one value; a subclass adds to the options of its base."""
 
     #: Heading of these options in `--help`; those without one come last.
     SECTION: ClassVar[str] = ""
@@ -33,7 +33,7 @@ class SectionedOption(click.Option):
 
 
 def flag(*names: str, help: str) -> bool:
-    """A field that an option without a value sets to true."""
+    """Return a field that an option without a value sets to true."""
     return _field(names, False, help=help, is_flag=True)
 
 
@@ -51,7 +51,7 @@ def option(*names: str, default: str, **settings: Any) -> str: ...
 @overload
 def option(*names: str, **settings: Any) -> str | None: ...
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
-    """A field with the value of an option; `settings` are those of `click.option`."""
+    """Return a field with the value of an option; `settings` are arguments of `click.option`."""
     return _field(names, default, **settings)
 
 

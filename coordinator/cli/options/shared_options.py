@@ -1,4 +1,4 @@
-"""Options that several commands have: the field of each, and sets of those that go together."""
+"""Options that several commands have: the field of each, and sets of related options."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
 
 
 def json_flag(what: str = "one object") -> bool:
-    """`--json`; `what` says what is printed."""
+    """`--json`, whose output its help describes."""
     return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
 
 
 def quiet_flag(result: str = "the report") -> bool:
-    """`--quiet`; `result` is what is printed nevertheless."""
+    """`--quiet`; `result` is printed nevertheless."""
     return flag("--quiet", "-q", help=f"No progress, only {result}.")
 
 
@@ -73,7 +73,7 @@ def page_file() -> Path | None:
 
 
 def archive_url(help: str = "Also the runs of an archive") -> str | None:
-    """`--archive`; `help` says what becomes of the runs that are there."""
+    """`--archive`; `help` describes the use of the archived runs."""
     return option(
         "--archive",
         metavar="URL",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions(OptionSet):
-    """How a task is read, which part of it, and where its plug-ins come from."""
+    """Options for reading a task: its arguments, the selected part, and plug-ins."""
 
     SECTION = "Task and plug-ins"
 
@@ -89,7 +89,7 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
 
 
 def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | None]) -> None:
-    """Warn of arguments of files that no template has. Raises UsageError for those of options."""
+    """Warn of unused arguments from files. Raises UsageError for unused ones from options."""
     for note in args.refuse_unused(templates):
         echo(escaped(f"Warning: {note}"), err=True)
 
@@ -97,9 +97,9 @@ def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | Non
 def read_with(
     template: TaskTemplate, plugins: Plugins, args: TaskArguments, options: TaskOptions
 ) -> Task:
-    """The checked task of a template, with arguments that have been read.
+    """Return the checked task of a template, with arguments that have been read.
 
-    Raises UsageError if the options select what the task does not have, and TaskError.
+    Raises UsageError if the options select a part that the task does not have, and TaskError.
     """
     from osbench.coordinator.taskfile import checked  # noqa: PLC0415 - as `selection`
 

@@ -1,4 +1,4 @@
-"""One request from options, for runs without a file: `run --url http://host/path --rps 20`."""
+"""A request from options, for runs without a file: `run --url http://host/path --rps 20`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ URL_RULES = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class UrlOptions(OptionSet):
-    """A request; `url` is None where no address is put under load."""
+    """A request; `url` is None if no address is put under load."""
 
     url: str | None = option(
         "--url",

@@ -22,7 +22,7 @@ _DEFAULTS = {WEB: _DEFAULT, OTLP: "127.0.0.1:4318"}
 
 
 class WithWeb(RuledCommand):
-    """A command whose `--web` and `--otlp` take what follows only if that is an address.
+    """A command whose `--web` and `--otlp` take the next argument only if it is an address.
 
     Click would take a task file that follows for the option's value.
     """

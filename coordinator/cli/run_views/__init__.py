@@ -1,1 +1,1 @@
-"""What commands show of one run: how far it is, its iterations, its errors, its logs."""
+"""Displays of one run: its progress, its iterations, its errors, its logs."""

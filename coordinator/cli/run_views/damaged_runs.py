@@ -8,9 +8,9 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDirectory:
-    """The run of an id, of a beginning of one, or the "last". Raises UsageError.
+    """Return the run of an id, of the beginning of an id, or the "last". Raises UsageError.
 
-    `damaged`: what is wrong with its files is printed and accepted.
+    `damaged`: faults of its files are printed and accepted.
     """
     directory = RunDirectory.find(str(settings.data_dir), name)
     if damaged:
@@ -19,6 +19,6 @@ def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDire
 
 
 def warn_of(note: str) -> None:
-    """Print what makes an output a partial one, if anything does."""
+    """Print the reason why an output is partial, if it is."""
     if note:
         echo(escaped(f"Warning: {note}"), err=True)

@@ -47,7 +47,7 @@ def show_errors(report: Report, *, as_json: bool) -> None:
 
 
 def _print_life(error: UserError, terminal: Console) -> None:
-    """An error of a virtual user outside of iterations."""
+    """Print an error of a virtual user outside of iterations."""
     text = Text("\n   ")
     what = f"{count(error.count)} x {plain(error.what)} of virtual users: {plain(error.type)}: "
     text.append(what, style="red")

@@ -25,7 +25,7 @@ def await_end(directory: RunDirectory) -> None:
 
 
 def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
-    """What the run notes of itself, once a second, to its end. Raises OsbenchError."""
+    """Yield the run's progress notes, once per second, to its end. Raises OsbenchError."""
     seen_at = None
     running = True
     while running:

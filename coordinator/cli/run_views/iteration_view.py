@@ -26,7 +26,7 @@ _LABEL = 10
 
 
 def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
-    """Print the iterations of a number. Raises UsageError where there is none."""
+    """Print the iterations of a number. Raises UsageError if there is none."""
     summary = summary_of(directory)
     report = None if summary is None else Report.from_json(summary)
     found = iteration_records(directory, number, report)
@@ -105,7 +105,7 @@ def _labelled(label: str, lines: Iterator[str]) -> Iterator[tuple[str, str]]:
 
 
 def _action_lines(actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """A tree: each action is behind the one that it is part of, and indented."""
+    """Yield the lines of a tree: an action follows its enclosing action, and is indented."""
     depths: list[int] = []
     for action in actions:
         parent = action["parent"]

@@ -1,4 +1,4 @@
-"""The output of `logs`: what the workers of a run printed and logged."""
+"""The output of `logs`: lines that the workers of a run printed and logged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOK_S = 0.5
 
 
 class WorkerNames:
-    """What the worker processes of a run are called: label (host:pid)."""
+    """Titles of the worker processes of a run: label (host:pid)."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._labels = _labels(directory)
@@ -41,7 +41,7 @@ class WorkerNames:
 def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_json: bool) -> None:
     """Print the log of a run; `worker`: of one process, label or host; `follow`: to its end.
 
-    Raises UsageError where no such worker has written anything.
+    Raises UsageError if no such worker has written anything.
     """
     log, names = WorkerLog(directory), WorkerNames(directory)
     render = _as_json if as_json else _as_text
@@ -69,7 +69,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
 
 
 def entry_lines(entry: LogEntry, prefix: str) -> str:
-    """An entry behind a prefix; its later lines are indented."""
+    """Return an entry behind a prefix; its later lines are indented."""
     return f"{prefix}{escaped(entry.text.rstrip(), breaks=True)}".replace("\n", "\n    ")
 
 

@@ -1,4 +1,4 @@
-"""`run --once`: one iteration of each workload, with what it sends, prints and logs."""
+"""`run --once`: one iteration of each workload, with its requests, output and log."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _NOT_STARTED = "a virtual user failed to start"
 
 
 class IterationProgress(Progress):
-    """Prints what workers print and log, as it comes, in place of figures of the load."""
+    """Prints output and logs of workers, as they come, instead of figures of the load."""
 
     def __init__(self, directory: RunDirectory, *, silent: bool) -> None:
-        """`silent` prints nothing but sentences on the run."""
+        """`silent` prints nothing but messages on the run."""
         super().__init__(quiet=False)
         self._directory = directory
         self._log = WorkerLog(directory)
@@ -47,11 +47,11 @@ class IterationProgress(Progress):
         self.not_started = False
 
     def __enter__(self) -> Self:
-        # no table: a line of it would stand between those of the log
+        # no table: it would stand between lines of the log
         return self
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Print what is new; end the run where its virtual user cannot start."""
+        """Print new lines of the log; end the run if its virtual user cannot start."""
         self.print_log()
         if snapshot.start_failures and not self.not_started:
             self.not_started = True
@@ -60,7 +60,7 @@ class IterationProgress(Progress):
             signal.raise_signal(signal.SIGINT)
 
     def print_log(self) -> None:
-        """Print what is new."""
+        """Print new lines of the log."""
         if self._silent:
             return
         for entry in self._log.fresh():
@@ -74,7 +74,7 @@ def run_single(
 ) -> int:
     """Run one iteration of each workload and print all of it; returns the exit code.
 
-    Raises OsbenchError where the run cannot begin.
+    Raises OsbenchError if the run cannot begin.
     """
     directory = RunDirectory.of(settings.conf.data_dir, wanted.run_options.run_id)
     progress = IterationProgress(directory, silent=as_json)
@@ -131,7 +131,7 @@ def _print_start(directory: RunDirectory, terminal: Console) -> None:
 
 
 def _print_trace(settings: CommandSettings, run_id: str, trace_id: str, terminal: Console) -> None:
-    """Print the spans of a trace as a tree, where there are any."""
+    """Print the spans of a trace as a tree, or the reason why there are none."""
     # few runs are traced, and these take a while to import
     from osbench.coordinator.cli.run_views.trace_view import print_trace  # noqa: PLC0415
     from osbench.coordinator.traces.collection.lookup import find_trace  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""One trace as text: a tree of spans with its critical path marked."""
+"""A trace as text: a tree of spans with its critical path marked."""
 
 from __future__ import annotations
 

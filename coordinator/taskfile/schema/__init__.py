@@ -1,1 +1,1 @@
-"""JSON schemas of task files, and what values and errors mean to them."""
+"""JSON schemas of task files, the conversion of values by them, and messages for their errors."""

@@ -11,9 +11,9 @@ from osbench.common.config.durations import is_duration, seconds
 
 
 def in_seconds(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A copy of `value` with durations as seconds, wherever its schema has them.
+    """Return a copy of `value` with durations in seconds, wherever its schema has durations.
 
-    Texts that are no durations stay as they are, for the schema to refuse.
+    Strings that cannot be read as durations are unchanged; the schema refuses them.
     """
     if isinstance(value, str) and is_duration(schema):
         try:

@@ -32,10 +32,10 @@ _TYPES = {
 _NAME = re.compile(r"[\w.@-]+")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 
-#: Keyword of a schema of ours: by key that it does not have, where that belongs.
+#: Keyword of osbench's schemas: the right place of a key that the schema does not have, by key.
 ELSEWHERE = "elsewhere"
 
-#: Keyword of a schema of ours: what to write in place of a value of another type.
+#: Keyword of osbench's schemas: the value to write instead of a value of another type.
 HINT = "hint"
 
 #: Messages for keywords that compare the value with a limit.
@@ -78,7 +78,7 @@ def _fault(schema: str) -> str:
 
 def _all_problems(errors: Iterable[ValidationError], place: str) -> Iterator[Problem]:
     found = list(errors)
-    # settings under names that are no plug-ins would each be told again
+    # settings under names that are not plug-ins would each be reported again
     many = [error.absolute_path for error in found if error.validator == "maxProperties"]
     for error in found:
         if any(_is_below(error, path) for path in many):
@@ -131,7 +131,7 @@ def _not_a_duration(value: Any, key: str | int | None) -> str:
 
 
 def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
-    """The end of a message about a value of another type: what to write in its place, or ""."""
+    """Return the end of a message about a value of another type: a better spelling, or ""."""
     if isinstance(value, str) and (number := _PERCENT.fullmatch(value)) and "number" in kinds:
         return f": write {number[1]} where percent are meant"
     if "string" in kinds and isinstance(value, bool | int | float):

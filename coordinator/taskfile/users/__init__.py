@@ -1,1 +1,1 @@
-"""Keys of a workload that say what its virtual users are like."""
+"""Keys of a workload that describe its virtual users."""

@@ -1,4 +1,4 @@
-"""JSON schemas of the keys of a workload that say what its virtual users are like."""
+"""JSON schemas of the keys of a workload that describe its virtual users."""
 
 from __future__ import annotations
 

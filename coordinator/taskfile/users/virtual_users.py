@@ -1,4 +1,4 @@
-"""Checks what a workload says of its virtual users, and reads their data file."""
+"""Checks the settings of a workload for its virtual users, and reads their data file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST = 16 << 20
 
 
 def user_data(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
-    """The data file of a workload's users and its problems; neither where it names none."""
+    """Return the data file of a workload's users and its problems; (None, []) if it names none."""
     place = inside(inside(inside(workload.place, "users"), "data"), "file")
     file, problems = named_file(task, _data(workload).get("file", ""), place)
     if file is not None and file.size > LARGEST:
@@ -35,7 +35,7 @@ def user_files(task: Task) -> dict[int, DataFile]:
 
 
 def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
-    """What does not fit together; `runner` is the workload's."""
+    """Yield the contradictions in the settings of virtual users; `runner` is the workload's."""
     users, think, place = workload.users, workload.think, workload.place
     file, found = user_data(task, workload)
     yield from found
@@ -63,16 +63,16 @@ def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
 
 
 def data_faults(task: Task, plugin: ScenarioPlugin, workload: Workload) -> list[str]:
-    """What the scenario finds wrong with the data file of its users."""
+    """Return the faults that the scenario finds in the data file of its users."""
     file, found = user_data(task, workload)
     if found:
-        return []  # they are told, and its columns are not known
+        return []  # they are reported elsewhere, and its columns are unknown
     columns = file.arguments if file is not None else ()
     return plugin.cls.check_user_data(plugin.method, workload.args, columns)
 
 
 def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
-    """What the scenario finds wrong where the workload does not say where requests go."""
+    """Return the scenario's faults for a workload that does not give a base URL."""
     # a column of a data file may be the base
     if workload.args_from or workload.http.get("base") or workload.http.get("service"):
         return []
@@ -80,7 +80,7 @@ def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
 
 
 def http_faults(workload: Workload) -> Iterator[Problem]:
-    """An address or headers that no request can have."""
+    """Yield the problems of an address or headers that no request can have."""
     place = inside(workload.place, "http")
     base = workload.http.get("base")
     if base and (fault := base_fault(base)):
@@ -90,7 +90,7 @@ def http_faults(workload: Workload) -> Iterator[Problem]:
 
 
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
-    """`on_start` and `on_stop` of another kind than the scenario's method."""
+    """Yield a problem if `on_start` or `on_stop` is of another kind than the scenario's method."""
     asynchronous = plugin.is_coroutine
     for name in ("on_start", "on_stop"):
         method = getattr(plugin.cls, name, None)
