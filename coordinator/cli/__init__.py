@@ -16,7 +16,7 @@ A first run, with nothing set up:
   osbench-coord run --scenario Dummy.dummy --arg sleep=0.1 --concurrency 4 --duration 5
 
 \b
-A task of your own, to change and run again:
+Your own task, to change and run again:
   osbench-coord init task.yaml
   osbench-coord validate task.yaml
   osbench-coord run task.yaml
@@ -44,13 +44,13 @@ COMMANDS = {
     "config": ("init", "Look at the configuration."),
     "control": ("runs", "Change the load of a run while it goes on."),
     "deployment": ("deployment", "Keep records of the clouds and services under test."),
-    "doctor": ("doctor", "Say what would make a run fail, before there is load."),
+    "doctor": ("doctor", "Find the causes that would make a run fail, before there is load."),
     "duel": ("duel", "Run two task files in turn and compare them."),
     "gate": ("gate", "Compare a change of a service with its parent commit, under load."),
     "import": ("results", "Make runs of results that Rally has written."),
     "init": ("init", "Write a task to FILE (task.yaml): a flow of requests that runs as it is."),
     "keys": ("keys", "Make the keys that coordinator and workers share."),
-    "logs": ("results", "Print what the workers of a run printed and logged."),
+    "logs": ("results", "Print the output and logs of the workers of a run."),
     "plan": (EDGE, "Say how many workers a task needs, from a calibration."),
     "plugin": ("plugin", "List and describe scenarios, runners and other plug-ins."),
     "report": ("report", "Write the results of a run to files, or send them to a server."),
@@ -61,13 +61,13 @@ COMMANDS = {
     "runs": ("runs", "List, show, delete, prune and share the runs in the data directory."),
     "sla": ("results", "Print the verdicts of a run, and exit with its exit code."),
     "status": ("runs", "Show the progress of a run, or how it ended."),
-    "trace": ("trace", "Show what iterations spent their time on."),
-    "trends": ("trends", "Show percentiles over runs, and where they changed for good."),
-    "use": ("default_use", "Make a deployment record the one that commands use."),
+    "trace": ("trace", "Show where iterations spent their time."),
+    "trends": ("trends", "Show percentiles over runs, and their lasting changes."),
+    "use": ("default_use", "Choose the deployment record that commands use by default."),
     "validate": ("validate", "Check task files without running them; `-` is standard input."),
     "wait": ("runs", "Wait for a run to end, and exit with its code."),
     "web": ("web", "Show the runs of the data directory in a browser until Ctrl-C."),
-    "workers": ("workers", "List the worker processes, or free those of a run."),
+    "workers": ("workers", "List the worker processes, or free the workers of a run."),
 }
 
 

@@ -34,7 +34,7 @@ def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
         yield Diagnosis(
             about="Redis",
             state=OK,
-            detail="none: runs are in local mode, with a Redis and workers of their own",
+            detail="none: runs are in local mode, with a private Redis and workers",
         )
         return
     try:

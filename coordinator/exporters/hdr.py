@@ -36,7 +36,7 @@ class Hdr(exporter.Exporter):
             "time": {
                 "enum": ["service", "response"],
                 "default": "service",
-                "description": "from start to end, or from the scheduled instant to the end",
+                "description": "from start to end, or from the scheduled time to the end",
             },
             "interval_s": {
                 "type": "number",

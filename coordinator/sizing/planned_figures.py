@@ -132,7 +132,7 @@ def _differences(
     if full and figures.cpu.planned < FULL_CPU:
         yield (
             f"a worker process took {cpu_max:.0%} of a core at its peak, {figures.cpu.planned:.0%} "
-            "were planned on average: it had no core of its own, or there were too few"
+            "were planned on average: it shared its core, or there were too few"
         )
 
 

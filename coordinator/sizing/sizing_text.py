@@ -144,8 +144,8 @@ def _total_lines(document: Mapping[str, Any]) -> Iterator[str]:
     )
     redis = needs["redis_bytes_per_s"]
     yield (
-        f"Redis        {size(round(redis))} of results a second; a coordinator that is away for "
-        f"10 s leaves {size(round(10 * redis))} there"
+        f"Redis        {size(round(redis))} of results per second; a coordinator that is "
+        f"unreachable for 10 s leaves {size(round(10 * redis))} there"
     )
     yield f"Coordinator  {needs['coordinator_cpu']:.1%} of a core for results (computed)"
 

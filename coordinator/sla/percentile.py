@@ -23,7 +23,7 @@ _LIMIT: Mapping[str, Any] = {
         "max_s": {**DURATION, "exclusiveMinimum": 0, "description": "its limit, seconds"},
         "of": {
             "enum": ["service", "response"],
-            "description": "from start to end (the default), or from the scheduled instant",
+            "description": "from start to end (the default), or from the scheduled time",
         },
         "action": {
             "type": "string",

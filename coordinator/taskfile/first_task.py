@@ -38,7 +38,7 @@ subtasks:
       failure_rate: {max: 1}
       # percentile: {p: 95, max_s: 250ms}
 
-  - title: Twenty arrivals a second, however long each takes
+  - title: Twenty arrivals per second, however long each takes
     scenario: *flow
     runner:
       # open: arrivals keep to their schedule

@@ -94,14 +94,14 @@ def cleanup(
 ) -> None:
     """Remove resources that a run has left behind.
 
-    Removes what its iterations created, then what its contexts created. Works after any end of
-    a run, even if coordinator and workers were killed; `resume` cannot go on with it then.
+    Removes the resources that its iterations created, then resources of its contexts. Works after any
+    end of a run, even if coordinator and workers were killed; `resume` cannot go on with it then.
     RUN is an id, the beginning of one, or "last". The exit code is 5 if something could not be
     removed.
 
     With --orphans it removes resources in the cloud of a deployment that have a name as osbench
-    gives them, of runs that are not here any more. Only their names tell that they are osbench's:
-    it shows them, and asks.
+    gives them, of runs that are not here any more. Only their names show that they are osbench's:
+    they are listed, and you are asked.
 
     \b
     Examples:
@@ -170,7 +170,7 @@ def _lock(directory: RunDirectory) -> bool:
 
 
 def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
-    """Have the workers of a run without coordinator drop what they have not started."""
+    """Free the workers of a run without coordinator: they drop unstarted iterations."""
     if settings.conf.messaging.redis_url:
         try:
             dismiss(settings, directory)
@@ -180,7 +180,7 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
 
 
 def _await_workers(settings: CommandSettings, run: str) -> None:
-    """Wait while shared workers finish what they run for a run without coordinator.
+    """Wait while shared workers finish iterations of a run without coordinator.
 
     They begin nothing more once their leases are over. Raises ContextError if they take too long.
     """

@@ -1,4 +1,4 @@
-"""The command `compare`: what became better or worse between runs."""
+"""The command `compare`: improvements and regressions between runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TwoSides(RuledCommand):
     """A command whose option `--against` takes all names up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give each of these names an `--against` of its own."""
+        """Give each of these names a separate `--against`."""
         found: list[str] = []
         against = False
         for one in args:
@@ -65,7 +65,7 @@ def compare(
     """Compare runs: the first side is before, the second after.
 
     A verdict needs several runs a side, or five other runs of the same task in the data
-    directory or the archive: how much runs differ anyway cannot be seen from one of them. RUN is
+    directory or the archive: a single run does not show how much runs differ anyway. RUN is
     an id, the beginning of one, "last", or tag:TAG for all runs with a tag.
 
     \b
@@ -81,7 +81,7 @@ def compare(
       0 nothing became worse, or there is no evidence of it
       1 something became worse
       2 bad usage, or the runs cannot be compared
-      3 files of a run are cut or changed; --damaged compares what is left
+      3 files of a run are cut or changed; --damaged compares the rest
     """
     first, second = _sides(runs, against)
     archived = archived_runs(settings, archive)

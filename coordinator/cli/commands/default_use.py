@@ -1,4 +1,4 @@
-"""The command `use`: what commands use where nothing is named."""
+"""The command `use`: the deployment record that commands use by default."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 @click.argument("name", required=False)
 @with_settings
 def use(settings: CommandSettings, name: str | None) -> None:
-    """Make a deployment record the one that commands use.
+    """Choose the deployment record that commands use by default.
 
-    NAME is that of a record; without it, what is in use is printed. A run needs no such choice:
-    commands take the id of a run, its beginning, or "last", which most of them take by default.
+    NAME is the name of a record; without it, the record in use is printed. A run needs no such
+    choice: commands take the id of a run, its beginning, or "last", which most of them take by
+    default.
 
     \b
     Examples:

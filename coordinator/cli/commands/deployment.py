@@ -1,4 +1,4 @@
-"""`osbench-coord deployment`: the records of what is under test."""
+"""`osbench-coord deployment`: records of the clouds and services under test."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _result(finding: Finding) -> str:
 @click.argument("name")
 @with_settings
 def use(settings: CommandSettings, name: str) -> None:
-    """Make a record the one that commands use where none is named.
+    """Choose the record that commands use by default.
 
     \b
     Example:

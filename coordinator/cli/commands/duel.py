@@ -1,4 +1,4 @@
-"""The command `duel`: two tasks take turns, so that what changes meanwhile hits both."""
+"""The command `duel`: two tasks take turns, so that changes of their surroundings hit both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from osbench.coordinator.cli.progress_display import Progress
 
 @dataclass(frozen=True, kw_only=True)
 class DuelOptions(PairOptions):
-    """Workers of the runs, how often both run, and arguments of one of them."""
+    """Workers of the runs, how often both run, and arguments of one side."""
 
     args_a: tuple[str, ...] = repeated(
         "--args-a", metavar="ARGS", help="Arguments of A alone, as --task-args."
@@ -53,8 +53,8 @@ def duel(
 
     A is before, B after; without B, A runs with the arguments of both sides.
 
-    The tasks alternate (A B, B A, A B ...), so that what else changes meanwhile hits both, and
-    the differences of the pairs are what is tested. Ctrl-C ends the running iterations and
+    The tasks alternate (A B, B A, A B ...), so that other changes meanwhile hit both; the
+    differences of the pairs are tested. Ctrl-C ends the running iterations and
     compares the pairs made so far. Use the same load in both tasks.
 
     \b

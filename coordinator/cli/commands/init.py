@@ -141,7 +141,7 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
 
 
 def _checked(base: str | None) -> str:
-    """The base of requests. Raises UsageError for one that none can have."""
+    """Return the base of requests. Raises UsageError if it cannot be one."""
     if base is None:
         return ""
     if not base.startswith(("http://", "https://")):

@@ -51,9 +51,9 @@ def list_(
 ) -> None:
     """List plug-ins, of one KIND or of all.
 
-    Names are those of task files. Rally's plug-ins are listed if they are in a plug-in path, or
-    with --rally. If osbench and Rally both have a plug-in of the same name, the one that needs a
-    suffix in task files is listed with it, as name@native or name@rally.
+    Names are as in task files. Rally's plug-ins are listed if they are in a plug-in path, or
+    with --rally. If osbench and Rally both have a plug-in of the same name, one is
+    listed with the suffix that it needs in task files: name@native or name@rally.
 
     \b
     Examples:
@@ -85,7 +85,7 @@ def list_(
 def _rows(
     plugins: Plugins, kind: str, prefer: str, theirs: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Name, source and title of each plug-in of a kind; `theirs` are those of Rally by name."""
+    """Yield name, source and title of each plug-in of a kind; `theirs`: titles of Rally by name."""
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
     bare = {asked(name).bare for name in theirs}
     for name in ours:

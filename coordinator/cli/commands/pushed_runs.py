@@ -34,7 +34,7 @@ def push(settings: CommandSettings, run: tuple[str, ...], url: str) -> None:
 
     URL is a folder, or a URL of S3 or of another store that fsspec knows, such as
     s3://BUCKET/FOLDER; the latter need `pip install 'osbench[archive]'`. Credentials of S3 are
-    those of the AWS command line; AWS_ENDPOINT_URL names another server than Amazon's.
+    found as by the AWS command line; AWS_ENDPOINT_URL names another server than Amazon's.
 
     RUN is an id, the beginning of one, or "last". Without RUN all runs that are over and not there
     yet are pushed. A run that is there stays as it is. Any number of hosts may push at once.
@@ -97,8 +97,8 @@ def pull(
 ) -> None:
     """Fetch runs of an archive into the data directory.
 
-    URL is that of `runs push`. RUN is an id, the beginning of one, or "last". Without RUN all runs
-    are pulled, or those that the options select. Runs that are in the data directory stay as they
+    URL is as in `runs push`. RUN is an id, the beginning of one, or "last". Without RUN all runs
+    are pulled, or all that the options select. Runs that are in the data directory stay as they
     are; each fetched file is compared with its SHA-256.
 
     \b

@@ -63,7 +63,7 @@ def report(
 
 
 def _unfinished(export: Export, facts: RunFacts) -> str:
-    """Export a run that has no results. Raises UsageError where that cannot be done."""
+    """Export a run that has no results. Raises UsageError if the exporter cannot."""
     if facts.state == RUNNING:
         message = f"run {facts.run_id} is still running"
         done = export.write_unfinished(facts.directory)

@@ -74,7 +74,7 @@ RULES = (
     Alternatives(
         of=("--json", "--csv", "--rally-json"), single="each is a format of the whole output"
     ),
-    Alternatives(of=_PARTS, single="each is an output of its own"),
+    Alternatives(of=_PARTS, single="each is a separate output"),
     Rule(
         option="--csv",
         why="prints every iteration as a line",
@@ -99,7 +99,7 @@ def results(settings: CommandSettings, run: str, wanted: ResultsOptions) -> None
 
     RUN is an id, the beginning of one, or "last", which is the default. --iteration and --errors
     also show a run that goes on or was broken off. A run whose files are not as it has left them
-    is refused with exit code 3; --damaged shows what is left of it.
+    is refused with exit code 3; --damaged shows the rest of it.
 
     \b
     Examples:
@@ -139,11 +139,11 @@ def logs(
     as_json: bool,
     damaged: bool,
 ) -> None:
-    """Print what the workers of a run printed and logged.
+    """Print the output and logs of the workers of a run.
 
-    Each entry has its instant, worker, workload and iteration, and stdout, stderr or the level
+    Each entry has its time, worker, workload and iteration, and stdout, stderr or the level
     of logging ([DEFAULT] log_level says from which on). Secrets are masked. The amount is limited;
-    what was left out is counted. RUN is an id, the beginning of one, or "last", which is the
+    the rest is counted. RUN is an id, the beginning of one, or "last", which is the
     default.
 
     \b
@@ -176,7 +176,7 @@ def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
 
 
 def _report_so_far(directory: RunDirectory) -> Report:
-    """That of a finished run, else what its last checkpoint says. Raises UsageError."""
+    """Return the report of a finished run, or of the last checkpoint. Raises UsageError."""
     timeline = None if summary_of(directory) is not None else read_timeline(directory)
     return Report.from_json(timeline["summary"]) if timeline else read_report(directory)
 
@@ -218,7 +218,7 @@ def _unfinished(directory: RunDirectory) -> str:
 def sla(settings: CommandSettings, run: str, as_json: bool, damaged: bool) -> None:
     """Print the verdicts of a run, and exit with its exit code.
 
-    That is 1 if a criterion failed, and another code if the run was not what was asked for; see
+    That is 1 if a criterion failed, and another code if the load was not the requested one; see
     `run --help`. RUN is an id, the beginning of one, or "last", which is the default.
 
     \b
@@ -255,8 +255,8 @@ def _verdicts(report: Report) -> Iterator[dict[str, Any]]:
 def import_(settings: CommandSettings, files: tuple[Path, ...]) -> None:
     """Make runs of results that Rally has written.
 
-    FILE is what `rally task report --json` writes; the ids of the runs are printed. Such a run can
-    be shown, exported and compared like others. Hooks are not imported. Rally does not say when
+    FILE is the output of `rally task report --json`; the ids of the runs are printed. Such a run
+    can be shown, exported and compared like others. Hooks are not imported. Rally does not say when
     iterations were due: each counts as due when it started.
 
     \b

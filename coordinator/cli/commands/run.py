@@ -68,7 +68,7 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 
 @dataclass(frozen=True, kw_only=True)
 class ModeOptions(OptionSet):
-    """How a task is run."""
+    """Options on the way in which a task is run."""
 
     SECTION = "Mode"
 
@@ -100,7 +100,7 @@ class ModeOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class CourseOptions(FleetOptions):
-    """On what a run is made, how it is tagged, and what ends it early."""
+    """Deployment and workers of a run, its tags, and reasons to end it early."""
 
     SECTION = "The run"
 
@@ -234,10 +234,10 @@ def resume(
 ) -> None:
     """Go on with a run whose coordinator was killed, to its report.
 
-    What workers have done meanwhile counts, and their load goes on. The run directory, and
+    The work that workers did meanwhile counts, and their load goes on. The run directory, and
     contexts.key of the data directory, must be on this host; the coordinator must be gone. RUN is
     an id, the beginning of one, or "last". If the run is finished, its report is printed and
-    exported. Exit codes are those of `run`.
+    exported. Exit codes are as of `run`.
 
     \b
     Examples:
@@ -267,7 +267,7 @@ def rerun(
 
     This makes a new run. The task is as it was rendered then; plug-ins, data files, the
     configuration and the deployment record of that name are read again. RUN is an id, the beginning
-    of one, or "last", which is the default. Exit codes are those of `run`.
+    of one, or "last", which is the default. Exit codes are as of `run`.
 
     \b
     Examples:

@@ -75,8 +75,8 @@ def list_(
 ) -> None:
     """List runs, newest first.
 
-    Shows their size and, if one was broken off, the reason. `resume` goes on with those that are
-    resumable.
+    Shows their size and, if one was broken off, the reason. `resume` goes on with resumable
+    runs.
 
     \b
     Examples:
@@ -257,7 +257,7 @@ def status(settings: CommandSettings, run: str, follow: bool, as_json: bool) -> 
 def wait(settings: CommandSettings, run: str) -> None:
     """Wait for a run to end, and exit with its code.
 
-    Exit codes are those of `run`; 3 where the run's coordinator was killed. RUN is an id, the
+    Exit codes are as of `run`; 3 if the run's coordinator was killed. RUN is an id, the
     beginning of one, or "last", which is the default. The coordinator must be on this machine.
 
     \b
@@ -279,8 +279,8 @@ def wait(settings: CommandSettings, run: str) -> None:
 def abort(settings: CommandSettings, run: str, now: bool, timeout_s: float) -> None:
     """End a run as Ctrl-C would.
 
-    Its coordinator must be on this machine, or share the data directory and its locks: it is asked
-    through the run directory, and answers. Running iterations end and the run reports; with --now
+    Its coordinator must be on this machine, or share the data directory and its locks: the request
+    goes through the run directory. Running iterations end and the run reports; with --now
     they are abandoned. RUN is an id, the beginning of one, or "last", which is the default.
 
     \b

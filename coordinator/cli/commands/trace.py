@@ -53,12 +53,12 @@ _ORDERS = ("total", "self", "critical", "mean", "p50", "p95", "p99", "max", "cou
 
 @click.group(cls=Group)
 def trace() -> None:
-    """Show what iterations spent their time on.
+    """Show where iterations spent their time.
 
     \b
     A run whose deployment has an HMAC key collects its traces at its end. Start with
       osbench-coord trace explain last
-    and then look at one of the traces that it names:
+    and then look at a trace that it names:
       osbench-coord trace show TRACE-ID
     """
 
@@ -170,7 +170,7 @@ class RankOptions(OptionSet):
     rules=(
         Rule(
             option="--mistral",
-            why="prints a table of its own",
+            why="prints a separate table",
             excludes=("--json", "--by", "--limit"),
         ),
     ),
@@ -184,7 +184,7 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
 
     With OUT, write a report in the format of Mistral's guide to profiling to that file: total,
     greatest and mean time in seconds, occurrences, name. Its times are from start to stop, so
-    callers rank above what they call; `own` and `critical` show where time is spent.
+    callers rank above their callees; `own` and `critical` show where time is spent.
 
     \b
     Examples:
@@ -246,10 +246,10 @@ class ExplainOptions(OptionSet):
 def explain_command(settings: CommandSettings, source: str, wanted: ExplainOptions) -> None:
     """Explain why the slow iterations of RUN were slow.
 
-    The slowest (p99 and above, and p95 to p99) are compared with those in the middle (p40 to
-    p60): the differences in what they spent their time on sum to the difference in time. Clear
+    The slowest (p99 and above, and p95 to p99) are compared with iterations in the middle
+    (p40 to p60): the differences of their spans sum to the difference in time. Clear
     causes are marked with a star, and only these are named as a cause. With fewer than 30 slow
-    traces there is no explanation. A run without traces is explained by what osbench measured of
+    traces there is no explanation. A run without traces is explained by measurements of
     each iteration: the phases of its HTTP requests, its actions, and its late start.
 
     The best place to work is the span whose halving takes most off the slowest 5 %.

@@ -1,4 +1,4 @@
-"""The command `trends`: percentiles over the runs of a task, and where they changed."""
+"""The command `trends`: percentiles over the runs of a task, and their lasting changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _Shown = TypeVar("_Shown")
 
 @dataclass(frozen=True, kw_only=True)
 class TrendsOptions(OptionSet):
-    """Which runs a trend is made of, and what is written of it."""
+    """Runs of a trend, and its output."""
 
     task: str | None = option("--task", metavar="TITLE", help="Runs of tasks with this title.")
     fingerprint: str | None = option(
@@ -96,15 +96,15 @@ RULES = (
 @option_set(TrendsOptions, "wanted")
 @with_settings
 def trends(settings: CommandSettings, wanted: TrendsOptions) -> None:
-    """Show percentiles over runs, and where they changed for good.
+    """Show percentiles over runs, and their lasting changes.
 
-    Runs belong together where task, load, deployment and number of workers are the same: they
+    Runs belong together if task, load, deployment and number of workers are the same: they
     have the same fingerprint. Without --task or --fingerprint the trend is that of the newest
     run. Changes are looked for from 8 runs on; runs whose load was not the one asked for are left
     out. A run whose files are cut or changed ends the command; --damaged leaves it out.
 
     With --check the newest run is judged by the runs before it, back to their last lasting
-    change: what they have in common is the limit. Of runs without a change 1 % fail. With traces,
+    change: there is no limit to choose. Of runs without a change 1 % fail. With traces,
     or HTTP requests, the span that takes longer is named. With --check --tag TEXT it is the newest
     run of each fingerprint.
 
@@ -185,7 +185,7 @@ def _send(url: str, checks: Sequence[TrendCheck]) -> None:
 
 
 def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[ComparedRun]]:
-    """The wanted runs by what they have in common, oldest first. Raises UsageError for none."""
+    """Return the wanted runs by fingerprint, oldest first. Raises UsageError for none."""
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)
     archived = archived_runs(settings, wanted.archive)

@@ -53,7 +53,7 @@ def examine(
 ) -> ValidationResult:
     """Read and check one task file, also against a deployment's cloud if one is given.
 
-    Raises PluginError where plug-ins cannot be read.
+    Raises PluginError if plug-ins cannot be read.
     """
     try:
         task = read(source)
@@ -131,11 +131,11 @@ def validate(
 ) -> None:
     """Check task files without running them; `-` is standard input.
 
-    Every problem of a file is reported with its place and the value found. The exit code is 2
-    if any file has problems. Plug-ins of Rally are checked by Rally's own validators; those that
+    Every problem of a file is reported with its place and the value found. The exit code is 2 if
+    any file has problems. Plug-ins of Rally are checked by Rally's own validators; validators that
     query the cloud need a deployment and, unless it has users, create a temporary one. With a
-    deployment it is checked, too, whether its credentials can do what the task needs, and whether
-    its cloud has the services, the images and flavors, and quotas for the concurrency.
+    deployment it is checked, too, whether its credentials suffice for the task, and whether its
+    cloud has the services, the images and flavors, and quotas for the concurrency.
 
     \b
     Examples:

@@ -46,7 +46,7 @@ def web(
     shown. Task files in the folder `tasks` of the data directory can be started, and runs be run
     again, one at a time; they go on when this command ends. The address that is printed contains a
     token, a new one each time; set OSBENCH_WEB_TOKEN to choose it, and OSBENCH_WEB_READ_TOKEN for
-    another one that only sees runs.
+    a second token that only sees runs.
 
     \b
     Examples:

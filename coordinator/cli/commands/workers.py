@@ -25,7 +25,7 @@ from osbench.coordinator.storage import resumable
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.text_table import TextTable, figures, names, texts
 
-#: Names that can be those of run directories.
+#: Names that run directories can have.
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 COLUMNS = (
@@ -43,7 +43,7 @@ COLUMNS = (
 @time_limit()
 @with_settings
 def workers(settings: CommandSettings, as_json: bool) -> None:
-    """List the worker processes, or free those of a run.
+    """List the worker processes, or free the workers of a run.
 
     Shows virtual users, the run that holds each process, CPU, clock offset, stuck threads, and
     refused messages by reason. Workers whose coordinator is gone wait for `resume`.
@@ -65,8 +65,8 @@ def workers(settings: CommandSettings, as_json: bool) -> None:
 def free(settings: CommandSettings, run: str) -> None:
     """Free the workers of a run whose coordinator is gone, for other runs.
 
-    They drop what they have not started, and results that are not on the coordinator's disk. The
-    run can still be resumed from what is there. RUN is an id, the beginning of one, or "last".
+    They drop unstarted iterations, and results that are not on the coordinator's disk. The
+    run can still be resumed from that disk. RUN is an id, the beginning of one, or "last".
 
     \b
     Examples:
@@ -162,7 +162,7 @@ def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
 
 
 def _state(settings: CommandSettings, beat: Heartbeat) -> str:
-    """The state of a worker; where its run has no coordinator on this host, that it waits."""
+    """Return the state of a worker; "waits" if its run has no coordinator on this host."""
     if beat.run and RUN_NAME.fullmatch(beat.run):
         directory = RunDirectory.of(settings.conf.data_dir, beat.run)
         if directory.path.is_dir() and not resumable.refusal(directory):
@@ -171,7 +171,7 @@ def _state(settings: CommandSettings, beat: Heartbeat) -> str:
 
 
 def _refused(beat: Heartbeat) -> str:
-    """How many messages a worker has refused, and for which reasons."""
+    """Return the number of messages that a worker has refused, by reason."""
     if not beat.refused:
         return "0"
     reasons = (f"{plain(reason)} {count}" for reason, count in sorted(beat.refusals.items()))

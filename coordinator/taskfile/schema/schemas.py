@@ -73,7 +73,7 @@ ABORT: Mapping[str, Any] = {
                 },
                 "of": {
                     "enum": ["service", "response"],
-                    "description": "from start to end (the default), or from the scheduled instant",
+                    "description": "from start to end (the default), or from the scheduled time",
                 },
             },
             "required": ["p", "max_s"],

@@ -82,7 +82,7 @@ HTTP: Mapping[str, Any] = {
         "service": {
             "type": "string",
             "minLength": 1,
-            "description": "in place of base: a service of the deployment's catalogue; requests"
+            "description": "instead of base: a service of the deployment's catalogue; requests"
             " carry the token of a user",
         },
         "headers": {

@@ -54,7 +54,7 @@ def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
     if "max_rate" in users and runner.OPEN:
         yield Problem(
             inside(inside(place, "users"), "max_rate"),
-            "needs a closed runner: an open one has a rate of its own",
+            "needs a closed runner: an open one has its own rate",
         )
     if think and think.get("max", think["min"]) < think["min"]:
         yield Problem(inside(place, "think"), f"max {think['max']} is less than min {think['min']}")

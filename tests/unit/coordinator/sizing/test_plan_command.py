@@ -127,4 +127,4 @@ def test_a_data_directory_that_takes_nothing_is_told_before_any_load(home: Path)
     done = invoke("task.yaml")
 
     assert done.exit_code == 2
-    assert "no directory" in done.stderr
+    assert "not a directory" in done.stderr
