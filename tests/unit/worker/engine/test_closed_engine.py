@@ -185,11 +185,13 @@ def test_nothing_starts_before_the_load_and_users_are_free_from_its_start(closed
     with closed(t0_in_ns=80 * MS) as engine:
         engine.add(batch((1, 101)))
         engine.set_share(4)
+        # a busy machine may come to this after the start
+        free_ns = max(engine.t0_ns, monotonic_ns())
         until(lambda: len(engine.rows) == 100)
 
         assert min(row[STARTED] for row in engine.rows) >= engine.t0_ns
         assert sum(row[DUE] == engine.t0_ns for row in engine.rows) <= 4
-        assert min(row[DUE] for row in engine.rows) == engine.t0_ns
+        assert engine.t0_ns <= min(row[DUE] for row in engine.rows) <= free_ns
 
 
 def test_an_iteration_is_due_when_its_user_was_free(closed):

@@ -231,8 +231,8 @@ def test_instants(text, micros):
         *("9999-01-01T00:00:00.0", "0001-01-01T00:00:00.0"),
     ],
 )
-def test_what_is_no_instant_is_refused(text):
-    with pytest.raises(ValueError, match=r"instant|invalid"):
+def test_a_malformed_time_is_refused(text):
+    with pytest.raises(ValueError, match=r"a time of another form|time out of range|invalid"):
         instant_us(text)
 
 
