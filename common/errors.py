@@ -92,7 +92,7 @@ class CalibrationError(OsbenchError):
     exit_code = 1
 
 
-class StoreAway(OsbenchError):
+class StoreUnreachable(OsbenchError):
     """Redis did not respond; whether the command took effect is not known."""
 
     exit_code = 3
@@ -103,7 +103,7 @@ class StoreAway(OsbenchError):
         self.server = server
 
 
-class BrokerAway(StoreAway):
+class BrokerAway(StoreUnreachable):
     """The broker, which is not the Redis of the run, did not take a message."""
 
 

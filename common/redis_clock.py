@@ -61,7 +61,7 @@ class ClockOffset:
 
 
 def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> ClockOffset:
-    """Measure the offset by several round trips. Raises StoreAway, StoreError.
+    """Measure the offset by several round trips. Raises StoreUnreachable, StoreError.
 
     None is begun later than `within_s` after the start, but for the first.
     """
@@ -92,17 +92,20 @@ class RedisClock:
     """
 
     def __init__(self, client: Client) -> None:
-        """Measure. Raises StoreAway, StoreError."""
+        """Measure. Raises StoreUnreachable, StoreError."""
         self._client = client
         self.measure()
 
     def measure(self) -> None:
-        """Measure anew, as well as can be. Raises StoreAway, StoreError."""
+        """Measure anew, as well as can be. Raises StoreUnreachable, StoreError."""
         self._offset = measure(self._client)
         self._measured = time.monotonic()
 
     def refresh(self, age_s: float = _FRESH_S) -> None:
-        """Measure anew, in little time, an older measurement. Raises StoreAway, StoreError."""
+        """Measure anew, in little time, an older measurement.
+
+        Raises StoreUnreachable, StoreError.
+        """
         if time.monotonic() - self._measured > age_s:
             self._offset = measure(self._client, within_s=_WITHIN_S)
             self._measured = time.monotonic()

@@ -18,7 +18,7 @@ from redis.connection import Connection
 from redis.retry import Retry
 
 from osbench.common.config.certificates import shown
-from osbench.common.errors import StoreAway, StoreError, StoreMissing
+from osbench.common.errors import StoreError, StoreMissing, StoreUnreachable
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 
 #: Oldest supported server.
@@ -75,7 +75,7 @@ def connect(url: str, timeout_s: float) -> Client:
 
 @contextmanager
 def reached(server: Client | str) -> Iterator[None]:
-    """Translate redis-py's errors: StoreError if the server refuses access, else StoreAway.
+    """Translate redis-py's errors: StoreError if the server refuses access, else StoreUnreachable.
 
     Messages name the `server`: a client, or an address.
     """
@@ -95,8 +95,8 @@ def reached(server: Client | str) -> Iterator[None]:
         raise StoreError(f"{named(server)}: {text}") from None
 
 
-def _away(server: Client | str, how: str) -> StoreAway:
-    return StoreAway(f"{named(server)} {how}", server=named(server))
+def _away(server: Client | str, how: str) -> StoreUnreachable:
+    return StoreUnreachable(f"{named(server)} {how}", server=named(server))
 
 
 def named(server: Client | str) -> str:
@@ -157,7 +157,7 @@ def certificate_remedy(text: str) -> str:
     return next((what for sign, what in _CERTIFICATES if sign.lower() in lower), "")
 
 
-def _address_remedy(url: str, error: StoreAway) -> str:
+def _address_remedy(url: str, error: StoreUnreachable) -> str:
     """Return the remedy for a server that does not respond as it should at an address."""
     text = str(error)
     if remedy := certificate_remedy(text):
@@ -183,7 +183,7 @@ def check(client: Client, url: str) -> None:
         with reached(url):
             version = str(client.info("server")["redis_version"])
             policy = str(client.info("memory").get("maxmemory_policy", "noeviction"))
-    except StoreAway as error:
+    except StoreUnreachable as error:
         # before a run has started this means a wrong address, or a server that is not there yet
         remedy = _address_remedy(url, error)
         kind = StoreMissing if remedy == _WRONG_ADDRESS else StoreError

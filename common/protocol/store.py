@@ -32,7 +32,7 @@ _NO_COUNT = ("WRONGTYPE", "value is not an integer", "increment or decrement wou
 class Store:
     """Result blocks, specifications and control records of one run.
 
-    All methods raise StoreAway and StoreError.
+    All methods raise StoreUnreachable and StoreError.
     """
 
     def __init__(self, client: Client, run_id: str) -> None:

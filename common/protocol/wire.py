@@ -27,7 +27,7 @@ def wrong_type(error: object) -> bool:
 
 
 class Wire:
-    """The keys of worker processes. Methods raise StoreAway and StoreError."""
+    """The keys of worker processes. Methods raise StoreUnreachable and StoreError."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

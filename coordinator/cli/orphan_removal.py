@@ -37,20 +37,20 @@ def remove_orphans(
         found = search.find(time.time() - older_s)
     except OSError as error:
         raise UsageError(f"cannot reach the cloud of {record.name}: {error}") from None
-    doomed = _without_kept(settings, found)
+    removable = _without_kept(settings, found)
     _tell(found, older)
-    if not doomed:
+    if not removable:
         click.echo("no resources to remove", err=True)
         return found.problems
-    for run, orphans in doomed.items():
+    for run, orphans in removable.items():
         click.echo(f"run {run}: {_kinds(orphans)}")
         for orphan in orphans:
             at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(orphan.created_at))
             click.echo(escaped(f"  {orphan.kind}  {orphan.name}  {orphan.identity}  {at} UTC"))
-    every = [orphan for orphans in doomed.values() for orphan in orphans]
+    every = [orphan for orphans in removable.values() for orphan in orphans]
     if any(orphan.kind == "projects" for orphan in every):
         click.echo("with what osbench made in these projects")
-    what = f"{count(len(every), 'resource')} of {count(len(doomed), 'run')}"
+    what = f"{count(len(every), 'resource')} of {count(len(removable), 'run')}"
     if dry_run:
         click.echo(f"{what} would be removed", err=True)
         return found.problems
@@ -69,7 +69,7 @@ def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str
     """The resources of runs that no directory here still needs."""
     here = {one.path.name: one for one in RunDirectory.all(str(settings.data_dir))}
     served = _served(settings)
-    doomed = {}
+    removable = {}
     for run, orphans in found.by_run.items():
         refusal = here[run].refusal() if run in here else ""
         if run in served:
@@ -77,8 +77,8 @@ def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str
         if refusal:
             click.echo(f"left out: {refusal.partition(', or use')[0]}", err=True)
         else:
-            doomed[run] = orphans
-    return doomed
+            removable[run] = orphans
+    return removable
 
 
 def _served(settings: CommandSettings) -> frozenset[str]:

@@ -70,7 +70,7 @@ class Batches:
         self._deliveries: dict[str, _Delivery] = {}
 
     def grant(self, grants: Sequence[Grant]) -> None:
-        """Journal grants, then send them as batches. Raises StoreAway."""
+        """Journal grants, then send them as batches. Raises StoreUnreachable."""
         if not grants:
             return
         seqs: dict[str, int] = {}
@@ -109,7 +109,7 @@ class Batches:
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
-        """Send the batches that were not sent, or did not arrive. Raises StoreAway."""
+        """Send the batches that were not sent, or did not arrive. Raises StoreUnreachable."""
         now = time.monotonic()
         lacking = []
         for worker in workers:

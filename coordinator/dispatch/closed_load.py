@@ -41,7 +41,7 @@ class ClosedLoad:
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant batches to workers that have too little work. Raises StoreAway."""
+        """Grant batches to workers that have too little work. Raises StoreUnreachable."""
         self._bound(workers, elapsed_s)
         self._level(step, workers)
         self._batches.grant([*self._first(step, workers, elapsed_s), *self._further(step, workers)])

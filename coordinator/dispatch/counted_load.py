@@ -27,7 +27,7 @@ class CountedLoad(ClosedLoad):
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant batches to workers that have too few iterations ahead. Raises StoreAway."""
+        """Grant batches to workers that have too few iterations ahead. Raises StoreUnreachable."""
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
         for worker in workers:

@@ -72,14 +72,14 @@ class Dispatcher:
     def place(
         self, step: Step, workers: Iterable[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant workers the work that they should have now. Raises StoreAway."""
+        """Grant workers the work that they should have now. Raises StoreUnreachable."""
         with_users = [worker for worker in workers if worker.share]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
     def deliver(self, workers: Sequence[WorkerHandle]) -> None:
         """Send batches again that did not arrive; forget recalls that were followed.
 
-        Raises StoreAway.
+        Raises StoreUnreachable.
         """
         self._batches.deliver(workers)
         for worker in workers:

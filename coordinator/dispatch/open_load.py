@@ -105,7 +105,7 @@ class OpenLoad:
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Send workers the arrivals that are due next. Raises StoreAway."""
+        """Send workers the arrivals that are due next. Raises StoreUnreachable."""
         self._plan(step, stop_s)
         now = time.monotonic()
         hands = [worker for worker in workers if worker.age_s(now) < PASSED_S] or list(workers)

@@ -33,4 +33,4 @@ class DispatchPort(Protocol):
         """Write decisions to the journal; when they are on disk, apply them."""
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches. Raises StoreAway if not all are known to have been sent."""
+        """Send batches. Raises StoreUnreachable if not all are known to have been sent."""

@@ -29,7 +29,7 @@ class RunningIterations:
         self._early: dict[str, int] = {}
 
     def at(self, now: float) -> list[Heartbeat]:
-        """Return the workers that may still run iterations. Raises StoreAway, StoreError."""
+        """Return the workers that may still run iterations. Raises StoreUnreachable, StoreError."""
         serving = [beat for beat in self._heartbeats.present() if beat.run == self._run]
         if now < self._leases_end:
             return serving
@@ -39,7 +39,10 @@ class RunningIterations:
 
 
 class Dismissal:
-    """Notifies the memberships of a run that it is over. Methods raise StoreAway, StoreError."""
+    """Notifies the memberships of a run that it is over.
+
+    Methods raise StoreUnreachable, StoreError.
+    """
 
     def __init__(self, client: Client, sealer: Sealer, run: str, epoch: int) -> None:
         """`epoch` counts the coordinators of the run, this one included."""

@@ -22,7 +22,7 @@ OTHER_VERSION = "other version"
 
 
 class HeartbeatReader:
-    """Reads the heartbeats of workers. Methods raise StoreAway, StoreError."""
+    """Reads the heartbeats of workers. Methods raise StoreUnreachable, StoreError."""
 
     def __init__(self, client: Client, sealer: Sealer) -> None:
         self._wire = Wire(client)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osbench.common.clock_steps import ClockSteps
-from osbench.common.errors import FleetError, OlderCopy, StoreAway, Superseded
+from osbench.common.errors import FleetError, OlderCopy, StoreUnreachable, Superseded
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.protocol.messages import Heartbeat, Offer
@@ -45,10 +45,13 @@ class FleetPort(Protocol):
         """Journal that acknowledged blocks are not on disk: no worker keeps them any more."""
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Write offers. Raises StoreAway."""
+        """Write offers. Raises StoreUnreachable."""
 
     def forget(self, incarnation: str) -> None:
-        """Delete the queue and the heartbeat of a process that has ended. Raises StoreAway."""
+        """Delete the queue and the heartbeat of a process that has ended.
+
+        Raises StoreUnreachable.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,8 +176,8 @@ class WorkerPool:
         """Invite free workers until the request is met.
 
         Waits up to `wait_s`, and reports a long wait by `say`; `check` may raise meanwhile. Raises
-        FleetError, which names the runs that hold other workers; StoreAway if Redis is unreachable
-        for longer than `patience_s`.
+        FleetError, which names the runs that hold other workers; StoreUnreachable if Redis is
+        unreachable for longer than `patience_s`.
         """
         wait = _Wait()
         said = ""
@@ -184,7 +187,7 @@ class WorkerPool:
                 self.poll()
                 self.invite(None if request.count is None else request.count - len(self._joined))
                 self._tell_unverified()
-            except StoreAway:
+            except StoreUnreachable:
                 if wait.away_s() >= patience_s:
                     raise
                 time.sleep(GATHER_S)
@@ -229,7 +232,7 @@ class WorkerPool:
         )
 
     def invite(self, count: int | None) -> None:
-        """Invite up to `count` free workers, all for None. Raises StoreAway."""
+        """Invite up to `count` free workers, all for None. Raises StoreUnreachable."""
         free = {beat.incarnation: beat for beat in self._free}
         self._invited = {
             name: one
@@ -255,7 +258,7 @@ class WorkerPool:
     def _tell_unverified(self) -> None:
         """Send workers whose heartbeats cannot be verified an offer that they cannot follow.
 
-        Only by that do they log that their key is another one. Raises StoreAway.
+        Only by that do they log that their key is another one. Raises StoreUnreachable.
         """
         now = time.monotonic()
         if now - self._told_at < SILENT_S:
@@ -305,7 +308,7 @@ class WorkerPool:
         )
         handle = self.workers[membership.mid] = WorkerHandle(beat, membership)
         if membership.whole:
-            handle.left()
+            handle.mark_left()
         elif membership.lost:
             # if it sends heartbeats again, that is journalled before it goes on
             handle.declare_lost()
@@ -317,8 +320,8 @@ class WorkerPool:
 
         With `relist=False`, read only workers that are already known.
 
-        Raises StoreAway: then no worker's silence grows. Raises Superseded if another coordinator
-        has resumed this run, OlderCopy if this one has an older journal.
+        Raises StoreUnreachable: then no worker's silence grows. Raises Superseded if another
+        coordinator has resumed this run, OlderCopy if this one has an older journal.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}

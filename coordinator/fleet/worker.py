@@ -256,7 +256,7 @@ class WorkerHandle:
         if self.state is WorkerState.LOST:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
 
-    def left(self) -> None:
+    def mark_left(self) -> None:
         """Mark the worker as LEFT: all of its blocks are on disk, the final one too."""
         self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0

@@ -51,7 +51,7 @@ def restore(directory: Path, folder: Path) -> bool:
 def forget_workers(url: str) -> None:
     """Remove the heartbeats and queues of the earlier workers: all have ended.
 
-    Raises StoreAway, StoreError.
+    Raises StoreUnreachable, StoreError.
     """
     with connect(url, _REPLY_S) as client:
         wire = Wire(client)

@@ -13,7 +13,7 @@ from typing import Self
 
 from oslo_config import cfg
 
-from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
+from osbench.common.errors import FleetError, StoreError, StoreLost, StoreUnreachable
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import kept_server, watchdog
 from osbench.coordinator.local.child import Child
@@ -144,7 +144,7 @@ class LocalMode:
         if isinstance(error, FleetError) and self._workers and not self._workers.exit_reason():
             said = self._workers.log_end()
             return FleetError(f"{error}; {said}") if _WARNS.search(said) else error
-        if self._server is None or not isinstance(error, StoreAway | StoreLost):
+        if self._server is None or not isinstance(error, StoreUnreachable | StoreLost):
             return error
         return self._server.explained(error)
 
@@ -216,7 +216,7 @@ class LocalMode:
             self._server.await_answer()
             if restored:
                 kept_server.forget_workers(self._server.url)
-        except (StoreError, StoreAway) as error:
+        except (StoreError, StoreUnreachable) as error:
             if not restored:
                 raise
             # written by a later version, perhaps: what was in hand counts as lost

@@ -94,7 +94,7 @@ class Accounts:
         results.t0_at = self.t0_at.get(workload, 0.0)
         for member in self.memberships.values():
             if member.lost:
-                results.ledger.lost(member.name)
+                results.ledger.mark_lost(member.name)
             if member.damaged:
                 results.ledger.damaged(member.name)
 
@@ -226,7 +226,7 @@ class Accounts:
         member = self.memberships[record["mid"]]
         member.lost = True
         for ledger in self._ledgers:
-            ledger.lost(member.name)
+            ledger.mark_lost(member.name)
 
     def _hear(self, record: Record) -> None:
         member = self.memberships[record["mid"]]
@@ -251,7 +251,7 @@ class Accounts:
         member = self.memberships[record["mid"]]
         for ledger in self._ledgers:
             if ledger.idempotent:
-                ledger.again(member.name)
+                ledger.offer_again(member.name)
 
     def _will(self, record: Record) -> None:
         member = self.memberships[record["mid"]]
@@ -339,7 +339,7 @@ class Accounts:
             return
         for ledger in self._ledgers:
             if block.voids and readable:
-                ledger.void(member.name, block.voids)
+                ledger.reject(member.name, block.voids)
             # iterations that an unreadable block reported may have run
             if member.whole and not member.damaged:
                 ledger.consent(member.name)

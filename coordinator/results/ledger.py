@@ -307,7 +307,7 @@ class Ledger:
         else:
             self.pool.update(back)
 
-    def void(self, member: str, seqs: Iterable[int]) -> None:
+    def reject(self, member: str, seqs: Iterable[int]) -> None:
         """Put batches that a member never took in the pool: it refuses them from now on."""
         for seq in seqs:
             self.give_back(member, self.batch(member, seq))
@@ -318,7 +318,7 @@ class Ledger:
 
     # members without heartbeats
 
-    def lost(self, member: str) -> None:
+    def mark_lost(self, member: str) -> None:
         """Mark a member as lost: its results count as late from now on."""
         self._held.setdefault(member, _Holding()).lost = True
 
@@ -330,7 +330,7 @@ class Ledger:
         """Mark a member whose blocks are lost: numbers in them stay open until the end."""
         self._held.setdefault(member, _Holding()).damaged = True
 
-    def again(self, member: str) -> None:
+    def offer_again(self, member: str) -> None:
         """Put a member's open numbers in the pool while the member keeps them (idempotent load).
 
         Calling it twice changes nothing.

@@ -37,7 +37,7 @@ class Failover:
             if worker.state is WorkerState.LEFT:
                 continue
             if worker.membership.whole:
-                worker.left()
+                worker.mark_left()
             elif worker.present and worker.silence_s >= self._services.limits.lost_after_s:
                 self._declare_lost(worker)
             elif worker.state is WorkerState.LOST and not worker.silence_s and worker.session:
@@ -67,7 +67,10 @@ class Failover:
         return {"workload": workload, "at_s": at_s, **known}
 
     def replace(self, workers: WorkloadWorkers) -> None:
-        """Take free workers for the lost and leaving workers of a workload. Raises StoreAway."""
+        """Take free workers for the lost and leaving workers of a workload.
+
+        Raises StoreUnreachable.
+        """
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
             LOG.warning("worker %s replaces one that was lost or left", worker.name)
             described = self._described(worker, workers.workload)
@@ -75,7 +78,7 @@ class Failover:
             workers.add(worker)
 
     def invite(self, workloads: Iterable[WorkloadWorkers]) -> None:
-        """Invite as many workers as all workloads lack together. Raises StoreAway."""
+        """Invite as many workers as all workloads lack together. Raises StoreUnreachable."""
         pool = self._services.pool
         lacking = sum(max(0, workers.lacking) for workers in workloads)
         pool.invite(max(0, lacking - len(pool.idle)))

@@ -19,8 +19,8 @@ from osbench.common.errors import (
     OlderCopy,
     OsbenchError,
     StorageError,
-    StoreAway,
     StoreLost,
+    StoreUnreachable,
     Superseded,
     UsageError,
 )
@@ -216,7 +216,9 @@ class Run:
         # a resumed run would find nothing
         if isinstance(error, DirectoryRemoved):
             return False
-        lasting = isinstance(error, StoreAway | StoreLost | StorageError | ServerDied | DamagedRun)
+        lasting = isinstance(
+            error, StoreUnreachable | StoreLost | StorageError | ServerDied | DamagedRun
+        )
         # on a second try there may be workers
         alone = self._resumed and isinstance(error, FleetError)
         return (lasting or alone) and not self._status.interruption.drains

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from osbench.common.errors import ContextError, StoreAway
+from osbench.common.errors import ContextError, StoreUnreachable
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerHandle
@@ -126,7 +126,7 @@ class LoadLoop:
                 if running:
                     self._turn(running)
                     turned()
-            except StoreAway as error:
+            except StoreUnreachable as error:
                 self._wait_for_store(error, running)
         self._await_users()
         if self._status.interruption.stops and self._services.contexts.holds:
@@ -149,7 +149,7 @@ class LoadLoop:
             if time.monotonic() > deadline:
                 LOG.warning("%d virtual users have not ended; they are not waited for", left)
                 return
-            with contextlib.suppress(StoreAway):
+            with contextlib.suppress(StoreUnreachable):
                 self._receive(READ_S)
                 self._poll()
 
@@ -162,7 +162,7 @@ class LoadLoop:
         )
         deadline = time.monotonic() + RUNNING_S
         while time.monotonic() < deadline and not self._status.interruption.insists:
-            with contextlib.suppress(StoreAway):
+            with contextlib.suppress(StoreUnreachable):
                 self._poll()
                 self._receive(READ_S)
             if not any(one.beat.busy or one.beat.state in LOADED for one in self._present):
@@ -178,7 +178,7 @@ class LoadLoop:
     def _start(self, workload: WorkloadRun, t0_at: float) -> None:
         try:
             workload.start(t0_at)
-        except StoreAway as error:
+        except StoreUnreachable as error:
             # workers hear of it with a later turn; that they start late is then start lag
             self._wait_for_store(error, ())
 
@@ -204,14 +204,14 @@ class LoadLoop:
         self._receive(wait_s, block_s=limits.block_s)
         self._poll()
         for workload in self._workloads:
-            workload.await_workers()
+            workload.update_ready_workers()
 
     def _patiently(self, step: Callable[[], None]) -> None:
         """Repeat an idempotent step until Redis is reachable."""
         while True:
             try:
                 step()
-            except StoreAway as error:
+            except StoreUnreachable as error:
                 self._wait_for_store(error, ())
             else:
                 return
@@ -227,13 +227,13 @@ class LoadLoop:
             for search in self._searches:
                 search.look()
         for workload in running:
-            workload.turn(poll=poll)
+            workload.run_pass(poll=poll)
         if self._outages and not self._services.channel.broker_away_s:
             self._outages.broker_answers()
             self._show_outages()
 
     def _between_reads_s(self, running: Sequence[WorkloadRun]) -> float:
-        if any(workload.shares.hungry for workload in running):
+        if any(workload.shares.runs_short for workload in running):
             return EAGER_S
         if running[0].elapsed() <= 0:
             return 0.02
@@ -266,7 +266,7 @@ class LoadLoop:
                 dry = ledger.outstanding(worker.name) < worker.share
                 worker.measured(arrival.ran, arrival.busy_s, dry=dry)
 
-    def _wait_for_store(self, error: StoreAway, running: Sequence[WorkloadRun]) -> None:
+    def _wait_for_store(self, error: StoreUnreachable, running: Sequence[WorkloadRun]) -> None:
         self._outages.take(error)
         self._show_outages()
         self._services.check()

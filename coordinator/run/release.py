@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Mapping
 
-from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.errors import OsbenchError, StoreUnreachable
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import WorkerState
@@ -54,7 +54,7 @@ def release(services: RunServices, patience_s: float) -> None:
             try:
                 _tell_end(services, invited)
                 break
-            except StoreAway:
+            except StoreUnreachable:
                 if time.monotonic() >= away_until:
                     raise
             services.check()
@@ -71,7 +71,10 @@ def release(services: RunServices, patience_s: float) -> None:
 
 
 def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
-    """Notify workers of the end until they have left, for FAREWELL_S at most. Raises StoreAway."""
+    """Notify workers of the end until they have left, for FAREWELL_S at most.
+
+    Raises StoreUnreachable.
+    """
     pool, controls = services.pool, services.controls
     deadline = time.monotonic() + timers.FAREWELL_S
     # a Redis that has lost the run's keys gets the keys by which workers deliver

@@ -13,7 +13,7 @@ from osbench.common.errors import (
     FleetError,
     OsbenchError,
     StorageError,
-    StoreAway,
+    StoreUnreachable,
     Superseded,
 )
 from osbench.common.ports import clock as time
@@ -184,7 +184,7 @@ class RunLoad:
         while time.monotonic() < deadline:
             self._still_awaited()
             # the load waits for Redis with more patience
-            with contextlib.suppress(StoreAway):
+            with contextlib.suppress(StoreUnreachable):
                 pool.poll()
                 if pool.present and not pool.hesitant:
                     return
@@ -241,7 +241,7 @@ class RunLoad:
             raise KeyboardInterrupt
         if silent := services.contexts.silent:
             self._progress(contexts_at(*silent))
-        with contextlib.suppress(StoreAway):
+        with contextlib.suppress(StoreUnreachable):
             services.channel.tend()
             services.pool.poll()
             self._failover.detect()

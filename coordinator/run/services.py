@@ -118,11 +118,11 @@ class RunPort:
         self.decide([{"do": "missing", "mid": membership.mid, "numbers": list(blocks)}])
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Write offers. Raises StoreAway."""
+        """Write offers. Raises StoreUnreachable."""
         self._channel.offer(offers)
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches to the queues of their workers. Raises StoreAway."""
+        """Send batches to the queues of their workers. Raises StoreUnreachable."""
         self._channel.publish(
             Batch(
                 run=self._channel.run_id,
@@ -138,7 +138,10 @@ class RunPort:
         )
 
     def forget(self, incarnation: str) -> None:
-        """Delete the queue and the heartbeat of a process that has ended. Raises StoreAway."""
+        """Delete the queue and the heartbeat of a process that has ended.
+
+        Raises StoreUnreachable.
+        """
         self._wire.forget(incarnation)
 
 
@@ -174,7 +177,10 @@ class RunServices:
 def open_services(
     plan: RunPlan, connection: Connection, directory: RunDirectory, on_context: Tell
 ) -> RunServices:
-    """Connect a run; `on_context` shows the progress of contexts. Raises StoreAway, StoreError."""
+    """Connect a run; `on_context` shows the progress of contexts.
+
+    Raises StoreUnreachable, StoreError.
+    """
     conf = plan.conf
     client = connect(connection.redis_url, conf.messaging.redis_timeout_s)
     sealer = Sealer(connection.keyring)

@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from osbench.common.errors import StoreAway, Untrusted
+from osbench.common.errors import StoreUnreachable, Untrusted
 from osbench.common.ports import clock as time
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
@@ -68,7 +68,7 @@ class Channel:
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def tend(self) -> None:
-        """Make sure that workers can deliver results. Raises StoreAway."""
+        """Make sure that workers can deliver results. Raises StoreUnreachable."""
         turn = self._store.tend()
         if turn <= self._turn:
             self.rollbacks += 1
@@ -92,7 +92,7 @@ class Channel:
         return hashlib.sha256(data).digest()
 
     def restate(self, workloads: Iterable[int]) -> None:
-        """Write the specifications of some workloads once more. Raises StoreAway."""
+        """Write the specifications of some workloads once more. Raises StoreUnreachable."""
         self._store.put_specifications(
             {number: self._specifications[number] for number in workloads}
         )
@@ -100,27 +100,27 @@ class Channel:
     def publish(self, batches: Iterable[Batch]) -> None:
         """Send batches, in one go if Redis is the broker.
 
-        Raises StoreAway if the broker does not take them: some may have been sent then; StoreError
-        if it refuses the right.
+        Raises StoreUnreachable if the broker does not take them: some may have been sent then;
+        StoreError if it refuses the right.
         """
         sealed = (
             (batch.incarnation, self._sealer.seal(Batch.KIND, batch.body())) for batch in batches
         )
         try:
             self._publisher.send(sealed)
-        except StoreAway:
+        except StoreUnreachable:
             self._refused_since = self._refused_since or time.monotonic()
             raise
         self._refused_since = None
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Write offers; each expires soon. Raises StoreAway."""
+        """Write offers; each expires soon. Raises StoreUnreachable."""
         self._wire.offer(
             {one.incarnation: self._sealer.seal(Offer.KIND, one.body()) for one in offers}
         )
 
     def control(self, records: Mapping[str, Control]) -> None:
-        """Write control records by membership. Raises StoreAway."""
+        """Write control records by membership. Raises StoreUnreachable."""
         if records:
             self._store.put_controls(
                 {
@@ -132,14 +132,14 @@ class Channel:
     def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
         """Return the oldest messages of the result stream with their ids; None: not for this run.
 
-        They stay there until `delete`. Raises StoreAway.
+        They stay there until `delete`. Raises StoreUnreachable.
         """
         entries = self._store.read(wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT
         return [(place, self._verified(data)) for place, data in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries that are on disk, or not for us. Raises StoreAway."""
+        """Remove entries that are on disk, or not for us. Raises StoreUnreachable."""
         self._store.delete(ids)
 
     def _verified(self, data: bytes) -> Block | Will | None:

@@ -33,12 +33,14 @@ class Controls:
     def write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]]) -> None:
         """Set fields by worker and write the records that differ from the last ones.
 
-        Raises StoreAway; records that could not be written go with the next call.
+        Raises StoreUnreachable; records that could not be written go with the next call.
         """
         self._write(changes, answered=False)
 
     def answer(self, workers: Iterable[WorkerHandle], taking_over: Container[int] = ()) -> None:
-        """Acknowledge the last heartbeat of some workers: it renews their leases. Raises StoreAway.
+        """Acknowledge the last heartbeat of some workers: it renews their leases.
+
+        Raises StoreUnreachable.
 
         Must not be called with a lost worker. A worker that serves a workload in `taking_over`, and
         has no record of this coordinator, is left out: its first record has to say how it goes on,
@@ -75,7 +77,7 @@ class Controls:
         self._unwritten.clear()
 
     def dismiss(self, invited: Mapping[str, str]) -> None:
-        """Notify workers that may be about to join that the run is over. Raises StoreAway.
+        """Notify workers that may be about to join that the run is over. Raises StoreUnreachable.
 
         `invited` has the membership that each of them would have, by incarnation.
         """

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from osbench.common.errors import BrokerAway, StoreAway, StoreLost
+from osbench.common.errors import BrokerAway, StoreLost, StoreUnreachable
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
 
@@ -70,7 +70,7 @@ class Outages:
         """Return the address of the run's Redis if it is unreachable; else ""."""
         return "".join(one.server for one in self._away if not one.is_broker)
 
-    def take(self, error: StoreAway) -> None:
+    def take(self, error: StoreUnreachable) -> None:
         """Note a server that did not reply."""
         server = _server(error)
         if server not in self._away:
@@ -78,7 +78,7 @@ class Outages:
             LOG.warning("%s; workers go on for as long as their %s lasts", error, lasts)
             self._away[server] = time.monotonic()
 
-    def lose_patience(self, error: StoreAway, *, interrupted: bool) -> None:
+    def lose_patience(self, error: StoreUnreachable, *, interrupted: bool) -> None:
         """Raise StoreLost if the server is unreachable for too long; sooner after Ctrl-C."""
         now = time.monotonic()
         if now - self._away[_server(error)] > self._patience_s:
@@ -108,5 +108,5 @@ class Outages:
             self._interrupted_at = 0.0
 
 
-def _server(error: StoreAway) -> Outage:
+def _server(error: StoreUnreachable) -> Outage:
     return Outage(error.server, isinstance(error, BrokerAway))

@@ -10,7 +10,7 @@ from celery import Celery
 from kombu import Connection, Producer
 
 from osbench.common.config.certificates import shown
-from osbench.common.errors import BrokerAway, StoreAway, StoreError
+from osbench.common.errors import BrokerAway, StoreError, StoreUnreachable
 from osbench.common.protocol import broker
 from osbench.common.protocol.amqp_connection import ANSWER_S
 from osbench.common.protocol.redis_client import Client, named
@@ -30,7 +30,7 @@ class Publisher:
     def __init__(self, app: Celery, client: Client, other: str) -> None:
         """`client` is of the run's Redis, `other` the address of a broker that is not that one."""
         self._app = app
-        self._kind = BrokerAway if other else StoreAway
+        self._kind = BrokerAway if other else StoreUnreachable
         self._server = f"the broker at {shown(other)}" if other else named(client)
         self._producer: Producer | None = None
         self._connection: Connection | None = None
@@ -38,8 +38,8 @@ class Publisher:
     def send(self, messages: Iterable[tuple[str, bytes]]) -> None:
         """Send signed batches, each to the queue of an incarnation.
 
-        Raises StoreAway if some may not have been sent (BrokerAway if another server than the run's
-        Redis is the broker), StoreError if it refuses a right.
+        Raises StoreUnreachable if some may not have been sent (BrokerAway if another server than
+        the run's Redis is the broker), StoreError if it refuses a right.
         """
         try:
             producer = self._connected()
@@ -62,7 +62,7 @@ class Publisher:
             self._connection.collect()
         self._connection = self._producer = None
 
-    def _away(self, error: BaseException) -> StoreAway:
+    def _away(self, error: BaseException) -> StoreUnreachable:
         why = str(error) or type(error).__name__
         return self._kind(f"{self._server} does not take messages: {why}", server=self._server)
 

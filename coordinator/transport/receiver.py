@@ -28,14 +28,14 @@ class Inbox(Protocol):
     def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
         """The oldest entries with their ids, waiting for the first; None is not for this run.
 
-        Raises StoreAway.
+        Raises StoreUnreachable.
         """
 
     def refuse(self, reason: str) -> None:
         """Count a message that cannot be used."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries. Raises StoreAway."""
+        """Remove entries. Raises StoreUnreachable."""
 
 
 class Receiver:
@@ -51,7 +51,7 @@ class Receiver:
     def receive(self, wait_s: float) -> list[Arrival]:
         """Read blocks, drop duplicates, write to disk, count: in this order.
 
-        Raises StoreAway, StoreError; StorageError if the disk takes no more.
+        Raises StoreUnreachable, StoreError; StorageError if the disk takes no more.
         """
         if self._done:
             self._channel.delete(self._done)

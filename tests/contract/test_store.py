@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from helpers.local_redis import LocalStore
-from osbench.common.errors import StoreAway, StoreError
+from osbench.common.errors import StoreError, StoreUnreachable
 from osbench.common.protocol import redis_keys
 from osbench.common.protocol.envelope import SIZES
 from osbench.common.protocol.redis_client import connect
@@ -251,9 +251,9 @@ def test_without_a_server_the_store_is_away(server):
     store = Store(client, "r1")
 
     for call in (store.tend, lambda: store.read(0, 1), lambda: store.append(b"x"), store.close):
-        with pytest.raises(StoreAway):
+        with pytest.raises(StoreUnreachable):
             call()
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         Wire(client).records(["a"])
 
 

@@ -19,7 +19,7 @@ from oslo_config import cfg
 
 from helpers.processes import command_of, is_living
 from osbench.common.config import config
-from osbench.common.errors import FleetError, StoreAway, StoreError, StoreLost
+from osbench.common.errors import FleetError, StoreError, StoreLost, StoreUnreachable
 from osbench.common.protocol import broker, redis_client
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.local import local_start, watchdog
@@ -362,7 +362,7 @@ def test_a_server_that_dies_is_noticed_with_the_end_of_its_log(conf: cfg.ConfigO
 def test_an_error_of_a_private_server_says_how_it_ended_or_the_end_of_its_log(
     conf: cfg.ConfigOpts,
 ) -> None:
-    away = StoreAway("Redis at unix:///x does not answer")
+    away = StoreUnreachable("Redis at unix:///x does not answer")
 
     with LocalMode(conf, 1, 8, worker_command=SLEEP) as local:
         with redis_client.connect(local.redis_url, 5.0) as client:
@@ -373,7 +373,7 @@ def test_an_error_of_a_private_server_says_how_it_ended_or_the_end_of_its_log(
         ended = local.explained(StoreLost("Redis at unix:///x does not answer, for 60 s"))
 
     assert str(alive).startswith(f"{away}; the last lines of its log:\n")
-    assert isinstance(alive, StoreAway)
+    assert isinstance(alive, StoreUnreachable)
     assert str(other) == "no worker"
     assert "private server of local mode ended with exit code 0" in str(ended)
     assert "ready to exit, bye bye" in str(ended)

@@ -17,7 +17,7 @@ import pytest
 from helpers.certificates import self_signed
 from helpers.import_path import TESTS, import_path
 from helpers.slow_names import NAME
-from osbench.common.errors import StoreAway, StoreError
+from osbench.common.errors import StoreError, StoreUnreachable
 from osbench.common.protocol.redis_client import check, connect, reached
 from osbench.common.protocol.store import Store
 from servers import free_port, redis_server
@@ -127,7 +127,7 @@ def how(request) -> str:
 def test_a_set_nx_whose_reply_is_lost_is_executed_once_and_reported(client, line, direct, how):
     line.lose(b"mark", how)
 
-    with pytest.raises(StoreAway), reached(client):
+    with pytest.raises(StoreUnreachable), reached(client):
         client.set("mark", "ours", nx=True)
 
     assert direct.get("mark") == b"ours"
@@ -140,7 +140,7 @@ def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
     store.tend()
     line.lose(b"block-1", how)
 
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         store.append(b"block-1")
 
     assert line.seen == 1
@@ -149,7 +149,7 @@ def test_an_xadd_whose_reply_is_lost_is_stored_once(client, line, direct, how):
 
 def test_the_client_works_again_after_a_lost_reply(client, line, direct, how):
     line.lose(b"counter", how)
-    with pytest.raises(StoreAway), reached(client):
+    with pytest.raises(StoreUnreachable), reached(client):
         client.incr("counter")
 
     with reached(client):
@@ -166,7 +166,7 @@ def test_a_server_that_is_frozen_is_away_and_back_afterwards(redis, client, dire
 
     redis.pause()
     try:
-        with pytest.raises(StoreAway, match="does not answer"), reached(client):
+        with pytest.raises(StoreUnreachable, match="does not answer"), reached(client):
             client.get("key")
     finally:
         redis.resume()
@@ -276,7 +276,7 @@ def test_a_server_that_could_drop_results_is_refused():
 def test_a_full_server_is_away_not_wrong(direct, client):
     direct.config_set("maxmemory", 1)
 
-    with pytest.raises(StoreAway, match="cannot serve now"), reached(client):
+    with pytest.raises(StoreUnreachable, match="cannot serve now"), reached(client):
         client.set("key", "value")
 
     direct.config_set("maxmemory", 0)
@@ -287,14 +287,14 @@ def test_a_full_server_is_away_not_wrong(direct, client):
 def test_a_server_that_cannot_write_is_away(redis, direct, client):
     direct.config_set("min-replicas-to-write", 1)
 
-    with pytest.raises(StoreAway, match="cannot serve now"), reached(client):
+    with pytest.raises(StoreUnreachable, match="cannot serve now"), reached(client):
         client.set("key", "value")
 
 
 def test_a_replica_is_away_not_wrong(direct, client):
     direct.replicaof("127.0.0.1", free_port())
 
-    with pytest.raises(StoreAway, match="cannot serve now"), reached(client):
+    with pytest.raises(StoreUnreachable, match="cannot serve now"), reached(client):
         client.set("key", "value")
 
 
@@ -307,7 +307,7 @@ def test_a_key_of_another_type_is_waited_for(client):
     with reached(client):
         client.set("key", "text")
 
-    with pytest.raises(StoreAway, match="WRONGTYPE"), reached(client):
+    with pytest.raises(StoreUnreachable, match="WRONGTYPE"), reached(client):
         client.hget("key", "field")
 
 

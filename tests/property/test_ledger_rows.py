@@ -62,7 +62,7 @@ def test_numbers_are_given_out_once_unless_they_came_back(
             ledger.cut("w", seq, numbers)
             out.update(numbers)
         if returned and numbers:
-            ledger.void("w", [seq])
+            ledger.reject("w", [seq])
             assert not ledger.batch("w", seq)
             out.subtract(numbers)
 
@@ -145,7 +145,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule(member=members)
     def lose(self, member: str) -> None:
-        self.ledger.lost(member)
+        self.ledger.mark_lost(member)
         self.lost.add(member)
 
     @rule(member=members)
@@ -156,7 +156,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: not self.closed)
     @rule(member=members)
     def again(self, member: str) -> None:
-        self.ledger.again(member)
+        self.ledger.offer_again(member)
         fresh = self.open[member] - self.released[member] - set(self.settled)
         self.released[member] |= fresh
         self.pool |= {one for one in fresh if not self.elsewhere(member, one, kept=True)}

@@ -77,7 +77,7 @@ class States(RuleBasedStateMachine):
 
     @rule()
     def leave(self) -> None:
-        self.worker.left()
+        self.worker.mark_left()
         self.left = True
 
     @invariant()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from osbench import __version__
 from osbench.common.clock_steps import ClockSteps
-from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.errors import OsbenchError, StoreUnreachable, Untrusted
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
@@ -129,7 +129,7 @@ class Agent:
         return self._place[0]
 
     def start(self) -> None:
-        """Register and start the threads. Raises StoreAway, StoreError at first contact."""
+        """Register and start the threads. Raises StoreUnreachable, StoreError at first contact."""
         self._synchronize()
         self._beats.start()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
@@ -159,7 +159,7 @@ class Agent:
     def deregister(self) -> None:
         """Send no heartbeats any more and remove the Redis keys of this process, Celery's included.
 
-        Raises StoreAway, StoreError.
+        Raises StoreUnreachable, StoreError.
         """
         self._beats.close()
         self._left.close()
@@ -200,7 +200,7 @@ class Agent:
                 self._synchronize(OFFSET_WITHIN_S)
             self._read()
             self._away = False
-        except StoreAway as error:
+        except StoreUnreachable as error:
             if not self._away:
                 LOG.warning("%s; what is granted goes on while the lease lasts", error)
             self._away = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from osbench.common.errors import OsbenchError, StoreAway
+from osbench.common.errors import OsbenchError, StoreUnreachable
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
@@ -55,7 +55,7 @@ class BeatSender:
         """Send the first heartbeat, then start the thread. Raises StoreError."""
         try:
             self._send()
-        except StoreAway as error:
+        except StoreUnreachable as error:
             # a first packet that gets lost takes a connection longer than a heartbeat may take
             LOG.warning("%s; heartbeats go on", error)
         self._thread.start()
@@ -83,7 +83,7 @@ class BeatSender:
             try:
                 self._send()
                 away = False
-            except StoreAway as error:
+            except StoreUnreachable as error:
                 if not away:
                     LOG.warning("%s; heartbeats go on", error)
                 away = True

@@ -17,7 +17,7 @@ def heard_states(conf: cfg.ConfigOpts) -> list[str]:
     """Return states of this data directory's worker processes with a verified heartbeat in Redis.
 
     With `[worker] label` only of processes with that label. Raises ConfigError without keys,
-    StoreAway, StoreError.
+    StoreUnreachable, StoreError.
     """
     return [beat.state for beat in beats(conf)]
 
@@ -26,7 +26,7 @@ def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
     """Return the verified heartbeats of the worker processes of this data directory.
 
     They are requested by name, without a scan of all keys in Redis; with `[worker] label` only the
-    heartbeats of that label. Raises ConfigError without keys, StoreAway, StoreError.
+    heartbeats of that label. Raises ConfigError without keys, StoreUnreachable, StoreError.
     """
     sealer = Sealer(Keyring.load(conf.security.key_file))
     url = conf.messaging.redis_url

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from oslo_config import cfg
 
-from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.errors import OsbenchError, StoreUnreachable, Untrusted
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.protocol import redis_keys
@@ -102,7 +102,7 @@ class WillSender:
                 continue
             try:
                 self._deliver(one)
-            except StoreAway as error:
+            except StoreUnreachable as error:
                 # nothing was added to Redis, so there is no need to wait longer
                 one.due = now + RESEND_S
                 self._tell(str(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from osbench.common.errors import OsbenchError, StoreAway, Untrusted
+from osbench.common.errors import OsbenchError, StoreUnreachable, Untrusted
 from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.messages import Control
@@ -101,7 +101,7 @@ class LeftMemberships:
             known = now - one.heard < RARELY_S
             try:
                 one.outbox.send(one.store, timers.RESEND_MOST_S if known else RARELY_S)
-            except StoreAway:
+            except StoreUnreachable:
                 # it would be waited for again for each run
                 return
             except OsbenchError as error:

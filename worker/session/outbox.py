@@ -110,7 +110,7 @@ class Outbox:
 
         The time to the next attempt doubles from `timers.RESEND_S` to at most `most_s` seconds. A
         block replaces its earlier copy, so that copies do not pile up in a run without a reader.
-        Raises StoreAway, StoreError; unsent blocks are due again.
+        Raises StoreUnreachable, StoreError; unsent blocks are due again.
         """
         with self._sending:
             for number in self._numbers():

@@ -164,10 +164,10 @@ class Preparation:
             context["deployment"] = deployment
             fast = self._conf.worker.openstack_transport == options.FAST
             if fast and (deployment.admin or deployment.users):
-                self._shorten(context)
+                self._use_fast_transport(context)
         return context
 
-    def _shorten(self, context: dict[str, Any]) -> None:
+    def _use_fast_transport(self, context: dict[str, Any]) -> None:
         """Replace the HTTP transport of OpenStack's clients in this process by osbench's, once."""
         # keystoneauth1 is slow to import, and only clouds need it
         from osbench.worker.openstack.client_sessions import ClientSessions  # noqa: PLC0415

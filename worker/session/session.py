@@ -169,7 +169,7 @@ class Session:
         self.outbox.rush()
 
     def fetch(self) -> None:
-        """Look for the specification of the workload. Raises StoreAway, StoreError."""
+        """Look for the specification of the workload. Raises StoreUnreachable, StoreError."""
         if not self.leaving:
             self.workloads.fetch()
 
@@ -256,7 +256,7 @@ class Session:
         for seq in recalled.held:
             self.workloads.take_back(seq)
         if recalled.voids:
-            self.shipper.void(recalled.voids)
+            self.shipper.reject(recalled.voids)
         self._take(recalled.taken)
         if not self.leaving:
             self.workloads.follow(control, offset, since_ns)

@@ -85,7 +85,7 @@ class Shipper:
             self._returned[workload].update(numbers)
         self._wake.set()
 
-    def void(self, seqs: Iterable[int]) -> None:
+    def reject(self, seqs: Iterable[int]) -> None:
         """Queue a rejection of the batches `seqs` for the next block: they never will be taken."""
         with self._lock:
             self._voids += seqs

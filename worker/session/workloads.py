@@ -227,7 +227,7 @@ class Workloads:
         """Look for the requested specification, and begin to prepare it.
 
         Only a specification with the digest that the control record names is followed. Raises
-        StoreAway, StoreError.
+        StoreUnreachable, StoreError.
         """
         now = time.monotonic()
         if self._found or not self._wanted or now - self._asked_at < ASK_S:

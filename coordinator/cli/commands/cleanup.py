@@ -94,10 +94,10 @@ def cleanup(
 ) -> None:
     """Remove resources that a run has left behind.
 
-    Removes the resources that its iterations created, then resources of its contexts. Works after any
-    end of a run, even if coordinator and workers were killed; `resume` cannot go on with it then.
-    RUN is an id, the beginning of one, or "last". The exit code is 5 if something could not be
-    removed.
+    Removes the resources that its iterations created, then resources of its contexts. Works after
+    any end of a run, even if coordinator and workers were killed; `resume` cannot go on with it
+    then. RUN is an id, the beginning of one, or "last". The exit code is 5 if something could not
+    be removed.
 
     With --orphans it removes resources in the cloud of a deployment that have a name as osbench
     gives them, of runs that are not here any more. Only their names show that they are osbench's:

@@ -193,24 +193,26 @@ def prune(
     limit_s = None if older_than is None else run_retention.age_s(older_than)
     every = RunDirectory.all(_data_dir(settings))
     old = run_retention.superfluous(every, keep=keep, older_than_s=limit_s, now_at=time.time())
-    doomed = []
+    removable = []
     for directory in old:
         refusal = directory.refusal()
         if refusal and not (force and not directory.has_coordinator()):
             click.echo(f"kept: {refusal}", err=True)
         else:
-            doomed.append(directory)
-    if not doomed:
+            removable.append(directory)
+    if not removable:
         click.echo("no run to delete", err=True)
         return
-    freed = size(sum(map(run_retention.size_bytes, doomed)))
+    freed = size(sum(map(run_retention.size_bytes, removable)))
     if not yes:
-        span = " to ".join(dict.fromkeys(one.path.name for one in (doomed[0], doomed[-1])))
-        click.confirm(f"delete {count(len(doomed), 'run')}, {freed}: {span}?", abort=True, err=True)
-    for directory in doomed:
+        span = " to ".join(dict.fromkeys(one.path.name for one in (removable[0], removable[-1])))
+        click.confirm(
+            f"delete {count(len(removable), 'run')}, {freed}: {span}?", abort=True, err=True
+        )
+    for directory in removable:
         directory.delete(force=force)
         click.echo(f"deleted {directory.path.name}", err=True)
-    click.echo(f"{count(len(doomed), 'run')} deleted, {freed} freed", err=True)
+    click.echo(f"{count(len(removable), 'run')} deleted, {freed} freed", err=True)
 
 
 runs.add_command(push)

@@ -49,7 +49,7 @@ class RateSearch:
         self._ours = False
 
     def look(self) -> None:
-        """Begin or end a trial if one is due. Raises StoreAway."""
+        """Begin or end a trial if one is due. Raises StoreUnreachable."""
         run, trials = self._run, self._trials
         changes = self._runner.changes
         if not run.under_load or not run.wants_workers or (changes and changes[-1].last):

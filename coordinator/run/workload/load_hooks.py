@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from osbench.common.errors import StorageError, StoreAway
+from osbench.common.errors import StorageError, StoreUnreachable
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.ports import clock as time
 from osbench.coordinator.formatting import count
@@ -122,7 +122,7 @@ class LoadHooks:
                     longest_s,
                     count(self._running, "hook action"),
                 )
-            with contextlib.suppress(StoreAway):
+            with contextlib.suppress(StoreUnreachable):
                 self._services.pool.poll()
             time.sleep(0.1)
 

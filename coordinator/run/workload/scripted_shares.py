@@ -69,7 +69,7 @@ class ScriptedShares(ClosedShares):
         return 0.0
 
     @property
-    def hungry(self) -> bool:
+    def runs_short(self) -> bool:
         """Return whether the code has just begun."""
         return self._is_loaded and self._load.elapsed() < EAGER_S
 

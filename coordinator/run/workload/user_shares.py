@@ -116,7 +116,7 @@ class UserShares:
         return False
 
     @property
-    def hungry(self) -> bool:
+    def runs_short(self) -> bool:
         """Return whether some worker runs out of work before the next pass."""
         return False
 
@@ -228,7 +228,7 @@ class ClosedShares(UserShares):
         return LINGER_S if self.timed else 0.0
 
     @property
-    def hungry(self) -> bool:
+    def runs_short(self) -> bool:
         """Return whether some worker runs out of work before the next pass."""
         load = self._load
         if not self._is_loaded or not load.dispatcher.has_work(self.step):

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from osbench.common.errors import FleetError, StoreAway
+from osbench.common.errors import FleetError, StoreUnreachable
 from osbench.coordinator.dispatch.arrivals import Ints
 from osbench.coordinator.fleet.worker import NOT_GRANTED, WorkerHandle
 from osbench.coordinator.results.core_use import CoreUse, CpuProfile
@@ -51,14 +51,14 @@ class WorkloadRun(LoadParts):
     # before the load
 
     def prepare(self) -> None:
-        """Publish the specification and make the workers prepare it. Raises StoreAway."""
+        """Publish the specification and make the workers prepare it. Raises StoreUnreachable."""
         self.workers.specification = self.services.channel.specify(self.specification)
         self.workers.begin()
 
-    def await_workers(self) -> None:
+    def update_ready_workers(self) -> None:
         """Update which workers have prepared; does not wait.
 
-        Raises ContextError if one cannot prepare, FleetError if none is left; StoreAway.
+        Raises ContextError if one cannot prepare, FleetError if none is left; StoreUnreachable.
         """
         self._take_over()
         self.workers.note_prepared(strict=True)
@@ -78,7 +78,7 @@ class WorkloadRun(LoadParts):
             self.services.load_clock.restore(self.number, t0_at)
 
     def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
-        """Go on with a load that an earlier coordinator began. Raises StoreAway.
+        """Go on with a load that an earlier coordinator began. Raises StoreUnreachable.
 
         `dues` are the due times of the arrivals that it has granted, by first number.
         """
@@ -99,7 +99,7 @@ class WorkloadRun(LoadParts):
             self.workers.take_over(worker)
 
     def start(self, t0_at: float) -> None:
-        """Begin the load at `t0_at`, Redis time in seconds since 1970. Raises StoreAway."""
+        """Begin the load at `t0_at`, Redis time in seconds since 1970. Raises StoreUnreachable."""
         clock, number = self.services.load_clock, self.number
         clock.begin(number, t0_at)
         started = {"do": "start", "workload": number, "t0_at": t0_at, **clock.note(number)}
@@ -113,10 +113,10 @@ class WorkloadRun(LoadParts):
 
     # under load
 
-    def turn(self, *, poll: bool) -> None:
+    def run_pass(self, *, poll: bool) -> None:
         """Run one pass of the control loop: stop rules, hooks, replacements, controls, dispatch.
 
-        `poll`: new heartbeats have been read. Raises StoreAway.
+        `poll`: new heartbeats have been read. Raises StoreUnreachable.
         """
         self.rules.watch_abort(self.elapsed())
         self.rules.watch_users(self.elapsed())
@@ -225,7 +225,7 @@ class WorkloadRun(LoadParts):
         self.ending.close()
         self.rules.judge_end()
         # a change that Redis does not take now goes with the next one
-        with contextlib.suppress(StoreAway):
+        with contextlib.suppress(StoreUnreachable):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
 
     def end_hooks(self) -> None:

@@ -89,7 +89,7 @@ class WorkloadWorkers:
     # before the load
 
     def begin(self) -> None:
-        """Make the workers prepare the workload. Raises StoreAway."""
+        """Make the workers prepare the workload. Raises StoreUnreachable."""
         workers = self.present
         for worker in workers:
             self._enlist(worker)
@@ -105,7 +105,7 @@ class WorkloadWorkers:
         )
 
     def add(self, worker: WorkerHandle) -> None:
-        """Make a new worker prepare the workload. Raises StoreAway."""
+        """Make a new worker prepare the workload. Raises StoreUnreachable."""
         self._enlist(worker)
         fields = {"workload": self.workload, "specification": self.specification}
         self._controls.change(
@@ -113,7 +113,7 @@ class WorkloadWorkers:
         )
 
     def take_over(self, worker: WorkerHandle) -> None:
-        """Go on with a worker of an earlier coordinator. Raises StoreAway."""
+        """Go on with a worker of an earlier coordinator. Raises StoreUnreachable."""
         if worker in self._spans_before:
             return
         if worker.go_on(self.workload, coroutines=self._coroutines):

@@ -55,7 +55,7 @@ def _idempotent_only() -> Sequence[Change]:
     def again(one: Accounts, record: dict[str, Any]) -> None:
         member = one.memberships[record["mid"]]
         for ledger in one._ledgers:
-            ledger.again(member.name)
+            ledger.offer_again(member.name)
 
     return [(Accounts, "_again", again)]
 

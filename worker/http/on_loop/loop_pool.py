@@ -26,7 +26,9 @@ class LoopPool:
         self.is_running = loop.is_running
         self._over = False
         # of no iteration: it must not keep what the first one has in its context
-        self._keeper = loop.create_task(self._keep(), name="http-connections", context=Context())
+        self._keeper = loop.create_task(
+            self._close_at_end(), name="http-connections", context=Context()
+        )
 
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
@@ -52,7 +54,7 @@ class LoopPool:
             resting = self._resting[origin] = []
         resting.append(connection)
 
-    async def _keep(self) -> None:
+    async def _close_at_end(self) -> None:
         """Close all idle connections when the event loop ends."""
         try:
             await asyncio.get_running_loop().create_future()

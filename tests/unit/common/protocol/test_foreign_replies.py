@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from osbench.common.errors import StoreAway, StoreError
+from osbench.common.errors import StoreError, StoreUnreachable
 from osbench.common.protocol.redis_client import check, reached
 
 
@@ -33,7 +33,7 @@ def test_an_unknown_version_is_refused(version):
     "before", ["", "Command # 1 (XADD a b hunter2) of pipeline caused error: "]
 )
 def test_what_passes_is_told_without_what_was_written(code, before):
-    with pytest.raises(StoreAway) as told, reached("redis://ann:hunter2@h:6379/0"):
+    with pytest.raises(StoreUnreachable) as told, reached("redis://ann:hunter2@h:6379/0"):
         raise redis.ResponseError(f"{before}{code} not now")
 
     assert str(told.value) == f"Redis at redis://***@h:6379/0 cannot serve now: {code} not now"

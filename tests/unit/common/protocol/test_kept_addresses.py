@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 from kombu.transport.redis import Channel
 
 from helpers.engines import until
-from osbench.common.errors import StoreAway
+from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import broker, kept_addresses
 from osbench.common.protocol.kept_addresses import KeptAddresses, KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import connect, reached
@@ -91,14 +91,14 @@ def test_a_name_is_asked_again_in_the_background_once_its_addresses_are_old(
 def test_a_server_that_has_moved_is_found_after_a_connection_failed(names, server, monkeypatch):
     monkeypatch.setattr(kept_addresses, "AGAIN_AFTER_FAILURE_S", 0.0)
     names.addresses = ["127.0.0.9"]
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         ping(server)
     names.addresses = ["127.0.0.1"]
 
     def is_found() -> bool:
         try:
             return ping(server)
-        except StoreAway:
+        except StoreUnreachable:
             return False
 
     until(is_found)
@@ -125,7 +125,7 @@ def test_a_name_that_cannot_be_looked_up_again_keeps_its_addresses(names, server
 
 def test_a_first_lookup_that_fails_is_told_and_tried_again(names, server):
     names.addresses = []
-    with pytest.raises(StoreAway, match="name resolution"):
+    with pytest.raises(StoreUnreachable, match="name resolution"):
         ping(server)
     names.addresses = ["127.0.0.1"]
 
@@ -150,7 +150,7 @@ def test_threads_that_connect_at_once_ask_once(names, server):
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_addresses_in_numbers_are_not_kept(names, host):
     client = connect(f"redis://{_bracketed(host)}:1/0", 1.0)
-    with pytest.raises(StoreAway), reached(client):
+    with pytest.raises(StoreUnreachable), reached(client):
         client.ping()
 
     assert kept_addresses._KEPT._places == {}
@@ -178,7 +178,7 @@ def test_a_server_with_tls_has_to_prove_the_name(names, tmp_path):
         thread.start()
         port = listener.getsockname()[1]
         url = f"rediss://{NAME}:{port}/0?ssl_ca_certs={tmp_path / 'cert.pem'}"
-        with connect(url, 10.0) as client, pytest.raises(StoreAway), reached(client):
+        with connect(url, 10.0) as client, pytest.raises(StoreUnreachable), reached(client):
             client.ping()
         thread.join(30)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.memberships import handle
-from osbench.common.errors import StoreAway
+from osbench.common.errors import StoreUnreachable
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import DROP_REASONS, Outcome
 from osbench.common.plugin.runner import Step
@@ -68,7 +68,7 @@ class Desk:
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
         if self.away:
-            raise StoreAway("the broker does not take messages")
+            raise StoreUnreachable("the broker does not take messages")
         self.sent += batches
         self.published += 1
 
@@ -199,7 +199,7 @@ def test_each_grant_is_journalled_before_it_is_sent():
     worker = desk.worker("w1")
     desk.away = True
 
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.place(Step(budget=4), worker)
 
     cuts = [one for one in desk.decisions if one["do"] == "cut"]
@@ -211,7 +211,7 @@ def test_what_the_broker_did_not_take_is_sent_once_it_does():
     desk = Desk()
     worker = desk.worker("w1")
     desk.away = True
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.place(Step(budget=4), worker)
     desk.away = False
 
@@ -263,7 +263,7 @@ def test_silence_moves_nothing():
     lost, other = desk.worker("w1"), desk.worker("w2")
     batches = desk.place(Step(budget=8), lost, other)
     lost.declare_lost()
-    desk.ledger.lost("w1")
+    desk.ledger.mark_lost("w1")
     desk.finish(*(batch for batch in batches if batch.worker is other))
 
     assert desk.place(Step(budget=8), other) == []
@@ -275,8 +275,8 @@ def test_idempotent_work_of_a_lost_worker_goes_to_another_and_never_to_itself():
     lost, other = desk.worker("w1", stock=4), desk.worker("w2", stock=4)
     batches = desk.place(Step(budget=8), lost, other)
     desk.finish(*(batch for batch in batches if batch.worker is other))
-    desk.ledger.lost("w1")
-    desk.ledger.again("w1")
+    desk.ledger.mark_lost("w1")
+    desk.ledger.offer_again("w1")
 
     assert desk.place(Step(budget=8), lost) == []
     again = desk.place(Step(budget=8), other)
@@ -330,7 +330,7 @@ def test_a_batch_that_is_recalled_before_it_was_sent_is_not_sent():
     desk = Desk()
     worker = desk.worker("w1")
     desk.away = True
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.place(Step(budget=4), worker)
     desk.dispatcher.recall_all([worker])
     desk.away = False
@@ -372,7 +372,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def given_back(desk: Desk, worker: WorkerHandle) -> None:
     """The worker agrees to give back all that it is asked for."""
-    desk.ledger.void(worker.name, sorted(worker.recall))
+    desk.ledger.reject(worker.name, sorted(worker.recall))
 
 
 @pytest.mark.usefixtures("no_patience")
@@ -417,10 +417,10 @@ def test_nobody_is_blamed_for_what_the_broker_does_not_take():
     desk = Desk()
     worker = desk.worker("w1")
     desk.away = True
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.place(Step(budget=4), worker)
     for _ in range(2 * UNDELIVERED_MOST):
-        with pytest.raises(StoreAway):
+        with pytest.raises(StoreUnreachable):
             desk.dispatcher.deliver([worker])
 
     assert not worker.recall
@@ -545,9 +545,9 @@ def test_an_arrival_that_may_have_started_is_dropped_only_where_that_does_no_har
     desk = Desk(open_=True, idempotent=idempotent)
     gone = desk.worker("w1")
     desk.place(Step(arrivals=(0.1,)), gone)
-    desk.ledger.lost("w1")
+    desk.ledger.mark_lost("w1")
     if idempotent:
-        desk.ledger.again("w1")
+        desk.ledger.offer_again("w1")
 
     desk.place(Step(), at=5.0)
     desk.ledger.close(1)

@@ -10,7 +10,7 @@ import pytest
 
 from helpers.heartbeats import heartbeat
 from osbench import __version__
-from osbench.common.errors import FleetError, OlderCopy, StoreAway, Superseded
+from osbench.common.errors import FleetError, OlderCopy, StoreUnreachable, Superseded
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.coordinator.fleet import pool
 from osbench.coordinator.fleet.heartbeats import OTHER_VERSION
@@ -44,7 +44,7 @@ class Desk:
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
         if self.failing:
             self.failing -= 1
-            raise StoreAway("Redis does not answer")
+            raise StoreUnreachable("Redis does not answer")
         return self.beats
 
     def join(self, mid: str, incarnation: str) -> Membership:
@@ -58,7 +58,7 @@ class Desk:
 
     def offer(self, offers: Iterable[Offer]) -> None:
         if self.away:
-            raise StoreAway("Redis does not answer")
+            raise StoreUnreachable("Redis does not answer")
         self.offers += offers
 
     def forget(self, incarnation: str) -> None:
@@ -154,7 +154,7 @@ def test_nobody_waits_for_redis_longer_than_it_takes_to_lose_patience(desk):
     desk.beats = [JOINED]
     desk.failing = 1_000_000
 
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.pool.gather(ONE, check=lambda: None, say=print, patience_s=0.1)
 
 
@@ -180,7 +180,7 @@ def test_a_worker_that_comes_along_while_redis_fails_is_taken_with_the_next_poll
     other = replace(earlier, incarnation="w0", membership="m0")
     desk.poll(earlier, other)
     desk.away = True
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.poll(other, replace(JOINED, beat=3, session=desk.offers[0].session))
     desk.away = False
 

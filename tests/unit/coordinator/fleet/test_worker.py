@@ -103,7 +103,7 @@ def test_who_was_leaving_when_it_was_lost_is_leaving_when_it_is_back():
 
 def test_who_has_left_stays_so():
     worker = handle()
-    worker.left()
+    worker.mark_left()
 
     worker.declare_lost()
     worker.found()

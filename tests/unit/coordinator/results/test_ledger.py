@@ -126,7 +126,7 @@ def test_batches_that_are_void_come_back():
         place(ledger, seq, "w1", 2)
     report(ledger, "w1", [3])
 
-    ledger.void("w1", [2, 3, 9])
+    ledger.reject("w1", [2, 3, 9])
 
     assert ledger.pool == Intervals([(4, 7)])
     assert ledger.open_batches("w1") == [1]
@@ -149,7 +149,7 @@ def test_silence_moves_nothing():
     ledger = Ledger()
     place(ledger, 1, "w1", 3)
 
-    ledger.lost("w1")
+    ledger.mark_lost("w1")
 
     assert not ledger.pool
     assert ledger.open
@@ -232,7 +232,7 @@ def test_numbers_that_were_allotted_and_not_granted_are_not_lost():
 def test_results_of_a_lost_member_count_and_are_late():
     ledger = Ledger()
     place(ledger, 1, "w1", 3)
-    ledger.lost("w1")
+    ledger.mark_lost("w1")
 
     assert report(ledger, "w1", [1, 2, 99]) == [True, True, False]
     assert (ledger.late, ledger.stale, ledger.decided) == (2, 1, 3)
@@ -247,7 +247,7 @@ def test_results_of_a_lost_member_count_and_are_late():
 def test_what_a_lost_member_gives_back_can_be_placed_again():
     ledger = Ledger()
     place(ledger, 1, "w1", 3)
-    ledger.lost("w1")
+    ledger.mark_lost("w1")
 
     ledger.give_back("w1", [(2, 4)])
 
@@ -259,8 +259,8 @@ def rerun(count: int = 2) -> Ledger:
     """Numbers from 1 were granted to w1, which was lost, and are run again by w2."""
     ledger = Ledger(idempotent=True)
     place(ledger, 1, "w1", count)
-    ledger.lost("w1")
-    ledger.again("w1")
+    ledger.mark_lost("w1")
+    ledger.offer_again("w1")
     place(ledger, 1, "w2", count)
     return ledger
 
@@ -277,12 +277,12 @@ def test_idempotent_numbers_are_run_again():
 def test_running_them_again_twice_is_the_same_as_once():
     ledger = Ledger(idempotent=True)
     place(ledger, 1, "w1", 2)
-    ledger.again("w1")
+    ledger.offer_again("w1")
     before = ledger.pool.copy()
     place(ledger, 1, "w2", 1)
 
-    ledger.again("w1")
-    ledger.again("nobody")
+    ledger.offer_again("w1")
+    ledger.offer_again("nobody")
 
     assert before == Intervals([(1, 3)])
     assert ledger.pool == Intervals([(2, 3)])
@@ -292,7 +292,7 @@ def test_running_them_again_twice_is_the_same_as_once():
 def test_a_member_is_never_granted_what_it_has_open():
     ledger = Ledger(idempotent=True)
     place(ledger, 1, "w1", 2)
-    ledger.again("w1")
+    ledger.offer_again("w1")
 
     assert place(ledger, 2, "w1", 2) == [3, 4]
     assert place(ledger, 1, "w2", 3) == [1, 2, 5]
@@ -312,7 +312,7 @@ def test_the_first_result_counts_wherever_it_comes_from():
 def test_what_waits_to_be_run_again_need_not_be_once_it_is_reported():
     ledger = Ledger(idempotent=True)
     place(ledger, 1, "w1", 2)
-    ledger.again("w1")
+    ledger.offer_again("w1")
 
     report(ledger, "w1", [1])
 
@@ -379,7 +379,7 @@ def test_what_one_has_dropped_and_another_drops_later_is_dropped_once():
 def test_reruns_that_were_not_placed_are_lost():
     ledger = Ledger(idempotent=True)
     place(ledger, 1, "w1", 2, budget=None)
-    ledger.again("w1")
+    ledger.offer_again("w1")
 
     ledger.release_unused()
     ledger.close(None)
@@ -405,8 +405,8 @@ def test_arrivals_that_are_too_late_to_be_placed_are_dropped():
 def test_idempotent_arrivals_too_late_to_be_run_again_are_dropped_though_perhaps_started():
     ledger = Ledger(idempotent=True)
     place(ledger, 1, "w1", 3)
-    ledger.lost("w1")
-    ledger.again("w1")
+    ledger.mark_lost("w1")
+    ledger.offer_again("w1")
     report(ledger, "w1", [3])
 
     ledger.drop(Intervals([(1, 3)]), WORKER_LOST)
@@ -493,7 +493,7 @@ def test_closing_again_changes_nothing():
     before = ledger.accounting()
 
     ledger.release_unused()
-    ledger.again("w1")
+    ledger.offer_again("w1")
     ledger.close(None)
 
     assert ledger.accounting() == before

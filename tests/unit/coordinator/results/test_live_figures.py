@@ -222,7 +222,7 @@ def test_rows_say_what_users_are_and_how_busy_the_host_is(results: WorkloadResul
     coroutines = handle("w2", pid=8, cores=4, cores_used=-1.0)
     coroutines.uses_coroutines = True
     left = handle("w3", pid=9)
-    left.left()
+    left.mark_left()
 
     rows = LiveFigures(results, is_open=False).fields(0.0, (threads, coroutines, left))["rows"]
 

@@ -13,7 +13,7 @@ import pytest
 from helpers.fixed_clock import FixedClock
 from helpers.memberships import handle
 from helpers.virtual_time import VirtualTime
-from osbench.common.errors import BrokerAway, StoreAway, StoreLost
+from osbench.common.errors import BrokerAway, StoreLost, StoreUnreachable
 from osbench.common.protocol import timers
 from osbench.coordinator.fleet.worker import LeaveReason
 from osbench.coordinator.run.load_loop import LoadLoop
@@ -41,28 +41,28 @@ class Workload:
         self.runner = SimpleNamespace(is_search=False)
         #: It is all of its parts.
         self.ending = self.shares = self.view = self
-        self.hungry = False
+        self.runs_short = False
         self.scant = 0
         self.wants_workers = True
 
     def prepare(self) -> None:
         self.steps.append("prepare")
 
-    def await_workers(self) -> None:
-        self.steps.append("await_workers")
+    def update_ready_workers(self) -> None:
+        self.steps.append("update_ready_workers")
         self.workers.ready = True
 
     def start(self, t0_at: float) -> None:
         self.steps.append("start")
 
-    def turn(self, *, poll: bool) -> None:
-        self.steps.append("turn")
+    def run_pass(self, *, poll: bool) -> None:
+        self.steps.append("run_pass")
 
     def elapsed(self) -> float:
         return 0.0
 
     def finished(self) -> bool:
-        return "turn" in self.steps
+        return "run_pass" in self.steps
 
     def settle(self) -> None:
         self.steps.append("settle")
@@ -84,7 +84,7 @@ class Failing:
     def __call__(self, *args: Any, **fields: Any) -> Any:
         if self.left:
             self.left -= 1
-            raise StoreAway("Redis does not answer")
+            raise StoreUnreachable("Redis does not answer")
         return self._step(*args, **fields)
 
 
@@ -131,7 +131,7 @@ class Desk:
         return self.in_hand
 
 
-@pytest.mark.parametrize("where", ["prepare", "poll", "start", "turn"])
+@pytest.mark.parametrize("where", ["prepare", "poll", "start", "run_pass"])
 def test_a_moment_without_redis_changes_nothing(where):
     desk = Desk()
     owner = desk.services.pool if where == "poll" else desk.workload
@@ -144,7 +144,7 @@ def test_a_moment_without_redis_changes_nothing(where):
     assert not desk.status.store_away
     assert desk.workload.steps[0] == "prepare"
     # what another coordinator could not know is noted before it cannot be asked for any more
-    assert desk.workload.steps[-4:] == ["turn", "note", "settle", "end"]
+    assert desk.workload.steps[-4:] == ["run_pass", "note", "settle", "end"]
 
 
 def test_redis_that_is_away_for_longer_than_patience_ends_the_run(time):
@@ -196,9 +196,9 @@ def test_a_broker_that_is_away_is_not_called_redis(monkeypatch):
             channel.broker_away_s = 1.0
             raise BrokerAway("the broker at amqp://b does not take messages", server="the broker")
         channel.broker_away_s = 0.0
-        desk.workload.steps.append("turn")
+        desk.workload.steps.append("run_pass")
 
-    desk.workload.turn = refused
+    desk.workload.run_pass = refused
     desk.workload.show = lambda: shown.append(desk.status.store_away)
     monkeypatch.setattr(timers, "POLL_S", 0.0)
     desk.loop.run(lambda: None)

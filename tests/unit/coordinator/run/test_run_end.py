@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.memberships import handle
-from osbench.common.errors import StoreAway
+from osbench.common.errors import StoreUnreachable
 from osbench.coordinator.fleet.worker import LeaveReason, WorkerHandle, WorkerState
 from osbench.coordinator.results.accounts import Accounts
 from osbench.coordinator.run import release
@@ -53,7 +53,7 @@ class EndingRun:
         self.tended += 1
         if self.failures:
             self.failures -= 1
-            raise StoreAway("Redis does not answer")
+            raise StoreUnreachable("Redis does not answer")
 
     def change(self, workers: Any, *, over: bool) -> None:
         self.told += over

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.engines import batch
 from helpers.local_redis import LocalStore
-from osbench.common.errors import BrokerAway, StoreAway
+from osbench.common.errors import BrokerAway, StoreUnreachable
 from osbench.common.protocol import broker
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
@@ -51,9 +51,9 @@ def test_a_redis_that_is_the_broker_is_named_as_the_redis_that_it_is() -> None:
     url = f"redis://:hunter2@127.0.0.1:{free_port()}/3"
     made = channel(url)
 
-    with pytest.raises(StoreAway) as sent:
+    with pytest.raises(StoreUnreachable) as sent:
         made.publish([batch((1, 2))])
-    with pytest.raises(StoreAway) as asked, reached(connect(url, 1.0)):
+    with pytest.raises(StoreUnreachable) as asked, reached(connect(url, 1.0)):
         connect(url, 1.0).ping()
 
     assert not isinstance(sent.value, BrokerAway)
@@ -74,7 +74,7 @@ def test_a_redis_that_is_the_broker_is_named_as_the_redis_that_it_is() -> None:
 def test_addresses_of_clients(url: str, shown: str) -> None:
     client = connect(url, 1.0)
 
-    with pytest.raises(StoreAway, match="does not answer") as raised, reached(client):
+    with pytest.raises(StoreUnreachable, match="does not answer") as raised, reached(client):
         raise ConnectionError("no")
 
     assert raised.value.server == f"Redis at {shown}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from osbench.common.errors import StoreAway, StoreLost
+from osbench.common.errors import StoreLost, StoreUnreachable
 from osbench.coordinator.transport import outages
 from osbench.coordinator.transport.outages import INTERRUPTED_S, Outage, Outages
 
-AWAY = StoreAway("Redis does not answer", server="Redis")
+AWAY = StoreUnreachable("Redis does not answer", server="Redis")
 
 
 class Desk:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.result_rows import row_of
-from osbench.common.errors import StorageError, StoreAway
+from osbench.common.errors import StorageError, StoreUnreachable
 from osbench.common.intervals import Intervals
 from osbench.common.ports import disk
 from osbench.common.protocol.columns import encode_rows
@@ -50,7 +50,7 @@ class Bag:
 
     def delete(self, ids: Sequence[str]) -> None:
         if self.away:
-            raise StoreAway("no reply")
+            raise StoreUnreachable("no reply")
         for one in ids:
             self.entries.pop(one, None)
 
@@ -136,7 +136,7 @@ def test_what_was_read_is_deleted_with_the_next_turn(desk):
     assert len(desk.bag.entries) == 1
 
     desk.bag.away = True
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         desk.receive()
     desk.bag.away = False
     desk.receive()

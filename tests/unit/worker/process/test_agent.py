@@ -17,7 +17,7 @@ import redis
 
 from helpers.engines import batch, until
 from helpers.preparing import Preparing, specified
-from osbench.common.errors import StoreAway
+from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
@@ -411,7 +411,7 @@ def test_a_last_block_that_cannot_be_sent_ends_the_membership(tmp_path, shared, 
 
         def barring(store, entry, *, instead_of=""):
             if barred.is_set():
-                raise StoreAway("no answer")
+                raise StoreUnreachable("no answer")
             return append(store, entry, instead_of=instead_of)
 
         monkeypatch.setattr(Store, "append", barring)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.local_redis import LocalStore
-from osbench.common.errors import StoreAway
+from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.envelope import Sealer, Vault
 from osbench.common.protocol.keyring import Keyring
@@ -38,7 +38,7 @@ class Wire(LocalStore):
     def append(self, entry, *, instead_of=""):
         self.tries += 1
         if self.away:
-            raise StoreAway("no answer")
+            raise StoreUnreachable("no answer")
         return super().append(entry, instead_of=instead_of)
 
 

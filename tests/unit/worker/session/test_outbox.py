@@ -9,7 +9,7 @@ import time
 import pytest
 
 from helpers.local_redis import LocalStore
-from osbench.common.errors import StoreAway
+from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import timers
 from osbench.worker.session.outbox import Outbox
 
@@ -54,7 +54,7 @@ class Wire(LocalStore):
     def append(self, entry, *, instead_of=""):
         if self.fails:
             self.fails -= 1
-            raise StoreAway("no answer")
+            raise StoreUnreachable("no answer")
         return super().append(entry, instead_of=instead_of)
 
     def numbers(self) -> list[int]:
@@ -178,7 +178,7 @@ def test_what_could_not_be_sent_stays_due(outbox):
     wire.fails = 1
     fill(outbox, 2)
 
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnreachable):
         outbox.send(wire, LATER_S)
 
     assert outbox.unsent == 2

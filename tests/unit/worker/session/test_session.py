@@ -20,7 +20,7 @@ import pytest
 from helpers.engines import S, arrivals, batch, until
 from helpers.local_redis import LocalStore
 from helpers.preparing import Preparing, specified
-from osbench.common.errors import PluginError, StoreAway
+from osbench.common.errors import PluginError, StoreUnreachable
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol import redis_keys, timers
@@ -768,7 +768,7 @@ def test_a_last_block_that_cannot_be_sent_has_been_made_all_the_same(tmp_path):
     with running(tmp_path, quick) as harness:
 
         def away(entry, *, instead_of=""):
-            raise StoreAway("no answer")
+            raise StoreUnreachable("no answer")
 
         append, harness.store.append = harness.store.append, away
         harness.session.leave()

@@ -15,7 +15,7 @@ import pytest
 
 from helpers.engines import COROUTINES, MS, batch, closed, until
 from helpers.local_redis import LocalStore
-from osbench.common.errors import StoreAway, StoreError
+from osbench.common.errors import StoreError, StoreUnreachable
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
@@ -53,7 +53,7 @@ class Wire(LocalStore):
         if not struck or self.trouble == "lost":
             place = super().append(entry, instead_of=instead_of)
         if struck:
-            raise StoreAway("no answer")
+            raise StoreUnreachable("no answer")
         return place
 
     def blocks(self) -> list[Block]:
@@ -477,9 +477,9 @@ def test_numbers_that_no_engine_had_go_back_under_their_workload(tmp_path):
 def test_void_batches_are_told_once(tmp_path):
     wire = Wire()
     with shipping(wire, tmp_path) as shipper:
-        shipper.void([3, 5])
+        shipper.reject([3, 5])
         shipper.flush()
-        shipper.void([6])
+        shipper.reject([6])
         shipper.flush()
 
     told = [seq for block in Taken(wire).blocks for seq in block.voids]
@@ -523,7 +523,7 @@ def test_the_last_block_comes_after_all_others_and_none_after_it(tmp_path):
         engine.set_share(2)
         until(lambda: len(engine.rows) + engine.shipped == 100)
         shipper.give_back(1, [(1, 2)])
-        shipper.void([9])
+        shipper.reject([9])
         shipper.finish()
         shipper.finish()
         shipper.give_back(1, [(2, 3)])

@@ -7,7 +7,7 @@ from helpers import results_schema
 from helpers.sample_loads import all_kinds
 from helpers.sample_reports import constant_workload, full_report, rps_workload, run_report
 from helpers.summaries import to_json
-from osbench.common.errors import Problem, StoreAway, TaskError
+from osbench.common.errors import Problem, StoreUnreachable, TaskError
 from osbench.coordinator.report.error_json import to_error_json
 from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
@@ -110,7 +110,7 @@ def test_a_task_error_lists_its_problems():
 
 
 def test_any_other_error_has_its_message_and_exit_code():
-    document = to_error_json(StoreAway("Redis at redis://db:6379 does not answer"))
+    document = to_error_json(StoreUnreachable("Redis at redis://db:6379 does not answer"))
 
     validate(document)
     assert document["exit_code"] == 3

@@ -62,7 +62,7 @@ def test_another_worker_gets_no_users_though_it_has_more():
 
     second = handle("w2", capacity=8)
     serve(one, first, second)
-    one.turn(poll=False)
+    one.run_pass(poll=False)
 
     assert (first.share, second.share) == (4, 0)
 
@@ -73,8 +73,8 @@ def test_a_load_whose_worker_is_gone_ends_and_is_begun_nowhere_else():
     why = noted(one)
 
     serve(one, second)
-    one.turn(poll=False)
-    one.turn(poll=False)
+    one.run_pass(poll=False)
+    one.run_pass(poll=False)
 
     assert second.share == 0
     assert why == ["runner_lost"]
@@ -88,7 +88,7 @@ def test_a_worker_that_does_not_follow_yet_is_waited_for():
 
     serve(one, second)
     one.services.pool.unheard = [first]
-    one.turn(poll=False)
+    one.run_pass(poll=False)
 
     assert (second.share, why) == (0, [])
     assert not one.rules.reached(one.elapsed())
@@ -100,13 +100,13 @@ def test_the_load_is_over_when_the_code_has_returned():
     why = noted(one)
 
     users_end(one, LifeEvent.SCRIPT_ENDED)
-    one.turn(poll=False)
+    one.run_pass(poll=False)
 
     assert (first.share, why) == (0, [])
     assert one.ending.finished()
     # it left after that
     serve(one)
-    one.turn(poll=False)
+    one.run_pass(poll=False)
     assert not why
 
 
@@ -115,8 +115,8 @@ def test_code_that_failed_ends_the_load_with_a_verdict():
     why = noted(one)
 
     users_end(one, LifeEvent.SCRIPT_FAILED, ("ValueError", "no sixth\nmore", "tb"))
-    one.turn(poll=False)
-    one.turn(poll=False)
+    one.run_pass(poll=False)
+    one.run_pass(poll=False)
     one.results.ledger.close(None)
 
     assert why == ["runner_failed"]

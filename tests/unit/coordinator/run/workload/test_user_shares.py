@@ -22,13 +22,13 @@ def held(one: WorkloadRun) -> list[tuple[float, int, int]]:
 def test_users_that_are_asked_for_and_held_are_noted_with_the_next_decision_if_they_change():
     one = workload(Timed(), SimpleNamespace(look=lambda *_: None))
     one.start(99.5)
-    one.turn(poll=True)
-    one.turn(poll=True)
+    one.run_pass(poll=True)
+    one.run_pass(poll=True)
     written = list(one.services.journal)
 
     one.services.clock.at = 101.0
-    one.turn(poll=False)
-    one.turn(poll=True)
+    one.run_pass(poll=False)
+    one.run_pass(poll=True)
     one.settle()
 
     # a turn writes nothing for it

@@ -70,7 +70,7 @@ def test_a_worker_that_serves_the_load_no_more_is_asked_for_what_it_holds():
     told: list[WorkerHandle] = []
     one.services.controls.change = lambda workers, **_: told.extend(workers)
 
-    one.turn(poll=True)
+    one.run_pass(poll=True)
 
     assert (stray.recall, idle.recall) == ({1}, set())
     assert told == [stray]
