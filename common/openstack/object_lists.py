@@ -105,7 +105,8 @@ def _every(cloud: Cloud, what: str) -> list[dict[str, Any]]:
 
 def _only(what: str, name: str, fitting: list[dict[str, Any]], found: list[dict[str, Any]]) -> str:
     if len(fitting) != 1:
-        there = ", ".join(sorted(str(one["name"]) for one in (fitting or found))[:10])
-        count = "no" if not fitting else "more than one"
-        raise DeploymentError(f"there is {count} {what} {name!r}; there are {there or 'none'}")
+        if fitting:
+            raise DeploymentError(f"there is more than one {what} {name!r}: give the exact name")
+        there = ", ".join(sorted(str(one["name"]) for one in found)[:10])
+        raise DeploymentError(f"there is no {what} {name!r}; there are {there or 'none'}")
     return str(fitting[0]["id"])

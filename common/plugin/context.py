@@ -126,4 +126,7 @@ def _text(argument: str, path: str) -> str:
     except OSError as error:
         raise ContextError(f"argument {argument}: {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ContextError(f"argument {argument}: {path}: is not text in UTF-8") from None
+        raise ContextError(
+            f"argument {argument}: {path} is not text in UTF-8: save it in UTF-8, or give "
+            "another file"
+        ) from None

@@ -67,7 +67,7 @@ class ScenarioTable:
         return found
 
     def _dotted(self) -> dict[str, Definition]:
-        """Return entry points that have the full name of a scenario."""
+        """Return the entry points whose own name is a full scenario name: names with a dot."""
         return {name: one for name, one in self._points.items() if "." in name}
 
     def _undotted(self) -> list[str]:

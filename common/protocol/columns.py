@@ -273,7 +273,10 @@ def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[s
 
 
 def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
-    """Return the packed entries of all rows, and how many each row has; none if no row has any."""
+    """Return two columns: the entries of all rows, joined, and their number per row; {} if empty.
+
+    `name` is a key of `_NESTED`, such as actions; `entries` has the bytes of one row each.
+    """
     flat = b"".join(entries)
     if not flat:
         return {}

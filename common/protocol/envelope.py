@@ -91,7 +91,10 @@ def _shown(kind: str) -> str:
 
 
 def _parts(kind: str, data: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return key id, signature and packed body of an envelope that claims to be of `kind`."""
+    """Return key id, signature and packed body of an envelope; the signature is not verified.
+
+    Raises Untrusted if it is too large or malformed, or of another version or kind.
+    """
     if len(data) > size_of(kind):
         raise Untrusted(f"{_shown(kind)} message of {len(data)} bytes, too large")
     try:

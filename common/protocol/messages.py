@@ -1,4 +1,4 @@
-"""The messages between coordinator and workers: frozen, sealed on the wire."""
+"""The messages between coordinator and workers: frozen dataclasses, signed when sent."""
 
 from __future__ import annotations
 

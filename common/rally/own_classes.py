@@ -26,7 +26,10 @@ class OwnClass(NamedTuple):
 
 
 def own_classes(module: ModuleType) -> Iterator[OwnClass]:
-    """Yield the classes that a file defines, except base classes of its other classes."""
+    """Yield the plug-ins for Rally of a file: classes with a plug-in name, and unnamed ones.
+
+    Unnamed classes have a remedy. An unnamed class with a subclass, or named `_...`, is left out.
+    """
     for cls in vars(module).values():
         if not isinstance(cls, type) or cls.__module__ != module.__name__:
             continue

@@ -167,7 +167,11 @@ class ArrivalWriter:
     """Writes arrivals as they come, in order of their times, and then the index."""
 
     def __init__(self, file: BinaryIO, names: Sequence[str], span_us: int) -> None:
-        """`span_us`: end of the recorded time, microseconds; all times are less."""
+        """Write the header to `file`, which is open for writing.
+
+        Raises OSError, and ValueError unless there are 1 to `MOST_NAMES` names. `span_us`: end of
+        the recorded time, microseconds; all times are less.
+        """
         if not 0 < len(names) <= MOST_NAMES:
             raise ValueError(f"1 to {MOST_NAMES} names, got {len(names)}")
         self._file = file

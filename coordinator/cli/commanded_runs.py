@@ -139,7 +139,11 @@ def resume_as_asked(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> int:
-    """Go on with a run; returns the exit code. Raises OsbenchError."""
+    """Resume a run, write its exports and report the result; returns the exit code.
+
+    A finished run is not run again. `wait_s`: longest wait for workers, seconds; None: as the run
+    was started. Raises OsbenchError.
+    """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=output.quiet)
     run_exports = exports_of(exports, settings, (), directory, progress.say)

@@ -361,7 +361,8 @@ def _check_before(store: ContextStateStore, entry: Entry) -> None:
     gone = ", ".join(name for name in entry.after if name not in there)
     if gone:
         raise ContextError(
-            f"it needs what {gone} had made, which is gone: remove its resources by hand"
+            f"it needs the result of {gone}, which is already undone: remove the resources of "
+            "this context by hand"
         )
 
 

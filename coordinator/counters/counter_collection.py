@@ -81,7 +81,7 @@ class CounterSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSpan:
-    """The time of a load."""
+    """The begin and duration of a load."""
 
     #: Redis time, seconds since 1970.
     t0_at: float

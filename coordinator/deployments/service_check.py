@@ -113,7 +113,11 @@ def _kinds(cloud: Cloud) -> list[str]:
 
 
 def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _ServiceCheck:
-    """Send a request signed with each key, and look for its spans."""
+    """Check a service: its version and clock, and a request signed with each key, with its spans.
+
+    Fills in and returns `one`; errors become its `problem` and end the check. Without a store no
+    spans are looked for.
+    """
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
         one.facts.append(_version(cloud, name))

@@ -137,7 +137,10 @@ class LocalMode:
             self._server.check()
         exit_reason = self._workers.exit_reason() if self._workers else None
         if exit_reason:
-            raise FleetError(f"the workers of local mode have ended: their process {exit_reason}")
+            raise FleetError(
+                "the workers of local mode have ended; correct the cause, then start or resume "
+                f"the run: their process {exit_reason}"
+            )
 
     def explained(self, error: BaseException) -> BaseException:
         """Add to an error that ends the run the log's end of the process that did not respond."""

@@ -155,7 +155,10 @@ def _unseen(step: int, path: str, name: str, value: str) -> AnswerValue:
 
 
 def is_id(piece: str) -> bool:
-    """Whether a part of a path looks like the id of a single object."""
+    """Return whether a part of a path looks like the id of a single object.
+
+    Ids are numbers, UUIDs, 16 or more hexadecimal digits, or 20 or more characters with a digit.
+    """
     return bool(
         re.fullmatch(
             r"\d+|[0-9a-fA-F]{16,}|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}", piece

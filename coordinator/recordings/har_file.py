@@ -82,7 +82,10 @@ def read_har(file: str) -> list[RecordedRequest]:
     try:
         document = json.loads(read_bounded(file))
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file} is not JSON, as HAR files are: {error}") from None
+        raise UsageError(
+            f"{file} is not JSON, as HAR files are ({error}): export it again with the developer "
+            "tools of a browser"
+        ) from None
     log = document.get("log") if isinstance(document, Mapping) else None
     entries = log.get("entries") if isinstance(log, Mapping) else None
     if not isinstance(entries, list):

@@ -214,7 +214,7 @@ class Accounts:
                 del held[over]
             held[seq] = (numbers.members(), dues)
             if len(dues) != len(numbers):
-                raise ValueError(f"{len(dues)} due times of {len(numbers)} arrivals")
+                raise ValueError(f"{len(dues)} due times for {len(numbers)} arrivals")
 
     def _number(self, record: Record) -> None:
         results = self.results.get(int(record["workload"]))

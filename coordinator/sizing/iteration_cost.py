@@ -1,4 +1,4 @@
-"""Cost of an iteration to a worker process, and its duration, from a calibration. Pure."""
+"""Cost of an iteration to a worker process, and its duration, from a calibration. No I/O."""
 
 from __future__ import annotations
 

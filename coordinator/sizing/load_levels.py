@@ -98,7 +98,7 @@ def _counted(runner: Runner) -> list[LoadLevel]:
 
 
 def _joined(seconds: Counter[int]) -> Iterator[LoadLevel]:
-    """A level for seconds in a row that have the same number of arrivals."""
+    """Yield a level for consecutive seconds with equally many arrivals, even 0, from 0 s on."""
     if not seconds:
         return
     begin_s = 0

@@ -11,7 +11,7 @@ from osbench.plugin.formatting import count, duration
 
 
 class DrillLimits(sla.Sla):
-    """Iterations that do not succeed from a fault on, and the time until the load has recovered.
+    """Limits on the number of bad iterations from a fault on, and on the time of recovery.
 
     The workload's key `phases` says which hook causes the fault. Failed, timed out and dropped
     iterations count. A fault that was not caused fails the criterion.

@@ -192,7 +192,10 @@ class LatencyMatrix:
         return found
 
     def between(self, begin_s: float, end_s: float) -> LatencyMatrix:
-        """Return the durations of whole bins between two times, the first of which becomes 0."""
+        """Return the durations between two times, rounded to the nearest bins; the first becomes 0.
+
+        Times after the last duration count as its bin's end; empty if no bin is left.
+        """
         found = LatencyMatrix(self._bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
         reached_s = self.used * self.width_s

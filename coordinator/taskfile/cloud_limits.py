@@ -202,7 +202,10 @@ class _Look:
         return len({one.project_key for one in self._users()}) or 1
 
     def _sizes(self, service: str) -> dict[str, int]:
-        """Cores, memory and space of the objects of one iteration, as far as the task has them."""
+        """Return the size of one object by quota: cores and ram, or gigabytes; empty if not known.
+
+        Looks the flavor up in Nova unless a context makes it.
+        """
         from osbench.common.openstack.object_lists import sought  # noqa: PLC0415 - see above
 
         args = self._workload.args

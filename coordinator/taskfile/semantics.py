@@ -245,7 +245,7 @@ def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
 
 
 def _placeholders(value: Any) -> Iterator[str]:
-    """Yield the placeholders of a value that look as if they were filled in, but are not."""
+    """Yield names in braces, at any depth, that no iteration fills in, such as `{user}`."""
     if isinstance(value, str):
         yield from PLACEHOLDER.findall(value)
     elif isinstance(value, Mapping):

@@ -67,7 +67,10 @@ class Body:
     def extras(
         self, outputs: list[bytes] | None, trace: bytes, exchanges: bytes | bytearray
     ) -> Any:
-        """Return the last column of a row: trace id, outputs, requests; None without any."""
+        """Return the last column of a row: (trace id, outputs, requests), or None if all are empty.
+
+        Outputs that are too large or of other types are left out, and counted in `failures.cut`.
+        """
         if outputs is not None:
             outputs = _packed(outputs)
             if outputs is None:

@@ -94,7 +94,7 @@ class ForkedProcess:
 
 
 def _await_end(pid: int, timeout_s: float | None) -> None:
-    """Wait until the process has ended, for at most `timeout_s`."""
+    """Wait for a process to end, at most `timeout_s` (None: no limit); returns either way."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:

@@ -29,7 +29,7 @@ class Authenticate(OpenStackScenario):
 
     @openstack("Authenticate.validate_nova", services=("nova",))
     def validate_nova(self, repetitions: int) -> None:
-        """Make Nova validate the token, `repetitions` times, by listing flavors."""
+        """Make Nova validate the token by listing flavors: `repetitions` times, one action."""
         self._ask("nova", "flavors/detail", repetitions)
 
     @openstack("Authenticate.validate_ceilometer", services=("ceilometer",))

@@ -74,7 +74,10 @@ class HttpFlow(Scenario):
     def check_branches(
         cls, method: str, args: Mapping[str, Any], names: Collection[str]
     ) -> list[str]:
-        """Return messages on branches that arrivals request and the mix does not have."""
+        """Return a message if the mix lacks a branch of `names`, or is missing; else an empty list.
+
+        The message shows the first missing name, and how many are missing.
+        """
         known = [str(branch.get("name")) for branch in _mappings(args.get("mix"))]
         if not known:
             return ["branch names a branch of mix, and there is no mix"]

@@ -185,11 +185,14 @@ class Report:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the report of a summary. Raises DamagedRun if parts of it have another shape."""
-        workloads = [_with_scenario(one) for one in document["workloads"]]
+        """Return the report of a summary.
+
+        Raises DamagedRun if a part is missing or has another shape.
+        """
         try:
+            workloads = [_with_scenario(one) for one in document["workloads"]]
             return json_codec.from_json(cls, {**document, "workloads": workloads})
-        except ValueError as error:
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             raise DamagedRun(
                 f"the summary of run {document.get('run_id')} is damaged: {error}"
             ) from None

@@ -94,7 +94,10 @@ def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
     """
     name = run.name
     if run.runner.is_scripted:
-        raise UsageError(f"the runner of {name} starts iterations itself: only `abort` ends them")
+        raise UsageError(
+            f"the load of {name} cannot be changed, as its runner starts the iterations itself; "
+            "`abort` ends them"
+        )
     if run.runner.is_search:
         raise UsageError(f"{name} is a search, which decides on its rate itself")
     if asked.get(RESUME):

@@ -111,7 +111,11 @@ class CauseSearch:
         self._usual = features.dense(every, features.time)[:, self._tested] / 1e9
 
     def causes(self) -> list[Cause]:
-        """Return every tested key with a time above 0, largest excess first."""
+        """Return the causes of slow traces, largest excess first; empty if there are none.
+
+        There is one for each tested key (the keys with the greatest differences) that takes time in
+        slow traces or in traces in the middle.
+        """
         several = self._several()
         found = [
             self._cause(column, int(key), column in several)

@@ -63,7 +63,7 @@ def read_change(text: str) -> SpanChange:
 
 
 def _forms(key: SpanKey) -> list[str]:
-    """Return spellings of a key: with or without detail, and with the project as service."""
+    """Return texts for patterns: service or project, then name; with and without detail."""
     project = key.who.partition("/")[0]
     wholes = [f"{key.who} {key.what}", f"{project}/{key.what}"]
     return [

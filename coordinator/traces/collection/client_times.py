@@ -77,7 +77,7 @@ def client_times(
 
 
 class _SampledBlocks:
-    """The sampled blocks of a workload: all of them, then every second, fourth ..."""
+    """A sample of a workload's blocks: all of them, then every second, fourth ... as rows grow."""
 
     def __init__(self) -> None:
         self.parts: list[_DividedRows] = []
@@ -157,7 +157,10 @@ def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
 
 
 def _fitting(left: Ints, wanted: Ints) -> tuple[NDArray[np.float64], Ints]:
-    """Return the fraction of some times that fits into the rest of rows, and the rest then."""
+    """Take times from the remaining time of rows: return the fractions that fit, and the remainder.
+
+    An entry of each array is a row; a fraction is 0 if nothing fits or is wanted.
+    """
     taken = np.clip(left, 0, wanted)
     return taken / np.maximum(wanted, 1), left - taken
 

@@ -168,7 +168,10 @@ class QueriedTraces:
                 return
 
     def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendAnswer]:
-        """Yield the responses as they come, until there is no time left, or no hope."""
+        """Query traces in parallel and yield the responses as they come.
+
+        Ends at the deadline, if the run is stopped, or if no further query would get a response.
+        """
         settings, asked = self._settings, self._asked
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
         for one in ids:

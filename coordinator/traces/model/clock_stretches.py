@@ -74,7 +74,10 @@ class Fit:
 
 
 def offset_within(low: float, high: float) -> float:
-    """Return the correction for an interval: 0 if possible, else the middle or finite bound."""
+    """Return the clock offset between two bounds: 0 if it fits, else the middle.
+
+    If only one bound is finite, it is that bound instead of the middle.
+    """
     return 0.0 if low <= 0 <= high else _middle(low, high)
 
 

@@ -244,7 +244,7 @@ def _row(
 
 
 def _origin(service: str, span_id: str, parent_id: str) -> SpanOrigin:
-    """Return the origin of a span that OSProfiler did not write, from its known names."""
+    """Return an origin for a span not of OSProfiler: splits `project/service`, keeps the ids."""
     project, _, rest = service.partition("/")
     return SpanOrigin(project if rest else "", rest or service, span_id, parent_id)
 

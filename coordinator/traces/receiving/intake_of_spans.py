@@ -187,7 +187,10 @@ def _gunzipped(body: bytes) -> bytes:
     try:
         found = unpacker.decompress(body, LARGEST)
     except zlib.error as error:
-        raise ValueError(f"not gzip: {error}") from None
+        raise ValueError(
+            f"the body is not gzip, as its Content-Encoding says ({error}): send gzip, or leave "
+            "out that header"
+        ) from None
     if unpacker.unconsumed_tail:
         raise ValueError(f"larger than {LARGEST >> 20} MiB when decompressed")
     if not unpacker.eof:

@@ -70,7 +70,10 @@ def _json(path: Path, text: str, everything: bool) -> FileSource:
     try:
         documents, bad = _documents(text)
     except ValueError as error:
-        raise UsageError(f"{path} is not JSON: {error}") from None
+        raise UsageError(
+            f"{path} is not JSON ({error}): give a complete file of osprofiler trace show "
+            "--json, or OTLP in JSON"
+        ) from None
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply") from None
     members = [one.keys() if isinstance(one, dict) else () for one in documents]

@@ -15,7 +15,7 @@ class WireRequest(Protocol):
 
     @property
     def url(self) -> str:
-        """Return the URL."""
+        """Return the URL of this request, not of a redirect that it leads to."""
 
     @property
     def host(self) -> str:

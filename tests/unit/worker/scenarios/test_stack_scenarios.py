@@ -146,7 +146,7 @@ def test_files_of_a_template_are_sent_as_texts(tmp_path):
     listed, _ = with_text(HeatStacks.FILES, {"files": [str(file)]}, environment)
     assert listed == {"files": {str(file): TEMPLATE}}
     file.write_bytes(b"\xff")
-    with pytest.raises(ContextError, match=r"nested\.yaml: is not text in UTF-8"):
+    with pytest.raises(ContextError, match=r"nested\.yaml is not text in UTF-8"):
         with_text(HeatStacks.FILES, args, dataclasses.replace(environment))
 
 

@@ -99,3 +99,9 @@ def _cut(whole: Any, part: Any) -> Any:
     if isinstance(part, list):
         return [_cut(*pair) for pair in zip(whole, part, strict=True)]
     return whole
+
+
+@pytest.mark.parametrize("document", [{}, {"workloads": None}, {"workloads": [5]}])
+def test_a_summary_without_workloads_is_damaged(document):
+    with pytest.raises(DamagedRun, match="is damaged"):
+        Report.from_json({"run_id": "r", **document})

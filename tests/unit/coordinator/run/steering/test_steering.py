@@ -139,5 +139,5 @@ def test_a_pause_ends_with_the_plan(desk: Desk) -> None:
 def test_the_code_of_a_runner_decides_on_its_load_itself(desk, asked):
     desk.runs = [desk._run(3, "C.own", ScriptedRunner({}))]
 
-    assert "starts iterations itself: only `abort` ends them" in desk.ask(**asked)
+    assert "its runner starts the iterations itself; `abort` ends them" in desk.ask(**asked)
     assert not desk.journal
