@@ -113,10 +113,10 @@ def test_a_search_that_was_stopped_says_what_is_known():
     assert (found.held, found.broke) == (10, 20)
 
 
-def test_no_range_is_refused():
+def test_an_empty_range_is_refused():
     assert Search.check({"low": 10, "high": 10}) == ["low must be less than high, got 10 and 10"]
     assert Search.check({"low": 10, "high": 11}) == []
-    with pytest.raises(ValueError, match="a range of rates is needed"):
+    with pytest.raises(ValueError, match="the lowest rate must be above 0"):
         ThresholdFit(2, 1)
 
 
