@@ -42,6 +42,9 @@ def _lines(result: ComparisonResult) -> Iterator[str]:
     for caveat in result.caveats:
         yield ""
         yield f"⚠ {_text(caveat.text)}."
+    for remark in result.remarks:
+        yield ""
+        yield f"{_text(remark)}."
 
 
 def _workload(workload: WorkloadChanges) -> Iterator[str]:

@@ -258,3 +258,11 @@ def test_the_gitlab_job_gives_the_arguments_that_gate_takes() -> None:
     assert given
     assert all(option in known for option in given)
     assert os.linesep not in command
+
+
+def test_a_gate_without_a_service_is_a_mistake_of_usage(shop: Path) -> None:
+    found = coord(shop, "gate", "load.yaml")
+
+    assert found.returncode == 2
+    assert "--serve is missing" in found.stderr
+    assert "Traceback" not in found.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import types
 import typing
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from osbench.common.outcomes import LifeEvent, Outcome
 from osbench.common.protocol.columns import Failure, decode_rows, encode_rows
 from osbench.common.task import HookConfig, Named
 from osbench.coordinator.contexts.history import ContextRecord
+from osbench.coordinator.counters.counter_series import CounterSeries, WorkloadCounters
 from osbench.coordinator.hooks.executor import HookReport, Result
 from osbench.coordinator.report.model.plan_figures import PlanComparison
 from osbench.coordinator.report.run_outcome import RunOutcome
@@ -57,6 +59,8 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(any_of, inner))
     if origin in {Mapping, dict}:
         return st.dictionaries(TEXTS, any_of(inner[1]), max_size=3)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return st.sampled_from(list(kind))
     return _PLAIN[kind]
 
 
@@ -105,6 +109,15 @@ def _hooks() -> st.SearchStrategy[Any]:
     return made(HookReport, hook=config, results=st.lists(result, max_size=2).map(tuple))
 
 
+@st.composite
+def _counters(draw: st.DrawFn) -> WorkloadCounters:
+    """Up to two counters of the system under test, with values at the same times."""
+    points = draw(st.integers(0, 3))
+    values = st.lists(NUMBERS, min_size=points, max_size=points).map(np.array)
+    series = st.lists(made(CounterSeries, values=values), max_size=2).map(tuple)
+    return draw(made(WorkloadCounters, series=series, step_s=st.floats(0.1, 60)))
+
+
 def outcomes() -> st.SearchStrategy[Any]:
     """Outcomes of workloads."""
     return made(
@@ -122,6 +135,7 @@ def outcomes() -> st.SearchStrategy[Any]:
         search=st.none()
         | made(SearchOutcome, trials=st.lists(made(TrialFigures), max_size=3).map(tuple)),
         bounds=st.lists(made(Bound), max_size=2).map(tuple),
+        counters=st.none() | _counters(),
     )
 
 

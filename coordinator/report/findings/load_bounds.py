@@ -178,7 +178,8 @@ def _seen(outcome: WorkloadOutcome, lag_limit_s: float) -> _Seen:
         drops=Counter(accounting.drops),
         lost=0 if abandoned else accounting.lost,
         is_open=offered.is_open,
-        coroutines=outcome.coroutines,
+        # coroutine scenarios of few users run on threads
+        coroutines=outcome.coroutines and not (lags[1].count and not lags[0].count),
         held=offered.concurrency_held,
         waited_s=offered.waited_s or 0.0,
         rate=offered.rate_planned or 0.0,

@@ -135,6 +135,14 @@ def test_lateness_is_explained_by_cores_the_lock_or_other_programs(threads, fact
     )
 
 
+def test_coroutine_scenarios_of_few_users_are_late_as_the_threads_that_they_ran_on():
+    found = bound(outcome(worker(cores_used=3.9), seen=late(0.01, 0.02, threads=True)))
+
+    assert found.sentence.startswith(
+        "the threads of the workers were late by 10.0 ms at p95 and 20.0 ms at p99"
+    )
+
+
 def test_a_python_without_optimisation_is_told_where_the_cpu_was_the_limit():
     facts = {"cpu_mean": 0.98, "cores_used": 1.5}
     slow, other = (
