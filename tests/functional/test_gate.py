@@ -264,5 +264,5 @@ def test_a_gate_without_a_service_is_a_mistake_of_usage(shop: Path) -> None:
     found = coord(shop, "gate", "load.yaml")
 
     assert found.returncode == 2
-    assert "--serve is missing" in found.stderr
+    assert "Missing option '--serve'" in found.stderr
     assert "Traceback" not in found.stderr

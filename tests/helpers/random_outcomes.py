@@ -59,9 +59,8 @@ def any_of(kind: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(any_of, inner))
     if origin in {Mapping, dict}:
         return st.dictionaries(TEXTS, any_of(inner[1]), max_size=3)
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return st.sampled_from(list(kind))
-    return _PLAIN[kind]
+    is_enum = isinstance(kind, type) and issubclass(kind, enum.Enum)
+    return st.sampled_from(list(kind)) if is_enum else _PLAIN[kind]
 
 
 def made(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

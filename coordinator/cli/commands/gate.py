@@ -45,6 +45,7 @@ class GateOptions(PairOptions):
 
     serve: str | None = option(
         "--serve",
+        required=True,
         metavar="COMMAND",
         help="Starts the service in its source tree, at 127.0.0.1 on the port $PORT.",
     )
@@ -124,8 +125,7 @@ def gate(
       4 no verdict: the load generator was the limit in every pair, as on a busy machine
       130 interrupted
     """
-    if gating.serve is None:
-        raise UsageError("--serve is missing: the command that starts the service on port $PORT")
+    assert gating.serve is not None, "click requires it"
     if not Path(task).is_file():
         raise UsageError(f"there is no task file {task}")
     names = TaskTemplate(task).names()

@@ -87,12 +87,14 @@ def _with_options(
 ) -> Callable[..., R]:
     for parameter, one in reversed(declared.items()):
         names, settings = one.metadata[_OPTION]
+        # with a default, even None, click misses no option
+        default = {} if settings.get("required") else {"default": one.default}
         command = click.option(
             *names,
             parameter,
             cls=SectionedOption,
             section=section,
-            default=one.default,
+            **default,
             **settings,
         )(command)
     return command

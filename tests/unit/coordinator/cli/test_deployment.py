@@ -80,6 +80,11 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.parametrize("more", [[], ["--from-env"]])
+def test_a_record_without_a_name_is_a_mistake_of_usage(run, more):
+    assert "Missing option '--name'" in run("deployment", "create", *more, code=2).stderr
+
+
 def test_records_are_created_listed_shown_used_and_deleted(run, file):
     created = run("deployment", "create", "--name", "lab", "--file", file(CLOUD))
     run("deployment", "create", "--name", "shop", "--file", file(SHOP))
