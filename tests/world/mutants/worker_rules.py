@@ -109,7 +109,7 @@ def _recall() -> Sequence[Change]:
     faults=("kill-coordinator", "batches"),
 )
 def _void() -> Sequence[Change]:
-    return [(Shipper, "void", lambda self, seqs: None)]
+    return [(Shipper, "reject", lambda self, seqs: None)]
 
 
 @mutant(

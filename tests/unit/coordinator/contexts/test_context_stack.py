@@ -256,7 +256,7 @@ def test_a_context_is_not_undone_as_another_user(objects, plugins, log):
 
     (problem,) = undo(objects, plugins)
 
-    assert "context second cannot be undone: it needs what first had made" in problem
+    assert "context second cannot be undone: it needs the result of first" in problem
     assert log == ["cleanup first {}"]
 
 

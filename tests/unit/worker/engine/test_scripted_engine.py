@@ -122,11 +122,13 @@ def test_iterations_of_several_threads_are_each_a_number():
 
 def test_no_more_run_at_once_than_there_are_virtual_users():
     running, most, lock = [0], [0], threading.Lock()
+    all_asked = threading.Event()
 
     def work(scenario: Scenario) -> None:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
+        all_asked.wait(PATIENCE_S)
         time.sleep(0.002)
         with lock:
             running[0] -= 1
@@ -135,6 +137,10 @@ def test_no_more_run_at_once_than_there_are_virtual_users():
         threads = [threading.Thread(target=load.iterate, args=(load.args,)) for _ in range(12)]
         for one in threads:
             one.start()
+        until(lambda: running[0] == 3)
+        # the others wait for a user by now
+        time.sleep(0.02)
+        all_asked.set()
         for one in threads:
             one.join()
 
