@@ -58,4 +58,4 @@ class IterationRows(Protocol):
         """Return the rows of some iterations, in their order, as a batch carries them."""
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """Return the step, without iterations that there is no row for."""
+        """Return the step, without iterations that have no row."""

@@ -65,7 +65,7 @@ class Wanted:
     run_options: RunOptions = RunOptions()
     #: What the first run in local mode may have begun.
     early: EarlyStart | None = None
-    #: Where each run of several goes when it is over.
+    #: Archive that each run is sent to when it is over, if any.
     archive: RunArchive | None = None
 
 

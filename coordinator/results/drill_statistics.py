@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 
 BEFORE, FAULT, AFTER = "before", "fault", "after"
 
-#: What the hook of a phase does, in messages.
+#: Effect of the hook of a phase, in messages.
 _DOES = {FAULT: "begins the fault", AFTER: "ends the fault"}
 
 #: Iterations that have to succeed before a fault for its response times to be known.
@@ -152,7 +152,7 @@ class DrillStatistics:
         self._fault, self._after = _Rows(), _Rows()
         self._last_due_ns = 0
         self._rows = 0
-        #: What was asked for last, and for which state of all of the above.
+        #: State of all of the above, and the figures that were made of it last.
         self._known: tuple[object, DrillFigures] = (None, DrillFigures())
 
     def begin(self, phase: str, at_s: float) -> None:

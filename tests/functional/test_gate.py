@@ -163,9 +163,14 @@ def test_a_generator_that_was_the_limit_gives_no_verdict(shop: Path) -> None:
     ],
 )
 def test_mistakes_are_one_message(shop: Path, arguments: list[str], message: str) -> None:
+    earlier = shop / "osbench-gate" / "verdict.md"
+    earlier.parent.mkdir()
+    earlier.write_text("worse", "utf-8")
+
     found = gate(shop, *arguments)
 
     assert found.returncode not in {0, 1}, found.stdout
+    assert not earlier.exists()
     assert message in found.stderr
     assert "Traceback" not in found.stderr
     assert len(git(shop, "worktree", "list").splitlines()) == 1

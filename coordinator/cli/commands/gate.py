@@ -33,6 +33,9 @@ from osbench.coordinator.taskfile.loading import TaskTemplate
 
 #: Exit code: there is no verdict, because the load was not the one requested.
 LIMITED = 4
+#: Files of the output folder: verdicts, and logs of the services of parent and change.
+VERDICTS = ("verdict.md", "verdict.json", "verdict.html")
+LOGS = ("parent.log", "change.log")
 #: Argument of the task's template: the URL of the service that is under load.
 URL = "url"
 
@@ -126,6 +129,10 @@ def gate(
       130 interrupted
     """
     assert gating.serve is not None, "click requires it"
+    gating.output.mkdir(parents=True, exist_ok=True)
+    # a gate that fails must not leave the verdict of an earlier one
+    for name in (*VERDICTS, *LOGS):
+        (gating.output / name).unlink(missing_ok=True)
     if not Path(task).is_file():
         raise UsageError(f"there is no task file {task}")
     names = TaskTemplate(task).names()
@@ -134,12 +141,11 @@ def gate(
     commits = [find_commit(gating.repository, one) for one in (gating.parent, gating.change)]
     if changed_files(gating.repository):
         echo("Warning: changes that are not committed are not part of either side", err=True)
-    gating.output.mkdir(parents=True, exist_ok=True)
     progress = Progress(quiet=gating.quiet)
     for commit in commits:
-        progress.say(f"serving {commit}")
+        progress.say(f"setting up and serving {commit}")
     serving = Serving(setup=gating.setup, serve=gating.serve, ready_s=gating.ready_s)
-    logs = [gating.output / "parent.log", gating.output / "change.log"]
+    logs = [gating.output / name for name in LOGS]
     with served(gating.repository, commits, serving, logs) as urls:
         tasks = [
             gating.wanted(task, replace(options, task_args=(*options.task_args, f"{URL}={url}")))

@@ -1,4 +1,4 @@
-"""What a Prometheus answers, and whatever else answers at its address."""
+"""Responses of a Prometheus, and of other programs at its address."""
 
 from __future__ import annotations
 
