@@ -203,6 +203,14 @@ class Place:
         until(lambda: self.beat().beat >= now + count)
         return self.beat()
 
+    def beat_after_offers(self) -> Heartbeat:
+        """A heartbeat sent after the agent has read and considered the offer that is there now."""
+        # it begins to read offers twice more, so it has done with the first of these
+        for _ in range(2):
+            before = self.agent._offer_at
+            until(lambda before=before: self.agent._offer_at != before)
+        return self.beats_later(2)
+
     def put_offer(self, data: bytes) -> None:
         self.client.set(redis_keys.offer("w"), data)
 
@@ -273,11 +281,11 @@ def test_records_of_a_finished_run_that_are_put_back_start_nothing(tmp_path, sha
         until(lambda: place.beat().run == "")
 
         place.put_offer(b"something else")
-        place.beats_later()
+        place.beat_after_offers()
         place.put_offer(offer)
         run.store.put_controls({run.session: control})
         run.send((1, 11))
-        after = place.beats_later(3)
+        after = place.beat_after_offers()
 
         assert after.run == ""
         assert after.refusals == {"bad seal": 1, "old challenge": 1, "no run": 1}
@@ -298,7 +306,7 @@ def test_junk_in_place_of_an_offer_hurts_nobody(tmp_path, shared, junk):
             place.put_offer(SEALER.seal(Offer.KIND, {"run": "r", "other": 1}))
         else:
             place.put_offer(junk)
-        after = place.beats_later(3)
+        after = place.beat_after_offers()
         place.client.delete(redis_keys.offer("w"))
         Run(place).join()
 
@@ -310,7 +318,7 @@ def test_an_offer_to_another_worker_is_refused(tmp_path, shared):
     with working(tmp_path, shared) as place:
         Run(place).offer(incarnation="x")
 
-        assert place.beats_later(2).refusals == {"other worker": 1}
+        assert place.beat_after_offers().refusals == {"other worker": 1}
 
 
 def test_a_worker_in_a_run_follows_no_other(tmp_path, shared):
@@ -331,7 +339,7 @@ def test_an_offer_that_is_repeated_is_not_followed_again(tmp_path, shared):
         run.join()
         challenge = place.beat().challenge
         run.offer()
-        after = place.beats_later(2)
+        after = place.beat_after_offers()
 
         assert after.challenge == challenge
         assert after.refusals == {}
@@ -423,7 +431,7 @@ def test_a_last_block_that_cannot_be_sent_ends_the_membership(tmp_path, shared, 
         until(lambda: place.beat().run == "")
         run.resume()
         run.offer(challenge=challenge)
-        after = place.beats_later()
+        after = place.beat_after_offers()
         barred.clear()
         until(run.final)
 
@@ -486,7 +494,7 @@ def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
         until(lambda: place.beat().run == "")
         stuck = place.beat()
         Run(place, "other").offer()
-        declined = place.beats_later()
+        declined = place.beat_after_offers()
         go.set()
         until(lambda: place.beat().state == "idle")
 
