@@ -82,11 +82,11 @@ class DataFile:
         """Rows that a batch should carry at most."""
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
-    def sealed(self, numbers: Intervals) -> bytes:
+    def encrypted(self, numbers: Intervals) -> bytes:
         """The rows of some iterations, in their order, as a batch carries them."""
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
-        return data_rows.seal(b"".join(pieces), self.key)
+        return data_rows.encrypt(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
         """Limit a step to iterations that have a row."""

@@ -17,7 +17,7 @@ AUTO = "auto"
 FAST, REQUESTS = "fast", "requests"
 
 #: Largest response of a service that is kept, MiB, if no setting says otherwise.
-ANSWER_LIMIT_MIB = 64
+RESPONSE_LIMIT_MIB = 64
 
 
 class _Number(types.Float):
@@ -111,8 +111,9 @@ def _seconds(name: str, default: float, text: str, low: float = 0.0) -> cfg.Opt:
     return cfg.Opt(name, type=_Seconds(min=low, type_name="seconds"), default=default, help=text)
 
 
-def _whole(name: str, default: int, text: str, low: int) -> cfg.Opt:
-    return cfg.Opt(name, type=_Whole(min=low, type_name="number"), default=default, help=text)
+def _whole(name: str, default: int, text: str, low: int, was: str | None = None) -> cfg.Opt:
+    kind = _Whole(min=low, type_name="number")
+    return cfg.Opt(name, type=kind, default=default, help=text, deprecated_name=was)
 
 
 _DEFAULT = [
@@ -301,12 +302,13 @@ _WORKER = [
         "requests for everything.",
     ),
     _whole(
-        "answer_limit_mib",
-        ANSWER_LIMIT_MIB,
-        "MiB that an answer to a request of an iteration may have, as it is sent and decoded; the "
-        "iteration fails with a larger one. A body that is not kept, as with `stream: true`, has "
+        "response_limit_mib",
+        RESPONSE_LIMIT_MIB,
+        "Largest response to a request of an iteration, as sent and as decoded, in MiB; the "
+        "iteration fails on a larger one. A body that is not kept, as with `stream: true`, has "
         "no such limit.",
         low=1,
+        was="answer_limit_mib",
     ),
     _whole(
         "trace_expiry_s", 86400, "Seconds after which the spans of a trace expire in Redis.", low=1

@@ -15,7 +15,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import ProxyManager, connection, connectionpool
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.response_bound import USUAL, ResponseBound
 
 #: What is read at once, bytes.
 CHUNK_BYTES = 1 << 16
@@ -42,7 +42,7 @@ class _BoundedLines(io.BufferedReader):
         self._lined += len(line)
         endless = not bounded and len(line) == LINE_BYTES and not line.endswith(b"\n")
         if endless or self._lined > LINES_BYTES:
-            raise http.client.HTTPException("the answer has lines without an end")
+            raise http.client.HTTPException("the response has lines without an end")
         return line
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -116,7 +116,7 @@ class BoundedLinesAdapter(HTTPAdapter):
 class BoundedAdapter(BoundedLinesAdapter):
     """Reads responses within a bound, unless they are streamed."""
 
-    def __init__(self, bound: AnswerBound = USUAL, **options: Any) -> None:
+    def __init__(self, bound: ResponseBound = USUAL, **options: Any) -> None:
         self.bound = bound
         super().__init__(**options)
 
@@ -133,7 +133,7 @@ class BoundedAdapter(BoundedLinesAdapter):
         return response
 
 
-def read_bounded(response: requests.Response, bound: AnswerBound) -> None:
+def read_bounded(response: requests.Response, bound: ResponseBound) -> None:
     """Read a response within a bound, so that a service cannot fill the memory.
 
     Raises requests.RequestException for a response that is too large, as it is sent or decoded.

@@ -21,10 +21,10 @@ class QueryBounds:
     connect_s: float
     read_s: float
     answer_s: float
-    answer_bytes: int
+    response_bytes: int
 
 
-class AnswerTooLargeError(Exception):
+class ResponseTooLargeError(Exception):
     """A response has more bytes than `QueryBounds` allows."""
 
 
@@ -38,7 +38,7 @@ class BoundedQueries:
     def get(self, url: str, bounds: QueryBounds) -> tuple[int, bytes]:
         """Status and body.
 
-        Raises AnswerTooLargeError, requests.RequestException, OSError, ValueError.
+        Raises ResponseTooLargeError, requests.RequestException, OSError, ValueError.
         """
         session = getattr(self._sessions, "session", None)
         if session is None:
@@ -52,13 +52,13 @@ class BoundedQueries:
             # a page to log in is not a result, and headers are not for other hosts
             allow_redirects=False,
         ) as response:
-            if announced_bytes(response) > bounds.answer_bytes:
-                raise AnswerTooLargeError
+            if announced_bytes(response) > bounds.response_bytes:
+                raise ResponseTooLargeError
             body = bytearray()
             for part in response.iter_content(CHUNK_BYTES):
                 body += part
-                if len(body) > bounds.answer_bytes:
-                    raise AnswerTooLargeError
+                if len(body) > bounds.response_bytes:
+                    raise ResponseTooLargeError
                 if time.monotonic() > deadline:
                     raise requests.Timeout
             return response.status_code, bytes(body)

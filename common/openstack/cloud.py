@@ -71,16 +71,16 @@ class Cloud:
             options["auth"] = account.login
         sent = {**self.headers(service, microversion), **(headers or {})}
         try:
-            answer = self.send(method, url, headers=sent, **options)
+            response = self.send(method, url, headers=sent, **options)
         except exceptions.HttpError as error:
             # only authenticating raises it here
             raise refusal(account.credential, error) from error
         except exceptions.ConnectionError as error:
             raise unreachable(_asked(error) or f"{method} {_shown(url)}", error) from error
-        wanted = answer.status_code in expected if expected else answer.status_code < 400
+        wanted = response.status_code in expected if expected else response.status_code < 400
         if not wanted:
-            raise _failed(method, url, answer)
-        return answer
+            raise _failed(method, url, response)
+        return response
 
     def send(self, method: str, url: str, **options: Any) -> requests.Response:
         """Send a request with this account's token, or with the token of another `auth`."""
@@ -93,16 +93,16 @@ class Cloud:
 
         Raises the same errors as `request`, and RequestFailed if the response is not JSON.
         """
-        answer = self.request(method, service, path, **options)
-        if not answer.content:
+        response = self.request(method, service, path, **options)
+        if not response.content:
             return None
         try:
-            return answer.json()
+            return response.json()
         except ValueError:
             raise RequestFailed(
-                f"{method} {_shown(answer.url)}: the response is not JSON",
-                status=answer.status_code,
-                request_id=_request_id(answer),
+                f"{method} {_shown(response.url)}: the response is not JSON",
+                status=response.status_code,
+                request_id=_request_id(response),
             ) from None
 
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
@@ -133,21 +133,22 @@ def _asked(error: BaseException) -> str:
     return ""
 
 
-def _failed(method: str, url: str, answer: requests.Response) -> RequestFailed:
+def _failed(method: str, url: str, response: requests.Response) -> RequestFailed:
     document: Any = ""
     with contextlib.suppress(ValueError):
-        document = answer.json()
+        document = response.json()
     detail = explanation(document)
-    reason = f" {answer.reason}" if answer.reason else ""
+    reason = f" {response.reason}" if response.reason else ""
+    status = f"{response.status_code}{reason}"
     return RequestFailed(
-        f"{method} {_shown(url)}: {answer.status_code}{reason}" + (f": {detail}" if detail else ""),
-        status=answer.status_code,
-        request_id=_request_id(answer),
+        f"{method} {_shown(url)}: {status}" + (f": {detail}" if detail else ""),
+        status=response.status_code,
+        request_id=_request_id(response),
     )
 
 
-def _request_id(answer: requests.Response) -> str:
-    return answer.headers.get("X-Openstack-Request-Id", "")
+def _request_id(response: requests.Response) -> str:
+    return response.headers.get("X-Openstack-Request-Id", "")
 
 
 def _shown(url: str) -> str:

@@ -87,8 +87,8 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
         named(cloud, what, given)
         return
     identity = sought(cloud, what, given)
-    answer = cloud.request("GET", one.service, f"{one.path}/{identity}", expected=(200, 404))
-    if answer.status_code != HTTPStatus.OK:
+    response = cloud.request("GET", one.service, f"{one.path}/{identity}", expected=(200, 404))
+    if response.status_code != HTTPStatus.OK:
         raise DeploymentError(f"there is no {what} with the id {identity!r}")
 
 

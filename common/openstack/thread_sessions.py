@@ -15,8 +15,8 @@ from keystoneauth1.session import Session, TCPKeepAliveAdapter
 
 import osbench
 from osbench.common.deployment.credential import Credential
-from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.bounded_adapter import BoundedAdapter
+from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.common.openstack.home_session import HomeSession
 
 #: Hosts to which a thread keeps a connection; the least recently used one is replaced.
@@ -34,7 +34,7 @@ class KeepAliveAdapter(BoundedAdapter, TCPKeepAliveAdapter):
     """The adapter of keystoneauth1 with bounded responses."""
 
 
-def keep_connections(transport: requests.Session, bound: AnswerBound = USUAL) -> None:
+def keep_connections(transport: requests.Session, bound: ResponseBound = USUAL) -> None:
     """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts."""
     for scheme in ("http://", "https://"):
         adapter = KeepAliveAdapter(bound, pool_connections=HOSTS_KEPT, pool_maxsize=1)

@@ -54,7 +54,7 @@ class IterationRows(Protocol):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the arguments of the rows to check; equal ones may be left out."""
 
-    def sealed(self, numbers: Intervals) -> bytes:
+    def encrypted(self, numbers: Intervals) -> bytes:
         """Return the rows of some iterations, in their order, as a batch carries them."""
 
     def within(self, step: Step, totals: Totals) -> Step:

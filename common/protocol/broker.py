@@ -21,7 +21,7 @@ from osbench.common.protocol import amqp_connection, redis_keys
 from osbench.common.protocol.kept_addresses import KeptConnection, KeptSSLConnection
 from osbench.common.protocol.redis_client import certificate_remedy
 
-#: Name of the only task, which takes a sealed batch.
+#: Name of the only task, which takes a signed batch.
 TASK = "osbench.batch"
 
 #: What is raised where the user of RabbitMQ lacks a right.

@@ -66,15 +66,15 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number in JSON")
 
 
-def seal(section: bytes, key: bytes) -> bytes:
+def encrypt(section: bytes, key: bytes) -> bytes:
     """Compress and encrypt a section of the file, in UTF-8."""
     return Fernet(key).encrypt(zstandard.ZstdCompressor(level=1).compress(section))
 
 
-def unseal(token: bytes, key: bytes) -> str:
+def decrypt(token: bytes, key: bytes) -> str:
     """Decrypt and decompress a section.
 
-    Raises Untrusted if it was sealed with another key, or is not a section of at most `SECTION`
+    Raises Untrusted if it was signed with another key, or is not a section of at most `SECTION`
     bytes in UTF-8.
     """
     try:

@@ -1,7 +1,7 @@
-"""Envelopes of data in Redis: sealed (signed) messages and encrypted records.
+"""Envelopes of data in Redis: signed messages and encrypted records.
 
-A sealed message is the msgpack array [version, kind, key id, HMAC-SHA256, packed body]. The key of
-the HMAC is derived from the signing key, the version and the kind, so that a body sealed as one
+A signed message is the msgpack array [version, kind, key id, HMAC-SHA256, packed body]. The key of
+the HMAC is derived from the signing key, the version and the kind, so that a body signed as one
 kind is never accepted as another.
 """
 
@@ -21,7 +21,7 @@ from osbench.common.escaping import escaped
 from osbench.common.protocol.keyring import Key, Keyring
 from osbench.common.protocol.unpacking import unpack, unpack_parts
 
-#: Version of the format of sealed messages.
+#: Version of the format of signed messages.
 VERSION = 1
 
 #: Largest message of a kind, bytes; then of all other kinds.
@@ -33,32 +33,32 @@ _ID_BYTES = 4
 _KIND_BYTES = 256
 
 
-class Sealer:
+class Signer:
     """Signs bodies with the current key, verifies them with any key of the ring.
 
-    The ring may change while messages are sealed and opened.
+    The ring may change while messages are signed and verified.
     """
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
         self._kind_keys: dict[tuple[bytes, str], bytes] = {}
 
-    def seal(self, kind: str, body: dict[str, Any]) -> bytes:
+    def sign(self, kind: str, body: dict[str, Any]) -> bytes:
         """Pack and sign a body of msgpack types.
 
-        Raises TypeError for other types, OsbenchError for more than a receiver would open.
+        Raises TypeError for other types, OsbenchError for more than a receiver would accept.
         """
         packed = msgpack.packb(body)
         key = self._keyring.signing()
         mac = hmac.digest(self._kind_key(key, kind), packed, "sha256")
-        sealed: bytes = msgpack.packb((VERSION, kind, key.id, mac, packed))
-        if len(sealed) > size_of(kind):
+        signed: bytes = msgpack.packb((VERSION, kind, key.id, mac, packed))
+        if len(signed) > size_of(kind):
             most = f"at most {size_of(kind):,} are sent"
-            raise OsbenchError(f"{_shown(kind)} message of {len(sealed):,} bytes: {most}")
-        return sealed
+            raise OsbenchError(f"{_shown(kind)} message of {len(signed):,} bytes: {most}")
+        return signed
 
-    def open(self, kind: str, data: bytes) -> dict[str, Any]:
-        """Return the body of a message that was sealed as `kind`; no other message is unpacked.
+    def verify(self, kind: str, data: bytes) -> dict[str, Any]:
+        """Return the body of a message that was signed as `kind`; no other message is unpacked.
 
         Raises Untrusted if size, version, kind, key or signature is wrong, or if the body is not a
         map or beyond the bounds of `osbench.common.protocol.unpacking`.
@@ -82,7 +82,7 @@ class Sealer:
 
 
 def size_of(kind: str) -> int:
-    """Return the most bytes of a sealed message of a kind."""
+    """Return the most bytes of a signed message of a kind."""
     return SIZES.get(kind, SIZE)
 
 

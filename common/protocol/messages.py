@@ -64,7 +64,7 @@ class Batch(Message):
     intervals: list[Interval]
     #: Open runners: due times, little-endian int64 nanoseconds after t0, one per number.
     dues: bytes = b""
-    #: Rows of the workload's data file, one per number (`osbench.common.protocol.data_rows.seal`).
+    #: Rows of the workload's data file, one per number (`protocol.data_rows.encrypt`).
     rows: bytes = b""
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class Control(Message):
     answers: int = 0
     #: Workload to be prepared or under load; -1 is none.
     workload: int = -1
-    #: SHA-256 of the workload's sealed specification; no other one is followed.
+    #: SHA-256 of the workload's signed specification; no other one is followed.
     specification: bytes = b""
     #: Start of the load in Redis time, seconds since 1970; None until all are prepared.
     t0_at: float | None = None

@@ -3,14 +3,14 @@
 Nothing here gives a right to start an iteration: a key that is deleted, rolled back, or put back
 delays a run and does no more. Whoever owns a key writes it again and again.
 
-osbench:worker:INC      string, sealed heartbeat
+osbench:worker:INC      string, signed heartbeat
     written by the worker every 0.5 s; expires 5 s after the last beat, deleted at worker exit
 osbench:workers         set of incarnations, so that no one scans all keys for heartbeats
     added by each worker every 2 s; removed at worker exit, or by a coordinator that finds no
     heartbeat
-osbench:offer:INC       string, sealed offer of a run to a worker
+osbench:offer:INC       string, signed offer of a run to a worker
     written by any coordinator; the worker decides; expires 5 s later
-osbench:run:ID:results  stream of sealed blocks and wills: a bag, read from its beginning
+osbench:run:ID:results  stream of signed blocks and wills: a bag, read from its beginning
     created empty by the coordinator, again when it is gone; entries added by workers and
     supervisors, who never create it, and deleted by the coordinator once they are on disk;
     deleted when the run closes
@@ -19,7 +19,7 @@ osbench:run:ID:specs    hash: workload -> encrypted specification
 osbench:run:ID:turns    string, a count of the coordinator's turns
     raised by the coordinator; a count that falls shows that Redis has lost data; deleted when the
     run closes
-osbench:run:ID:ctl:MID  string, sealed control record of a membership
+osbench:run:ID:ctl:MID  string, signed control record of a membership
     written by the coordinator, repeatedly; once the run is over, it expires soon if the worker
     has left, else in two days: an unreachable worker may read it hours later
 osbench:osbench.w.INC   list, Celery's queue on a Redis broker

@@ -1,7 +1,7 @@
 """The state of a run in Redis.
 
-All that stands here is bytes of an unknown sender until its seal was verified. All of it may vanish
-or be put back at any time: the coordinator calls `tend` and writes its records again and again.
+Any bytes read here are untrusted until their signature is verified. Redis may lose them or restore
+older ones at any time, so the coordinator calls `tend` and writes its records again and again.
 """
 
 from __future__ import annotations
@@ -110,15 +110,15 @@ class Store:
         key = self._key("results")
         with reached(self._client):
             try:
-                answer = cast(Any, self._client.xread({key: "0"}, count=limit, block=block))
+                response = cast(Any, self._client.xread({key: "0"}, count=limit, block=block))
             except redis.ResponseError as error:
                 if not wrong_type(error):
                     raise
-                answer = None
-        if not answer:
+                response = None
+        if not response:
             return []
         # RESP3 returns a map of streams, RESP2 a list of pairs
-        entries = next(iter(answer.values()))[0] if isinstance(answer, dict) else answer[0][1]
+        entries = next(iter(response.values()))[0] if isinstance(response, dict) else response[0][1]
         return [(decoded(place), (values or {}).get(b"d", b"")) for place, values in entries]
 
     def delete(self, ids: Sequence[str]) -> None:

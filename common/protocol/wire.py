@@ -1,8 +1,8 @@
 """Heartbeats, offers and queues: how workers and coordinators find each other in Redis.
 
-The keys of a run are in `store.py`; no other module gives Redis commands for a run. All that stands
-in Redis is bytes of an unknown sender until its seal was verified. It may be of another type than
-it should be: that is removed here.
+The keys of a run are in `store.py`; no other module gives Redis commands for a run. Any
+bytes read from Redis are untrusted until their signature is verified. A key of a wrong Redis type
+is removed here.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ class Wire:
             for key in keys:
                 pipe.getrange(key, 0, RECORD_BYTES)
             found = pipe.execute(raise_on_error=False)
-            for answer in found:
-                if isinstance(answer, Exception) and not wrong_type(answer):
-                    raise answer
-        return [answer if isinstance(answer, bytes) and answer else None for answer in found]
+            for response in found:
+                if isinstance(response, Exception) and not wrong_type(response):
+                    raise response
+        return [
+            response if isinstance(response, bytes) and response else None for response in found
+        ]
 
     def ping(self) -> None:
         """Check that Redis responds."""
@@ -70,12 +72,12 @@ class Wire:
             pipe.set(redis_keys.worker(incarnation), heartbeat, ex=redis_keys.WORKER_TTL_S)
             if listed:
                 pipe.sadd(redis_keys.WORKERS, incarnation)
-            for answer in pipe.execute(raise_on_error=False):
-                if wrong_type(answer):
+            for response in pipe.execute(raise_on_error=False):
+                if wrong_type(response):
                     self._client.delete(redis_keys.WORKERS)
                     unspoilt = False
-                elif isinstance(answer, Exception):
-                    raise answer
+                elif isinstance(response, Exception):
+                    raise response
         return unspoilt
 
     def repair_queue(self, incarnation: str) -> None:

@@ -66,12 +66,12 @@ class FsspecStore:
         found = {}
         with self._told(f"read {names[0]}"):
             answers: dict[str, Any] = self._files.cat(list(by_path), on_error="return")
-            for path, answer in answers.items():
-                if isinstance(answer, bytes):
+            for path, response in answers.items():
+                if isinstance(response, bytes):
                     # memory:// has a slash before its paths, S3 has none
-                    found[by_path.get(path) or by_path[f"/{path.lstrip('/')}"]] = answer
-                elif not isinstance(answer, FileNotFoundError):
-                    raise answer
+                    found[by_path.get(path) or by_path[f"/{path.lstrip('/')}"]] = response
+                elif not isinstance(response, FileNotFoundError):
+                    raise response
         return found
 
     def get(self, name: str, path: Path) -> bool:

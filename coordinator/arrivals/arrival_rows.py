@@ -70,11 +70,11 @@ class ArrivalRows:
         """Rows that a batch should carry at most."""
         return _BATCH
 
-    def sealed(self, numbers: Intervals) -> bytes:
+    def encrypted(self, numbers: Intervals) -> bytes:
         """The rows of some iterations, in their order, as a batch carries them."""
         lines = self._lines
         pieces = [lines[at] for low, high in numbers for at in self._positions(low - 1, high - 1)]
-        return data_rows.seal(b"".join(pieces), self.key)
+        return data_rows.encrypt(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
         """Return the step unchanged: every iteration has a row."""

@@ -11,7 +11,7 @@ import click
 
 from osbench.common.errors import DeploymentError, OsbenchError, UsageError
 from osbench.common.escaping import escaped
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings
 from osbench.coordinator.contexts.orphans import FoundOrphans, Orphan, OrphanSearch
@@ -87,7 +87,7 @@ def _served(settings: CommandSettings) -> frozenset[str]:
     if not messaging.redis_url:
         return frozenset()
     with closing(connect(messaging.redis_url, messaging.redis_timeout_s)) as client:
-        present = HeartbeatReader(client, Sealer(settings.keyring())).present()
+        present = HeartbeatReader(client, Signer(settings.keyring())).present()
     return frozenset(beat.run for beat in present)
 
 

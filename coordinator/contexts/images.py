@@ -116,9 +116,9 @@ def _local(place: str, folder: Path) -> Path:
         return path
     path = folder / "image"
     try:
-        with requests.get(place, stream=True, timeout=60) as answer, path.open("wb") as file:
-            answer.raise_for_status()
-            for block in answer.iter_content(_BLOCK):
+        with requests.get(place, stream=True, timeout=60) as response, path.open("wb") as file:
+            response.raise_for_status()
+            for block in response.iter_content(_BLOCK):
                 file.write(block)
     except requests.RequestException as error:
         raise ContextError(f"{place} cannot be fetched: {error}") from None

@@ -68,10 +68,10 @@ class FlavorsByName(context.Context):
         ephemeral = given.pop("ephemeral")
         wanted = {**given, "OS-FLV-EXT-DATA:ephemeral": ephemeral, "id": identity}
         admin = access.admin
-        answer = admin.request(
+        response = admin.request(
             "POST", "nova", "flavors", json={"flavor": wanted}, expected=(200, 201, 409)
         )
-        if answer.status_code == HTTPStatus.CONFLICT:
+        if response.status_code == HTTPStatus.CONFLICT:
             own = admin.request("GET", "nova", f"flavors/{identity}", expected=(200, 404))
             if own.status_code == HTTPStatus.NOT_FOUND:
                 # there is another of this name

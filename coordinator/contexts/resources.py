@@ -106,10 +106,10 @@ def _of_a_snapshot(volume: Mapping[str, Any]) -> bool:
 def _without_hosts(cloud: Cloud, identity: str) -> None:
     """Remove the hosts of an aggregate."""
     path = f"os-aggregates/{identity}"
-    answer = cloud.request("GET", "nova", path, expected=(200, 404))
-    if answer.status_code == HTTPStatus.NOT_FOUND:
+    response = cloud.request("GET", "nova", path, expected=(200, 404))
+    if response.status_code == HTTPStatus.NOT_FOUND:
         return
-    for host in answer.json()["aggregate"].get("hosts") or ():
+    for host in response.json()["aggregate"].get("hosts") or ():
         body = {"remove_host": {"host": host}}
         cloud.request("POST", "nova", f"{path}/action", json=body, expected=(200, 404))
 
@@ -492,8 +492,8 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
     path = f"{kind.path}/{quote(identity)}{kind.forced}"
     done = (200, 202, 204, 404)
     if kind.unlock is not None:
-        answer = cloud.request("DELETE", kind.service, path, expected=(*done, 409))
-        if answer.status_code != HTTPStatus.CONFLICT:
+        response = cloud.request("DELETE", kind.service, path, expected=(*done, 409))
+        if response.status_code != HTTPStatus.CONFLICT:
             return
         kind.unlock(cloud, identity)
     cloud.request("DELETE", kind.service, path, expected=done)

@@ -47,8 +47,8 @@ class SshAccess(PerProjectContext):
         """Create the groups, unless Neutron has none."""
         cloud = CloudAccess(self.surroundings, self.NAME).projects[0]
         path = "extensions/security-group"
-        answer = cloud.request("GET", "neutron", path, expected=(200, 404))
-        if answer.status_code != HTTPStatus.NOT_FOUND:
+        response = cloud.request("GET", "neutron", path, expected=(200, 404))
+        if response.status_code != HTTPStatus.NOT_FOUND:
             self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:

@@ -39,10 +39,12 @@ class UserKeypairs(PerProjectContext):
     def make(self, cloud: Cloud, name: str) -> dict[str, str]:
         """Create a key pair; returns its name and its keys."""
         wanted = {"keypair": {"name": name}}
-        answer = cloud.request("POST", "nova", "os-keypairs", json=wanted, expected=(200, 201, 409))
-        if answer.status_code == HTTPStatus.CONFLICT:
+        response = cloud.request(
+            "POST", "nova", "os-keypairs", json=wanted, expected=(200, 201, 409)
+        )
+        if response.status_code == HTTPStatus.CONFLICT:
             # a try whose response, with the private key, was lost has created it
             cloud.request("DELETE", "nova", f"os-keypairs/{name}", expected=(202, 204, 404))
-            answer = cloud.request("POST", "nova", "os-keypairs", json=wanted)
-        made = answer.json()["keypair"]
+            response = cloud.request("POST", "nova", "os-keypairs", json=wanted)
+        made = response.json()["keypair"]
         return {"name": name, "private": made["private_key"], "public": made["public_key"]}

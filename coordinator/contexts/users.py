@@ -177,9 +177,11 @@ class Users(context.Context):
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
     """Create an object, or find it if an earlier try has created it; returns its id."""
-    answer = admin.request("POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409))
-    if answer.status_code == 201:
-        return str(answer.json()[what]["id"])
+    response = admin.request(
+        "POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409)
+    )
+    if response.status_code == 201:
+        return str(response.json()[what]["id"])
     params = {"name": fields["name"], "domain_id": fields["domain_id"]}
     (found,) = admin.document("GET", "keystone", f"{what}s", params=params)[f"{what}s"]
     return str(found["id"])
@@ -189,8 +191,8 @@ def _domain(admin: Cloud, named: str) -> dict[str, str]:
     """Return name and id of a domain, given its name or id. Raises ContextError if not found."""
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
-        answer = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
-        found = [answer.json()["domain"]] if answer.status_code == 200 else []
+        response = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
+        found = [response.json()["domain"]] if response.status_code == 200 else []
     if not found:
         raise ContextError(f"there is no domain {named!r}")
     return {"id": found[0]["id"], "name": found[0]["name"]}

@@ -45,8 +45,8 @@ class ZaqarQueues(PerProjectContext):
     def make(self, cloud: Cloud, name: str) -> str:
         """Make a queue and fill it; returns its name."""
         count = self.config.get("messages_per_queue", 0)
-        answer = cloud.request("PUT", "zaqar", f"queues/{name}", json={})
-        if count and answer.status_code != HTTPStatus.CREATED:
+        response = cloud.request("PUT", "zaqar", f"queues/{name}", json={})
+        if count and response.status_code != HTTPStatus.CREATED:
             # an earlier try has made it, and may have filled it in part
             cloud.request("DELETE", "zaqar", f"queues/{name}")
             cloud.request("PUT", "zaqar", f"queues/{name}", json={})

@@ -16,9 +16,9 @@ import requests
 
 from osbench.common.errors import UsageError
 from osbench.common.network.bounded_query import (
-    AnswerTooLargeError,
     BoundedQueries,
     QueryBounds,
+    ResponseTooLargeError,
     parse_header_list,
 )
 from osbench.common.network.causes import root_cause
@@ -29,7 +29,7 @@ from osbench.coordinator.formatting import plain
 #: Longest waits for a connection and for the next bytes, and for a whole response, seconds.
 _CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 30.0
 #: Most bytes of a response, decoded.
-_ANSWER_BYTES = 32 << 20
+_RESPONSE_BYTES = 32 << 20
 #: Longest text of a response that messages repeat.
 _TOLD = 200
 #: Statuses of a query that is wrong, or takes too long: others may succeed.
@@ -91,15 +91,15 @@ class Prometheus:
 
     def _ask(self, path: str, given: Mapping[str, str]) -> Mapping[str, Any]:
         bounds = QueryBounds(
-            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, answer_bytes=_ANSWER_BYTES
+            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, response_bytes=_RESPONSE_BYTES
         )
         try:
             url = f"{self._base}/api/v1/{path}?{urlencode(given)}"
             status, body = self._queries.get(url, bounds)
         except requests.Timeout:
             raise PrometheusAwayError("no answer in time") from None
-        except AnswerTooLargeError:
-            raise QueryRefusedError(f"more than {_ANSWER_BYTES >> 20} MiB") from None
+        except ResponseTooLargeError:
+            raise QueryRefusedError(f"more than {_RESPONSE_BYTES >> 20} MiB") from None
         except (requests.RequestException, OSError, ValueError) as error:
             raise PrometheusAwayError(plain(mask_text(root_cause(error)), _TOLD)) from None
         document = _document(body)

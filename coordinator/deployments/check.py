@@ -66,12 +66,12 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
     (stored,) = at_once([partial(_store, deployment, request_s)], until)
     yield stored or Finding(subject="trace store", ok=False, detail=late)
     if able and deployment.platform == "openstack":
-        for answer in check_services(deployment, able[0].credential, request_s, until):
+        for response in check_services(deployment, able[0].credential, request_s, until):
             yield Finding(
-                subject=answer.service,
-                ok=answer.ok,
-                detail=answer.detail or late,
-                warning=answer.warning,
+                subject=response.service,
+                ok=response.ok,
+                detail=response.detail or late,
+                warning=response.warning,
             )
 
 
@@ -165,9 +165,9 @@ def _service(name: str, address: str, key: str | None, store: Any, timeout_s: fl
             bounded_session() as client,
             client.get(
                 address, headers=headers, timeout=timeout_s, allow_redirects=False, stream=True
-            ) as answer,
+            ) as response,
         ):
-            said = f"responds with {answer.status_code}"
+            said = f"responds with {response.status_code}"
     except requests.RequestException as error:
         return Finding(subject=subject, ok=False, detail=f"does not respond: {_cause(error)}")
     if store is None:

@@ -51,7 +51,7 @@ _BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceAnswer:
+class ServiceResponse:
     """The result of the check of one service."""
 
     #: Type in the catalogue.
@@ -82,7 +82,7 @@ class _ServiceCheck:
 
 def check_services(
     deployment: Deployment, credential: Credential, timeout_s: float, until: float
-) -> Iterator[ServiceAnswer]:
+) -> Iterator[ServiceResponse]:
     """Check each service of the catalogue as one user; nothing if the user gets no token.
 
     `timeout_s` bounds each request. A result without a detail means that the check was not done at
@@ -97,7 +97,7 @@ def check_services(
     answered = at_once([partial(_ask, one, cloud, keys, store) for one in asked], until)
     for one, found in zip(asked, answered, strict=True):
         if found is None:
-            yield ServiceAnswer(service=one.kind, ok=False, detail="")
+            yield ServiceResponse(service=one.kind, ok=False, detail="")
         else:
             yield _said(found, deployment.profiler_hmac_key, stored=store is not None)
 
@@ -125,14 +125,14 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
         for key in keys:
             one.traces[key], headers = signed(key)
             begin = time.time()
-            answer = cloud.send("GET", url, headers={**cloud.headers(name), **headers})
-            _clock(one, answer, begin, time.time())
-            if answer.status_code >= 500 or answer.status_code == HTTPStatus.UNAUTHORIZED:
-                token = " to a valid token" if answer.status_code < 500 else ""
-                one.problem = f"responds with {answer.status_code}{token}"
+            response = cloud.send("GET", url, headers={**cloud.headers(name), **headers})
+            _clock(one, response, begin, time.time())
+            if response.status_code >= 500 or response.status_code == HTTPStatus.UNAUTHORIZED:
+                token = " to a valid token" if response.status_code < 500 else ""
+                one.problem = f"responds with {response.status_code}{token}"
                 return one
-            if answer.status_code >= 400:
-                one.refused = answer.status_code
+            if response.status_code >= 400:
+                one.refused = response.status_code
             one.answered_at[key] = time.monotonic()
     except DeploymentError as error:
         one.problem = str(error)
@@ -157,11 +157,11 @@ def _version(cloud: Cloud, name: str) -> str:
     url, lasted_s = f"{parts.scheme}://{parts.netloc}{path}/", math.inf
     for _ in range(_TIMED):
         begin = time.monotonic()
-        answer = cloud.send("GET", url, headers={})
+        response = cloud.send("GET", url, headers={})
         lasted_s = min(lasted_s, time.monotonic() - begin)
     found = ""
     with contextlib.suppress(ValueError):
-        found = version_in(answer.json())
+        found = version_in(response.json())
     said = f"version {found}" if found else "version not reported"
     return f"{said} at {mask_url(address)}, responds in {spaced(lasted_s)}"
 
@@ -190,19 +190,19 @@ def version_in(document: Any) -> str:
     return f"{named}, up to {highest}" if highest and f"v{highest}" != named else named
 
 
-def _clock(one: _ServiceCheck, answer: requests.Response, begin: float, end: float) -> None:
-    if "Date" not in answer.headers:
+def _clock(one: _ServiceCheck, response: requests.Response, begin: float, end: float) -> None:
+    if "Date" not in response.headers:
         return
     with contextlib.suppress(ValueError, TypeError):
         # the header was written between begin and end, and is truncated to whole seconds
-        there = email.utils.parsedate_to_datetime(answer.headers["Date"]).timestamp()
+        there = email.utils.parsedate_to_datetime(response.headers["Date"]).timestamp()
         low, high = one.clock
         one.clock = max(low, there - end), min(high, there + 1 - begin)
 
 
-def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceAnswer:
+def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceResponse:
     if one.problem:
-        return ServiceAnswer(service=one.kind, ok=False, detail=one.problem)
+        return ServiceResponse(service=one.kind, ok=False, detail=one.problem)
     low, high = one.clock
     warning = low > CLOCK_S or high < -CLOCK_S
     facts = list(one.facts)
@@ -223,4 +223,4 @@ def _said(one: _ServiceCheck, key: str | None, *, stored: bool) -> ServiceAnswer
         if DEFAULT_KEY in one.seen_s:
             facts.append(f"accepts OSProfiler's default key {DEFAULT_KEY}")
             warning = True
-    return ServiceAnswer(service=one.kind, ok=True, detail="; ".join(facts), warning=warning)
+    return ServiceResponse(service=one.kind, ok=True, detail="; ".join(facts), warning=warning)

@@ -61,7 +61,7 @@ class Batches:
         workload: int,
         rows_of: Callable[[Intervals], bytes] = lambda _: b"",
     ) -> None:
-        """`rows_of` returns the signed rows of a data file that some numbers need."""
+        """`rows_of` returns the encrypted rows of the data file for the given iteration numbers."""
         self._port = port
         self._ledger = ledger
         self._workload = workload

@@ -40,7 +40,7 @@ class Dispatcher:
         `planned_s`: when the plan of an open load ends, seconds after t0, if that is known.
         """
         self._ledger = ledger
-        rows = {"rows_of": data.sealed} if data is not None else {}
+        rows = {"rows_of": data.encrypted} if data is not None else {}
         self._batches = Batches(port, ledger, workload, **rows)
         self._load: OpenLoad | ClosedLoad
         if is_open:

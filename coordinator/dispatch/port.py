@@ -22,7 +22,7 @@ class PlannedBatch:
     intervals: list[Interval]
     #: Open runners: due times, little-endian int64 nanoseconds after t0, one per number.
     dues: bytes = b""
-    #: Rows of the workload's data file, one per number, sealed.
+    #: Rows of the workload's data file, one per number, encrypted.
     rows: bytes = b""
 
 

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from osbench import __version__
 from osbench.common.errors import OsbenchError
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import connect
@@ -23,8 +23,8 @@ def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     if not url:
         return
     try:
-        sealer = Sealer(Keyring.load(conf.security.key_file))
-        heartbeats = HeartbeatReader(connect(url, conf.messaging.redis_timeout_s), sealer)
+        signer = Signer(Keyring.load(conf.security.key_file))
+        heartbeats = HeartbeatReader(connect(url, conf.messaging.redis_timeout_s), signer)
         present = heartbeats.present()
     except OsbenchError:
         return  # reported by the checks of keys and of Redis

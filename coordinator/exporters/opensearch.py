@@ -91,8 +91,8 @@ class _Bulk:
         for _ in self._poster.pauses():
             if not waiting:
                 return
-            answer = self._poster.post(self._url, b"".join(waiting.values()))
-            for document_id, status, reason in _items(answer.content, len(waiting)):
+            response = self._poster.post(self._url, b"".join(waiting.values()))
+            for document_id, status, reason in _items(response.content, len(waiting)):
                 if status in BUSY:
                     busy = reason
                 elif waiting.pop(document_id, None) is None:
@@ -108,10 +108,10 @@ class _Bulk:
             )
 
 
-def _items(answer: bytes, expected: int) -> list[tuple[str, int, str]]:
+def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
     """Id, status and problem of each document of a bulk request."""
     try:
-        found = [next(iter(item.values())) for item in json.loads(answer)["items"]]
+        found = [next(iter(item.values())) for item in json.loads(response)["items"]]
         items = [(str(one["_id"]), int(one["status"]), _reason(one)) for one in found]
     except (AttributeError, KeyError, TypeError, ValueError, StopIteration):
         raise ExportError("the answer to a bulk request is of another form") from None

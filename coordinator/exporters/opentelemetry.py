@@ -84,9 +84,9 @@ class OpenTelemetry(exporter.LiveExporter):
 
 
 def _post(poster: Poster, url: str, signal: str, request: Mapping[str, Any]) -> None:
-    answer = poster.post(f"{url.rstrip('/')}/v1/{signal}", json.dumps(request).encode())
+    response = poster.post(f"{url.rstrip('/')}/v1/{signal}", json.dumps(request).encode())
     try:
-        partial = (answer.json() if answer.content else {}).get("partialSuccess") or {}
+        partial = (response.json() if response.content else {}).get("partialSuccess") or {}
     except (ValueError, AttributeError):
         # collectors need not respond in JSON, and a status of 200 says that all was taken
         return

@@ -45,7 +45,7 @@ class Poster:
         for _ in self.pauses():
             try:
                 # a redirected request would lose its body
-                answer = self._session.post(
+                response = self._session.post(
                     url, data=body, timeout=TIMEOUT_S, allow_redirects=False
                 )
             except requests.RequestException as error:
@@ -53,10 +53,10 @@ class Poster:
                 if isinstance(error, ValueError):  # the URL is wrong, and remains so
                     break
                 continue
-            problem = f"HTTP {answer.status_code} {plain(mask_text(answer.text), 300)}".strip()
-            if answer.ok and answer.status_code < 300:
-                return answer
-            if answer.status_code not in BUSY:
+            problem = f"HTTP {response.status_code} {plain(mask_text(response.text), 300)}".strip()
+            if response.ok and response.status_code < 300:
+                return response
+            if response.status_code not in BUSY:
                 break
         raise ExportError(f"{mask_url(url)}: {plain(mask_text(problem), 500)}")
 

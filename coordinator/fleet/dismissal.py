@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from osbench.common.ports import clock as time
 from osbench.common.protocol import timers
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Control, Heartbeat
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
@@ -44,11 +44,11 @@ class Dismissal:
     Methods raise StoreUnreachable, StoreError.
     """
 
-    def __init__(self, client: Client, sealer: Sealer, run: str, epoch: int) -> None:
+    def __init__(self, client: Client, signer: Signer, run: str, epoch: int) -> None:
         """`epoch` counts the coordinators of the run, this one included."""
         self._store = Store(client, run)
-        self._heartbeats = HeartbeatReader(client, sealer)
-        self._sealer = sealer
+        self._heartbeats = HeartbeatReader(client, signer)
+        self._signer = signer
         self._run = run
         self._epoch = epoch
 
@@ -89,4 +89,4 @@ class Dismissal:
             version=self._epoch << 32,
             over=True,
         )
-        return self._sealer.seal(Control.KIND, record.body())
+        return self._signer.sign(Control.KIND, record.body())

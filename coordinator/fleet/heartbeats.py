@@ -10,7 +10,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.escaping import decoded
 from osbench.common.ports import clock as time
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.wire import Wire
@@ -24,9 +24,9 @@ OTHER_VERSION = "other version"
 class HeartbeatReader:
     """Reads the heartbeats of workers. Methods raise StoreUnreachable, StoreError."""
 
-    def __init__(self, client: Client, sealer: Sealer) -> None:
+    def __init__(self, client: Client, signer: Signer) -> None:
         self._wire = Wire(client)
-        self._sealer = sealer
+        self._signer = signer
         #: The last heartbeat of each worker as it was read and decoded, and when it last changed,
         #: monotonic: most do not change between two polls.
         self._known: dict[str, tuple[bytes, Heartbeat | None, float]] = {}
@@ -82,7 +82,7 @@ class HeartbeatReader:
 
     def _verified(self, name: str, data: bytes) -> Heartbeat | None:
         try:
-            beat = Heartbeat.parse(_readable(self._sealer.open(Heartbeat.KIND, data)))
+            beat = Heartbeat.parse(_readable(self._signer.verify(Heartbeat.KIND, data)))
             if beat.incarnation != name:
                 raise Untrusted("the heartbeat of another worker")
         except Untrusted:

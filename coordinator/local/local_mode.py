@@ -216,7 +216,7 @@ class LocalMode:
         restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:
-            self._server.await_answer()
+            self._server.await_response()
             if restored:
                 kept_server.forget_workers(self._server.url)
         except (StoreError, StoreUnreachable) as error:
@@ -227,7 +227,7 @@ class LocalMode:
             self._server.end()
             (self.folder / watchdog.DUMP).unlink(missing_ok=True)
             self._server = PrivateServer(self.folder, lifeline)
-            self._server.await_answer()
+            self._server.await_response()
 
     def _clear(self) -> None:
         """End server and watchdog, remove the folder; if interrupted, the watchdog does it."""

@@ -127,7 +127,7 @@ class PrivateServer:
         """The server's entry in the process table."""
         return self._child.leader
 
-    def await_answer(self) -> None:
+    def await_response(self) -> None:
         """Wait until it responds. Raises StoreError if it ends, times out or is another server."""
         give_up_at = time.monotonic() + _START_S
         with redis_client.connect(self.url, _START_S) as client:

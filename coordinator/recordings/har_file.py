@@ -21,7 +21,7 @@ from osbench.coordinator.recordings.recorded_parts import RecordedPart
 #: Bytes of the largest file that is read.
 LARGEST = 256 * 1024 * 1024
 #: Characters of the largest response that is searched for values.
-_LARGEST_ANSWER = 2 * 1024 * 1024
+_LARGEST_RESPONSE = 2 * 1024 * 1024
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -43,8 +43,8 @@ class RecordedRequest:
     status: int
     #: The file has requests only, as written by tools: it has no responses.
     is_written: bool
-    answer_headers: Pairs
-    answer_type: str
+    response_headers: Pairs
+    response_type: str
     #: The response if it is JSON, else None.
     document: Any
     #: The response if it is other text, such as a page, else "".
@@ -108,11 +108,11 @@ class _WrongPart(ValueError):
 
 def _request(entry: Any, place: str) -> RecordedRequest:
     request = _part(entry, "request", dict, place)
-    answer = _part(entry, "response", dict, place, {})
-    content = _part(answer, "content", dict, f"{place}.response", {})
+    response = _part(entry, "response", dict, place, {})
+    content = _part(response, "content", dict, f"{place}.response", {})
     posted = _part(request, "postData", dict, f"{place}.request", {})
     headers = tuple(_pairs(request, "headers", f"{place}.request"))
-    answer_headers = tuple(_pairs(answer, "headers", f"{place}.response"))
+    response_headers = tuple(_pairs(response, "headers", f"{place}.response"))
     body_type = posted.get("mimeType") or dict(headers).get("content-type", "") if posted else ""
     text = _part(posted, "text", str, f"{place}.request.postData", "")
     fields = tuple(_pairs(posted, "params", f"{place}.request.postData", lower=False))
@@ -122,9 +122,9 @@ def _request(entry: Any, place: str) -> RecordedRequest:
         url.port  # noqa: B018 - raises for a port that is none
     except ValueError as error:
         raise _WrongPart(f"{place}.request.url: {error}") from None
-    status = answer.get("status")
+    status = response.get("status")
     status = status if isinstance(status, int) and 100 <= status <= 599 else 0
-    answer_type = _media_type(content.get("mimeType"))
+    response_type = _media_type(content.get("mimeType"))
     took = entry.get("time")
     resource = entry.get("_resourceType")
     return RecordedRequest(
@@ -137,13 +137,13 @@ def _request(entry: Any, place: str) -> RecordedRequest:
         parts=tuple(_parts(posted, f"{place}.request.postData")),
         body_bytes=_body_bytes(request, headers),
         status=status,
-        is_written=not answer,
-        answer_headers=answer_headers,
-        answer_type=answer_type,
-        document=_document(content, answer_type),
-        page=_page(content, answer_type),
-        cookies=tuple(_cookies(answer_headers)),
-        redirect=str(answer.get("redirectURL") or dict(answer_headers).get("location", "")),
+        is_written=not response,
+        response_headers=response_headers,
+        response_type=response_type,
+        document=_document(content, response_type),
+        page=_page(content, response_type),
+        cookies=tuple(_cookies(response_headers)),
+        redirect=str(response.get("redirectURL") or dict(response_headers).get("location", "")),
         resource=resource if isinstance(resource, str) else "",
         cached=isinstance(entry.get("_fromCache"), str),
         started_at=_instant(entry.get("startedDateTime")),
@@ -191,7 +191,7 @@ def _media_type(value: Any) -> str:
 
 def _document(content: Mapping[str, Any], media_type: str) -> Any:
     text = content.get("text")
-    if not isinstance(text, str) or not is_json(media_type) or len(text) > _LARGEST_ANSWER:
+    if not isinstance(text, str) or not is_json(media_type) or len(text) > _LARGEST_RESPONSE:
         return None
     try:
         if content.get("encoding") == "base64":
@@ -203,7 +203,7 @@ def _document(content: Mapping[str, Any], media_type: str) -> Any:
 
 def _page(content: Mapping[str, Any], media_type: str) -> str:
     text = content.get("text")
-    if not isinstance(text, str) or not _is_page(media_type) or len(text) > _LARGEST_ANSWER:
+    if not isinstance(text, str) or not _is_page(media_type) or len(text) > _LARGEST_RESPONSE:
         return ""
     if content.get("encoding") == "base64":
         try:

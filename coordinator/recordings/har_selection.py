@@ -103,7 +103,7 @@ def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedReq
     here = [one for one in web if not wanted or _is_of(one, wanted)] or list(web)
     documents = [one for one in here if not 300 <= one.status < 400]
     for one in documents:
-        if one.resource == "document" or one.answer_type == "text/html":
+        if one.resource == "document" or one.response_type == "text/html":
             return one
     return (documents or here)[0]
 
@@ -120,7 +120,7 @@ def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> 
         (not one.status and not one.is_written, "without an answer"),
         (one.cached, "answered by the browser's cache"),
         (one.status == 101 or one.resource == "websocket", "WebSockets"),
-        (one.answer_type == "text/event-stream", "streams of events"),
+        (one.response_type == "text/event-stream", "streams of events"),
         (preflight, "the browser's own OPTIONS"),
         (not assets and _is_asset(one), "assets"),
     )
@@ -132,7 +132,7 @@ def _is_asset(one: RecordedRequest) -> bool:
         return False
     return (
         one.resource in _ASSET_KINDS
-        or one.answer_type.startswith(_ASSET_TYPES)
+        or one.response_type.startswith(_ASSET_TYPES)
         or one.url.path.lower().endswith(_ASSET_ENDS)
     )
 
@@ -161,8 +161,8 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
                 replace(
                     one,
                     status=last.status,
-                    answer_type=last.answer_type,
-                    answer_headers=last.answer_headers,
+                    response_type=last.response_type,
+                    response_headers=last.response_headers,
                     document=last.document,
                     page=last.page,
                     cookies=tuple(cookies),

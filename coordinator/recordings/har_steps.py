@@ -21,10 +21,10 @@ from osbench.common.secrets.secret_names import (
     names_beside,
     secret_segments,
 )
-from osbench.coordinator.recordings.answer_values import AnswerValues, is_id
 from osbench.coordinator.recordings.har_file import Pairs, RecordedRequest, is_json, read_har
 from osbench.coordinator.recordings.har_selection import Recording, origin, select
 from osbench.coordinator.recordings.recorded_parts import MULTIPART, recorded_parts
+from osbench.coordinator.recordings.response_values import ResponseValues, is_id
 from osbench.coordinator.recordings.secret_arguments import (
     KnownSecrets,
     Parts,
@@ -87,7 +87,7 @@ class _Steps:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._arguments = SecretArguments()
-        self._values = AnswerValues()
+        self._values = ResponseValues()
         #: Names of secrets by value, for values that are secrets wherever they stand.
         self._secrets = {
             value: name
@@ -407,7 +407,7 @@ def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
             yield name, scheme[2] if scheme else value
             if scheme and scheme[1].lower() == "basic":
                 yield from _basic(scheme[2])
-    for name, value in one.answer_headers:
+    for name, value in one.response_headers:
         if name == "set-cookie":
             yield from _cookies(line.partition(";")[0] for line in value.splitlines())
         elif is_secret(name, value):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from osbench.common.errors import UsageError
 from osbench.coordinator.formatting import count, instant, plain
-from osbench.coordinator.recordings.answer_values import singular
 from osbench.coordinator.recordings.log_arrivals import (
     SortedArrivals,
     WrittenArrivals,
@@ -30,6 +29,7 @@ from osbench.coordinator.recordings.log_templates import (
     TemplateTable,
     merged,
 )
+from osbench.coordinator.recordings.response_values import singular
 from osbench.coordinator.recordings.secret_arguments import UnusedNames, argument_name, literal
 from osbench.coordinator.taskfile.first_task import ADDRESS
 from osbench.coordinator.taskfile.flow_task import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from osbench.common.protocol import broker
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.messages import Batch, Offer
 from osbench.common.protocol.redis_client import Client, connect
 from osbench.common.protocol.store import Store
@@ -165,7 +165,7 @@ class RunServices:
     #: Seconds since the start of each load.
     load_clock: LoadClock
     contexts: ContextStack
-    #: Which key the run's messages are sealed with.
+    #: Which key the run's messages are signed with.
     key_notes: KeyNotes
     limits: Limits
     #: Raises an error if a server or worker of local mode has died.
@@ -183,8 +183,8 @@ def open_services(
     """
     conf = plan.conf
     client = connect(connection.redis_url, conf.messaging.redis_timeout_s)
-    sealer = Sealer(connection.keyring)
-    channel = _channel(plan.run_id, connection, client, sealer)
+    signer = Signer(connection.keyring)
+    channel = _channel(plan.run_id, connection, client, signer)
     accounts = Accounts()
     history = RunHistory({one.number: one.name for one in plan.workloads})
     port = RunPort(directory, accounts, history, channel, client)
@@ -199,7 +199,7 @@ def open_services(
         accounts=accounts,
         history=history,
         port=port,
-        pool=WorkerPool(port, HeartbeatReader(client, sealer), plan.run_id),
+        pool=WorkerPool(port, HeartbeatReader(client, signer), plan.run_id),
         clock=clock,
         load_clock=LoadClock(clock, accounts),
         contexts=ContextStack(kept, plan.plugins, on_context),
@@ -217,11 +217,11 @@ def open_services(
     )
 
 
-def _channel(run_id: str, connection: Connection, client: Client, sealer: Sealer) -> Channel:
+def _channel(run_id: str, connection: Connection, client: Client, signer: Signer) -> Channel:
     return Channel(
         store=Store(client, run_id),
         client=client,
-        sealer=sealer,
+        signer=signer,
         vault=Vault(connection.keyring),
         publisher=Publisher(
             broker.sending_application(connection.broker_url), client, connection.other_broker

@@ -48,13 +48,13 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     cannot be written.
     """
     name = directory.path.name
-    answer = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
-    if answer is None:
+    response = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
+    if response is None:
         raise UsageError(
             f"run {name} has no load now that could be changed, or its coordinator is stopped: it "
             f"has not taken the request within {SEEN_S:g} s"
         )
-    return answer
+    return response
 
 
 def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN_S) -> str:
@@ -63,8 +63,8 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
     Returns its reply. Raises UsageError if no coordinator holds the run, OsbenchError if it does
     not take the request within `timeout_s` seconds; then the request is withdrawn.
     """
-    answer = _asked(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
-    if answer is None:
+    response = _asked(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
+    if response is None:
         error = OsbenchError(
             f"the coordinator of run {directory.path.name} has not taken the request within "
             f"{timeout_s:g} s: it may be stopped, or run on a host that sees new files late; try "
@@ -72,7 +72,7 @@ def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN
         )
         error.exit_code = 3
         raise error
-    return answer
+    return response
 
 
 def _asked(

@@ -123,7 +123,7 @@ def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict
             raise StorageError(f"cannot read {path / name}: {reason_of(error)}") from None
         files[name] = [{**entry, **counts.get(name, {})}]
     files[_SUMMARY] = [_entry(summary)]
-    return _signed({"format": FORMAT, "run_id": path.name, "files": files})
+    return _with_digest({"format": FORMAT, "run_id": path.name, "files": files})
 
 
 def amended(path: Path, name: str, content: bytes) -> dict[str, Any] | None:
@@ -136,10 +136,10 @@ def amended(path: Path, name: str, content: bytes) -> dict[str, Any] | None:
     if listed is None:
         return None
     contents = [_entry(content), *listed["files"].get(name, [])[:1]]
-    return _signed({**listed, "files": {**listed["files"], name: contents}})
+    return _with_digest({**listed, "files": {**listed["files"], name: contents}})
 
 
-def _signed(document: dict[str, Any]) -> dict[str, Any]:
+def _with_digest(document: dict[str, Any]) -> dict[str, Any]:
     unsigned = {key: value for key, value in document.items() if key != "sha256"}
     return {**unsigned, "sha256": _sum(unsigned)}
 
@@ -151,7 +151,7 @@ def _sum(document: Mapping[str, Any]) -> str:
 def _parsed(text: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
-        good = found.get("format") == FORMAT and found == _signed(found)
+        good = found.get("format") == FORMAT and found == _with_digest(found)
         return found if good and isinstance(found["files"], dict) else None
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
         return None

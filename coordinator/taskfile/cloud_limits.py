@@ -221,6 +221,6 @@ class _Look:
     def _limits(self, service: str) -> Mapping[str, Any]:
         """Return the quotas of the project by name; quotas that cannot be read are left out."""
         path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
-        answer = self._cloud.request("GET", service, path, expected=(200, 403, 404))
-        found = answer.json()["quota_set"] if answer.status_code == HTTPStatus.OK else {}
+        response = self._cloud.request("GET", service, path, expected=(200, 403, 404))
+        found = response.json()["quota_set"] if response.status_code == HTTPStatus.OK else {}
         return {**found, **(self._contexts.get("quotas") or {}).get(service, {})}

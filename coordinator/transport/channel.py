@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from osbench.common.errors import StoreUnreachable, Untrusted
 from osbench.common.ports import clock as time
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification, Will
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
@@ -30,7 +30,7 @@ class Channel:
         *,
         store: Store,
         client: Client,
-        sealer: Sealer,
+        signer: Signer,
         vault: Vault,
         publisher: Publisher,
         run_id: str,
@@ -38,10 +38,10 @@ class Channel:
         self._store = store
         self._wire = Wire(client)
         self.run_id = run_id
-        self._sealer = sealer
+        self._signer = signer
         self._vault = vault
         self._publisher = publisher
-        #: Sealed specifications by workload.
+        #: Signed specifications by workload.
         self._specifications: dict[int, bytes] = {}
         #: The last read did not take all there was.
         self.behind = False
@@ -86,7 +86,7 @@ class Channel:
     def specify(self, specification: Specification) -> bytes:
         """Publish a workload's specification, encrypted; returns the digest that names it."""
         token = self._vault.encrypt(specification.body())
-        data = self._sealer.seal(Specification.KIND, {"vault": token})
+        data = self._signer.sign(Specification.KIND, {"vault": token})
         self._specifications[specification.workload] = data
         self.restate([specification.workload])
         return hashlib.sha256(data).digest()
@@ -103,11 +103,11 @@ class Channel:
         Raises StoreUnreachable if the broker does not take them: some may have been sent then;
         StoreError if it refuses the right.
         """
-        sealed = (
-            (batch.incarnation, self._sealer.seal(Batch.KIND, batch.body())) for batch in batches
+        signed = (
+            (batch.incarnation, self._signer.sign(Batch.KIND, batch.body())) for batch in batches
         )
         try:
-            self._publisher.send(sealed)
+            self._publisher.send(signed)
         except StoreUnreachable:
             self._refused_since = self._refused_since or time.monotonic()
             raise
@@ -116,7 +116,7 @@ class Channel:
     def offer(self, offers: Iterable[Offer]) -> None:
         """Write offers; each expires soon. Raises StoreUnreachable."""
         self._wire.offer(
-            {one.incarnation: self._sealer.seal(Offer.KIND, one.body()) for one in offers}
+            {one.incarnation: self._signer.sign(Offer.KIND, one.body()) for one in offers}
         )
 
     def control(self, records: Mapping[str, Control]) -> None:
@@ -124,7 +124,7 @@ class Channel:
         if records:
             self._store.put_controls(
                 {
-                    mid: self._sealer.seal(Control.KIND, record.body())
+                    mid: self._signer.sign(Control.KIND, record.body())
                     for mid, record in records.items()
                 }
             )
@@ -146,7 +146,7 @@ class Channel:
         try:
             message = self._open(data)
         except Untrusted:
-            self.refuse("bad seal")
+            self.refuse("bad signature")
             return None
         if message.run != self.run_id:
             self.refuse("other run")
@@ -155,6 +155,6 @@ class Channel:
 
     def _open(self, data: bytes) -> Block | Will:
         try:
-            return Block.parse(self._sealer.open(Block.KIND, data))
+            return Block.parse(self._signer.verify(Block.KIND, data))
         except Untrusted:
-            return Will.parse(self._sealer.open(Will.KIND, data))
+            return Will.parse(self._signer.verify(Will.KIND, data))

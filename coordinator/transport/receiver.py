@@ -21,7 +21,7 @@ _BEYOND = 1 << 62
 
 
 class Inbox(Protocol):
-    """The results of a run in Redis: blocks and wills whose seal was verified."""
+    """The results of a run in Redis: blocks and wills whose signature was verified."""
 
     run_id: str
 

@@ -28,7 +28,7 @@ from helpers.recording_server import RecordingServer, recording_server
 from osbench.common.config.config import load
 from osbench.common.config.options import FAST, REQUESTS
 from osbench.common.deployment.record import Deployment
-from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.network.response_bound import ResponseBound
 from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.plugins import Plugins
 from osbench.worker.openstack.client_sessions import ClientSessions
@@ -501,7 +501,7 @@ def test_connections_are_kept_by_each_thread(server, session):
 @pytest.mark.parametrize("coded", [True, False])
 def test_a_response_that_is_too_large_is_refused(hostile, fast, coded):
     session = FastSession(ShortWay() if fast else None)
-    keep_connections(session, AnswerBound(1000 if coded else 10, "the setting"))
+    keep_connections(session, ResponseBound(1000 if coded else 10, "the setting"))
 
     # 1,280 bytes that come as 60, or 13 as they are
     with pytest.raises(

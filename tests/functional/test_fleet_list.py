@@ -11,7 +11,7 @@ from helpers.heartbeats import heartbeat
 from helpers.runs import Cluster, site
 from osbench.common.errors import FleetError
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat, Offer
 from osbench.common.protocol.redis_client import Client, connect
@@ -47,23 +47,23 @@ class NoPort:
         raise AssertionError("nobody has gone")
 
 
-def beat(client: Client, sealer: Sealer, name: str, **fields: Any) -> None:
+def beat(client: Client, signer: Signer, name: str, **fields: Any) -> None:
     said = heartbeat(name, **{"state": "idle", **fields})
     client.set(
         redis_keys.worker(name),
-        sealer.seal(Heartbeat.KIND, said.body()),
+        signer.sign(Heartbeat.KIND, said.body()),
         ex=redis_keys.WORKER_TTL_S,
     )
     client.sadd(redis_keys.WORKERS, name)
 
 
 def test_who_is_listed_and_heard_is_there_and_who_is_not_heard_leaves_the_list(client):
-    sealer = Sealer(Keyring.generate())
-    beat(client, sealer, "h.1.a")
-    beat(client, sealer, "h.2.b", state="running", run="r1")
-    beat(client, sealer, "h.3.c")
+    signer = Signer(Keyring.generate())
+    beat(client, signer, "h.1.a")
+    beat(client, signer, "h.2.b", state="running", run="r1")
+    beat(client, signer, "h.3.c")
     client.delete(redis_keys.worker("h.3.c"))
-    heartbeats = HeartbeatReader(client, sealer)
+    heartbeats = HeartbeatReader(client, signer)
 
     present = heartbeats.present()
 
@@ -74,9 +74,9 @@ def test_who_is_listed_and_heard_is_there_and_who_is_not_heard_leaves_the_list(c
 
 @pytest.mark.parametrize("found", ["nothing", "a list"])
 def test_who_was_heard_is_there_though_the_list_is_gone(client, found):
-    sealer = Sealer(Keyring.generate())
-    beat(client, sealer, "h.1.a")
-    heartbeats = HeartbeatReader(client, sealer)
+    signer = Signer(Keyring.generate())
+    beat(client, signer, "h.1.a")
+    heartbeats = HeartbeatReader(client, signer)
     heartbeats.present()
     client.delete(redis_keys.WORKERS)
     if found == "a list":
@@ -90,8 +90,8 @@ def test_who_was_heard_is_there_though_the_list_is_gone(client, found):
 
 
 def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
-    beat(client, Sealer(Keyring.generate()), "h.1.a")
-    heartbeats = HeartbeatReader(client, Sealer(Keyring.generate()))
+    beat(client, Signer(Keyring.generate()), "h.1.a")
+    heartbeats = HeartbeatReader(client, Signer(Keyring.generate()))
 
     assert heartbeats.present() == []
 
@@ -100,12 +100,12 @@ def test_who_signs_with_another_key_is_counted_and_stays_on_the_list(client):
 
 
 def test_who_has_another_version_is_told_from_who_has_another_key(client):
-    sealer = Sealer(Keyring.generate())
-    beat(client, sealer, "h.1.a", version="0.0.1", run="r")
+    signer = Signer(Keyring.generate())
+    beat(client, signer, "h.1.a", version="0.0.1", run="r")
     other = heartbeat("h.2.b", version="99.0.0").body() | {"fields": "of a later version"}
-    client.set(redis_keys.worker("h.2.b"), sealer.seal(Heartbeat.KIND, other))
+    client.set(redis_keys.worker("h.2.b"), signer.sign(Heartbeat.KIND, other))
     client.sadd(redis_keys.WORKERS, "h.2.b")
-    heartbeats = HeartbeatReader(client, sealer)
+    heartbeats = HeartbeatReader(client, signer)
 
     present = heartbeats.present()
 
@@ -117,7 +117,7 @@ def test_who_has_another_version_is_told_from_who_has_another_key(client):
 
 
 def test_a_worker_that_leaves_takes_its_name_off_the_list(client):
-    beat(client, Sealer(Keyring.generate()), "h.1.a")
+    beat(client, Signer(Keyring.generate()), "h.1.a")
 
     Wire(client).forget("h.1.a")
 
@@ -125,12 +125,12 @@ def test_a_worker_that_leaves_takes_its_name_off_the_list(client):
 
 
 def test_looking_for_workers_costs_a_few_commands_however_many_keys_there_are(client):
-    sealer = Sealer(Keyring.generate())
+    signer = Signer(Keyring.generate())
     client.mset({f"osprofiler:{number}": "x" for number in range(5000)})
-    beat(client, sealer, "h.1.a")
+    beat(client, signer, "h.1.a")
     client.config_resetstat()
 
-    HeartbeatReader(client, sealer).present()
+    HeartbeatReader(client, signer).present()
 
     calls = {name: one["calls"] for name, one in client.info("commandstats").items()}
     assert calls.get("cmdstat_scan", 0) == calls.get("cmdstat_keys", 0) == 0
@@ -183,13 +183,13 @@ def test_who_follows_an_offer_of_a_run_that_is_over_is_free_at_once() -> None:
 
 
 def test_no_user_is_asked_to_start_workers_that_local_mode_starts(client):
-    sealer = Sealer(Keyring.generate())
-    beat(client, sealer, "h.1.a")
+    signer = Signer(Keyring.generate())
+    beat(client, signer, "h.1.a")
     said: list[str] = []
     port = NoPort()
 
     with pytest.raises(FleetError) as raised:
-        WorkerPool(port, HeartbeatReader(client, sealer), "r").gather(
+        WorkerPool(port, HeartbeatReader(client, signer), "r").gather(
             WorkerRequest(count=3, least=1, threads=1, coroutines=0, wait_s=0.0, private=True),
             lambda: None,
             said.append,

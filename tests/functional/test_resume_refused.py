@@ -99,7 +99,7 @@ def test_keys_that_were_replaced(cluster: Cluster, killed: RunDirectory) -> None
 
     assert made.code == 0, made.err
     assert done.code == 2, done.err
-    assert f"run {killed.path.name} cannot be resumed: its messages are sealed with key" in done.err
+    assert f"run {killed.path.name} cannot be resumed: its messages are signed with key" in done.err
     assert f"key file {other} has" in done.err
     assert keys.read_bytes() == own
     goes_on(cluster, killed)

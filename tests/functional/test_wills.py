@@ -17,7 +17,7 @@ import pytest
 from helpers.engines import until
 from helpers.import_path import TESTS, import_path
 from osbench.common.config.config import load
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Will
 from osbench.common.protocol.redis_client import connect
@@ -47,9 +47,9 @@ class Site:
 
     def wills(self) -> list[Will]:
         """Those that stand in Redis now."""
-        sealer = Sealer(Keyring.load(self._conf.security.key_file))
+        signer = Signer(Keyring.load(self._conf.security.key_file))
         found = self._store.read(0, 1000)
-        return [Will.parse(sealer.open(Will.KIND, data)) for _, data in found]
+        return [Will.parse(signer.verify(Will.KIND, data)) for _, data in found]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from osbench.worker.http.observer import Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.socket_client import SocketClient
 from osbench.worker.http.wire.cookies import Cookies
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 from servers.child import PATIENCE_S
 
 #: Kinds of drivers: blocking sockets, the event loop that engines use, and that of asyncio itself,
@@ -49,7 +49,7 @@ class LoopDriven:
         keep_body: bool = True,
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
-    ) -> HttpAnswer | None:
+    ) -> RawResponse | None:
         """As the client's."""
         work = self.client.request(
             method, url, own, options, keep_body=keep_body, recorder=recorder, cookies=cookies

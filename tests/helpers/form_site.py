@@ -126,7 +126,7 @@ class _Handler(QuietHandler):
 
 def visit(base: str) -> list[dict[str, Any]]:
     """A login, an upload without its body, and requests with a token, as Chromium writes them."""
-    page = {"_resourceType": "document", "answer_type": "text/html"}
+    page = {"_resourceType": "document", "response_type": "text/html"}
     bearer = {"Authorization": f"Bearer {OLD_TOKEN}"}
     cookie = [("Set-Cookie", f"sid={OLD_SESSION}; HttpOnly")]
     form = {"csrf": OLD_CSRF, "user": "ann", "password": PASSWORD}
@@ -134,13 +134,13 @@ def visit(base: str) -> list[dict[str, Any]]:
     token = {"access_token": OLD_TOKEN, "token_type": "Bearer"}
     return [
         entry("GET", f"{base}/", answer=_LOGIN.format(csrf=OLD_CSRF), **page),
-        entry("GET", f"{base}/s.css", answer_type="text/css", _resourceType="stylesheet"),
+        entry("GET", f"{base}/s.css", response_type="text/css", _resourceType="stylesheet"),
         entry(
             *("POST", f"{base}/login"),
             form=form,
             status=303,
             redirect="/home",
-            answer_headers=cookie,
+            response_headers=cookie,
             **page,
         ),
         entry("GET", f"{base}/home", answer=_HOME.format(nonce=OLD_NONCE), **page),

@@ -44,7 +44,7 @@ def _add(directory: RunDirectory, seed: int) -> None:
     status = {"name": "Queue.get", "phase": "running", "elapsed_s": seed, "at": time.time()}
     directory.write("status.json", {**status, "on_disk": directory.sizes})
     directory.write("failure.json", {"message": f"Redis was away {seed}", "exit_code": 3})
-    directory.replace("request", b"sealed" * seed, sync=False)
+    directory.replace("request", b"signed" * seed, sync=False)
     busy = np.linspace(0, 0.9, 60 + seed)
     write_counters(directory, {0: counters_of(share("CPU", "db1", busy))})
     _add_traces(directory, 5 + seed)

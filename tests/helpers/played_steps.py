@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from osbench.worker.http.exchange_steps import Ask, HttpConnection, Step, Steps
-from osbench.worker.http.wire.answer_parser import AnswerParser
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
+from osbench.worker.http.wire.response_parser import ResponseParser
 from osbench.worker.http.wire.tls_channel import TlsChannel
 
 
@@ -56,12 +56,12 @@ class FakeSocket:
 Outcome = Any
 
 
-def answered(raw: bytes) -> Callable[[Ask], HttpAnswer]:
+def answered(raw: bytes) -> Callable[[Ask], RawResponse]:
     """An outcome of `Ask`: the answer of these bytes."""
 
-    def answer(step: Ask) -> HttpAnswer:
+    def answer(step: Ask) -> RawResponse:
         request, _, limits, phases, keep_body = step.sending
-        parser = AnswerParser()
+        parser = ResponseParser()
         parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)
         if not parser.take(raw):
             parser.end()

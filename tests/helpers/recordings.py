@@ -26,8 +26,8 @@ class _Wish:
     form: Mapping[str, str] | None = None
     body: tuple[str, str] | None = None
     answer: Any = None
-    answer_type: str = "application/json"
-    answer_headers: Sequence[tuple[str, str]] = ()
+    response_type: str = "application/json"
+    response_headers: Sequence[tuple[str, str]] = ()
     encoded: bool = False
     redirect: str = ""
 
@@ -42,7 +42,7 @@ def entry(method: str, url: str, **wishes: Any) -> dict[str, Any]:
     if wish.form is not None:
         posted = (FORM, "&".join(f"{name}={value}" for name, value in wish.form.items()))
     text = wish.answer if isinstance(wish.answer, str) else json.dumps(wish.answer)
-    content: dict[str, Any] = {"size": len(text), "mimeType": wish.answer_type}
+    content: dict[str, Any] = {"size": len(text), "mimeType": wish.response_type}
     if wish.answer is not None:
         content["text"] = base64.b64encode(text.encode()).decode() if wish.encoded else text
         if wish.encoded:
@@ -71,7 +71,7 @@ def entry(method: str, url: str, **wishes: Any) -> dict[str, Any]:
             "status": wish.status,
             "statusText": "",
             "httpVersion": "HTTP/2",
-            "headers": [{"name": name, "value": value} for name, value in wish.answer_headers],
+            "headers": [{"name": name, "value": value} for name, value in wish.response_headers],
             "cookies": [],
             "content": content,
             "redirectURL": wish.redirect,
@@ -98,14 +98,14 @@ def shop(base: str, *, item: int = 7) -> list[dict[str, Any]]:
     page = {"_resourceType": "document", "_priority": "VeryHigh"}
     return [
         entry("GET", f"{base}/items", answer=[{"id": item, "name": "x"}], **page),
-        entry("GET", f"{base}/logo.png", at_s=0.1, answer_type="image/png"),
-        entry("GET", "https://cdn.example/tag.js", at_s=0.1, answer_type="text/javascript"),
+        entry("GET", f"{base}/logo.png", at_s=0.1, response_type="image/png"),
+        entry("GET", "https://cdn.example/tag.js", at_s=0.1, response_type="text/javascript"),
         entry(
             *("POST", f"{base}/login"),
             at_s=1.15,
             json_body={"name": "ann", "password": "secret-ann"},
             answer={"name": "ann", "token": secret},
-            answer_headers=[("Set-Cookie", f"session={secret}; Path=/; HttpOnly")],
+            response_headers=[("Set-Cookie", f"session={secret}; Path=/; HttpOnly")],
         ),
         entry(
             *("GET", f"{base}/items/{item}"),

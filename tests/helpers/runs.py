@@ -23,7 +23,7 @@ from helpers import forked_commands, results_schema
 from helpers.commands import environment
 from helpers.processes import command_of, is_living
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
@@ -325,7 +325,7 @@ class Cluster:
 
     def present(self) -> list[Heartbeat]:
         """The last heartbeat of every worker, as `workers` reads them. Raises redis.RedisError."""
-        keys = Sealer(Keyring.load(self.site.data / "keys"))
+        keys = Signer(Keyring.load(self.site.data / "keys"))
         with contextlib.closing(self.redis.client()) as client:
             return HeartbeatReader(client, keys).present()
 

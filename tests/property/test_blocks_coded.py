@@ -1,4 +1,4 @@
-"""Any rows survive being packed, sealed and unpacked."""
+"""Any rows survive being packed, signed and unpacked."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""Properties of sealed messages, over any body and any damage."""
+"""Properties of signed messages, over any body and any damage."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from osbench.common.errors import Untrusted
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 
 RING = Keyring.generate()
-SEALER = Sealer(RING)
+SIGNER = Signer(RING)
 
 scalars = (
     st.none()
@@ -27,46 +27,46 @@ kinds = st.text(max_size=40)
 
 
 @given(kinds, bodies)
-def test_what_is_sealed_opens_unchanged(kind, body):
-    assert SEALER.open(kind, SEALER.seal(kind, body)) == body
+def test_what_is_signed_opens_unchanged(kind, body):
+    assert SIGNER.verify(kind, SIGNER.sign(kind, body)) == body
 
 
 @given(bodies, st.data())
 def test_a_flipped_bit_anywhere_is_refused(body, data):
-    sealed = bytearray(SEALER.seal("batch", body))
-    bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
-    sealed[bit // 8] ^= 1 << bit % 8
+    signed = bytearray(SIGNER.sign("batch", body))
+    bit = data.draw(st.integers(0, len(signed) * 8 - 1))
+    signed[bit // 8] ^= 1 << bit % 8
 
     with pytest.raises(Untrusted):
-        SEALER.open("batch", bytes(sealed))
+        SIGNER.verify("batch", bytes(signed))
 
 
 @given(bodies, st.data())
 def test_a_cut_or_lengthened_message_is_refused(body, data):
-    sealed = SEALER.seal("batch", body)
-    cut = data.draw(st.integers(0, len(sealed) - 1))
+    signed = SIGNER.sign("batch", body)
+    cut = data.draw(st.integers(0, len(signed) - 1))
     extra = data.draw(st.binary(min_size=1, max_size=9))
 
-    for damaged in (sealed[:cut], sealed + extra):
+    for damaged in (signed[:cut], signed + extra):
         with pytest.raises(Untrusted):
-            SEALER.open("batch", damaged)
+            SIGNER.verify("batch", damaged)
 
 
 @given(kinds, kinds, bodies)
-def test_a_message_opens_only_as_its_own_kind(sealed_as, opened_as, body):
-    sealed = SEALER.seal(sealed_as, body)
+def test_a_message_opens_only_as_its_own_kind(signed_as, opened_as, body):
+    signed = SIGNER.sign(signed_as, body)
 
-    if sealed_as == opened_as:
-        assert SEALER.open(opened_as, sealed) == body
+    if signed_as == opened_as:
+        assert SIGNER.verify(opened_as, signed) == body
     else:
         with pytest.raises(Untrusted):
-            SEALER.open(opened_as, sealed)
+            SIGNER.verify(opened_as, signed)
 
 
 @given(st.binary())
 def test_any_bytes_are_refused_with_one_kind_of_error(data):
     with pytest.raises(Untrusted):
-        SEALER.open("batch", data)
+        SIGNER.verify("batch", data)
 
 
 @given(bodies, st.integers(0, 2))
@@ -75,4 +75,4 @@ def test_messages_of_the_last_two_keys_open_after_rotations(body, rotations):
     for _ in range(rotations):
         ring = ring.rotated()
 
-    assert Sealer(ring).open("batch", SEALER.seal("batch", body)) == body
+    assert Signer(ring).verify("batch", SIGNER.sign("batch", body)) == body

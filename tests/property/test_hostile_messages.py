@@ -17,7 +17,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
 from osbench.common.protocol import data_rows
 from osbench.common.protocol.columns import decode_rows, encode_rows
-from osbench.common.protocol.envelope import SIZE, Sealer, Vault, size_of
+from osbench.common.protocol.envelope import SIZE, Signer, Vault, size_of
 from osbench.common.protocol.exchanges import OWN, pack_exchange, pack_other
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.message_fields import checked_fields
@@ -37,7 +37,7 @@ from osbench.coordinator.results.workload_results import WorkloadResults
 from osbench.coordinator.sla.evaluator import SlaEvaluator
 
 RING = Keyring.generate()
-SEALER = Sealer(RING)
+SIGNER = Signer(RING)
 VAULT = Vault(RING)
 
 OUTPUT = msgpack.packb(
@@ -107,11 +107,11 @@ MESSAGES: list[Message] = [
     ),
     Will(run="r", incarnation="1-a", membership="m", workload=0, seq=1, number=2),
 ]
-SEALED = [(one, SEALER.seal(one.KIND, one.body())) for one in MESSAGES]
+SIGNED = [(one, SIGNER.sign(one.KIND, one.body())) for one in MESSAGES]
 
 
 def opened(kind: type[Message], data: bytes) -> Message:
-    body = SEALER.open(kind.KIND, data)
+    body = SIGNER.verify(kind.KIND, data)
     return kind.parse(checked_fields(kind, kind.KIND, body))
 
 
@@ -127,12 +127,12 @@ def counted(blocks: list[Block]) -> None:
     book.charts.to_dict()
 
 
-@pytest.mark.parametrize(("message", "sealed"), SEALED, ids=lambda one: getattr(one, "KIND", ""))
+@pytest.mark.parametrize(("message", "signed"), SIGNED, ids=lambda one: getattr(one, "KIND", ""))
 @given(st.data())
-def test_a_damaged_message_is_refused(message, sealed, data):
-    found = data.draw(damaged(sealed))
+def test_a_damaged_message_is_refused(message, signed, data):
+    found = data.draw(damaged(signed))
 
-    if found != sealed:
+    if found != signed:
         assert refuses(partial(opened, type(message), found), Untrusted)
 
 
@@ -142,7 +142,7 @@ def test_a_damaged_message_is_refused(message, sealed, data):
 def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(message, data):
     body = data.draw(changed(message.body()))
     refused = refuses(
-        lambda: opened(type(message), SEALER.seal(message.KIND, body)), Untrusted, OverflowError
+        lambda: opened(type(message), SIGNER.sign(message.KIND, body)), Untrusted, OverflowError
     )
 
     if not refused:
@@ -154,7 +154,7 @@ def test_what_is_signed_with_the_key_has_the_declared_types_or_is_refused(messag
 @given(changed(BLOCK.body()))
 def test_a_block_with_other_values_is_counted_or_refused(body):
     def add() -> None:
-        one = opened(Block, SEALER.seal("block", body))
+        one = opened(Block, SIGNER.sign("block", body))
         counted([one])
         counted([BLOCK, one, one])
 
@@ -228,7 +228,7 @@ def test_actions_inside_each_other_without_end_take_bounded_memory():
 def test_bytes_that_announce_much_take_little_memory(data):
     with bounded(100 << 20):
         with pytest.raises(Untrusted):
-            SEALER.open("block", data)
+            SIGNER.verify("block", data)
         with pytest.raises(ValueError, match=r".+"):
             unpack(data)
 
@@ -245,22 +245,22 @@ def test_depth_and_number_of_lists_are_bounded():
 @pytest.mark.parametrize("kind", ["heartbeat", "control", "block"])
 def test_a_message_that_is_too_large_is_refused_before_it_is_looked_at(kind):
     with pytest.raises(Untrusted, match="too large"):
-        SEALER.open(kind, bytes(size_of(kind) + 1))
+        SIGNER.verify(kind, bytes(size_of(kind) + 1))
 
 
 def test_what_would_be_refused_for_its_size_is_not_sent():
     with pytest.raises(Exception, match="at most 1,048,576 are sent"):
-        SEALER.seal("control", {"a": bytes(SIZE)})
+        SIGNER.sign("control", {"a": bytes(SIZE)})
 
 
 def test_kinds_and_key_ids_are_escaped_in_errors():
     evil = "\x1b]0;x\x07"
-    sealed = msgpack.packb([1, evil, b"\x1b[3m", b"", b""])
+    signed = msgpack.packb([1, evil, b"\x1b[3m", b"", b""])
 
     with pytest.raises(Untrusted) as other:
-        SEALER.open("batch", sealed)
+        SIGNER.verify("batch", signed)
     with pytest.raises(Untrusted) as unknown:
-        SEALER.open(evil, sealed)
+        SIGNER.verify(evil, signed)
 
     for found in (other, unknown):
         assert str(found.value).isprintable()
@@ -276,6 +276,6 @@ def test_a_damaged_encrypted_record_is_refused(token):
 KEY = b"a" * 43 + b"="
 
 
-@given(damaged(data_rows.seal(b"1,2\n3,4\n", KEY)))
+@given(damaged(data_rows.encrypt(b"1,2\n3,4\n", KEY)))
 def test_damaged_rows_are_refused(token):
-    refuses(lambda: data_rows.unseal(token, KEY), Untrusted)
+    refuses(lambda: data_rows.decrypt(token, KEY), Untrusted)

@@ -21,7 +21,7 @@ import redis
 from osbench.common.config.config import load
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Specification
 from osbench.common.protocol.redis_client import connect
@@ -30,7 +30,7 @@ from osbench.worker.engine.users.possible_users import user_limits
 from osbench.worker.http.observer import Observer
 from osbench.worker.process import agent
 from osbench.worker.process.agent import Agent, Identity, Patience
-from osbench.worker.process.batch_consumer import sealed_batch
+from osbench.worker.process.batch_consumer import signed_batch
 from osbench.worker.process.process import incarnation
 from osbench.worker.session import workloads
 from osbench.worker.session.equipment import Equipment
@@ -71,7 +71,7 @@ class SimulatedWorker:
             equipment=Equipment(
                 incarnation=self.name,
                 user_limits=user_limits(conf.worker.virtual_users, processes=1),
-                sealer=Sealer(ring),
+                signer=Signer(ring),
                 vault=Vault(ring),
                 preparation=SerialPreparation(conf, plugins),
                 refusals=Refusals(),
@@ -101,7 +101,7 @@ class SimulatedWorker:
                 continue
             if found is not None:
                 body = base64.b64decode(json.loads(found[1])["body"])
-                self.agent.receive(sealed_batch(SimpleNamespace(body=body)))
+                self.agent.receive(signed_batch(SimpleNamespace(body=body)))
 
 
 def watch(workers: Sequence[SimulatedWorker], seen: list[float], leave: threading.Event) -> None:

@@ -81,7 +81,7 @@ vars(clock).update(
 vars(chance).update(token_bytes=random_bytes, token_hex=lambda count=32: random_bytes(count).hex())
 vars(disk).update(fsync=_sync, fdatasync=_sync)
 vars(port).update({name: vars(threads)[name] for name in port.__all__ if name in vars(threads)})
-# of sealed messages: cryptography takes it by its name
+# of signed messages: cryptography takes it by its name
 os.urandom = random_bytes
 
 

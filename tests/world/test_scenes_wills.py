@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control, Will
 from osbench.common.protocol.store import Store
@@ -48,8 +48,8 @@ class Desk:
 
     def wills(self) -> list[Will]:
         """Those that stand in Redis now."""
-        sealer = Sealer(self._world.keyring())
-        return [Will.parse(sealer.open(Will.KIND, data)) for data in self.entries()]
+        signer = Signer(self._world.keyring())
+        return [Will.parse(signer.verify(Will.KIND, data)) for data in self.entries()]
 
     def forget(self) -> None:
         """Delete what stands in Redis."""
@@ -59,7 +59,7 @@ class Desk:
         """Write a control record of the membership."""
         names = {"run": "run-1", "incarnation": WILL.incarnation, "membership": MID}
         control = Control(**{"epoch": 1, "session": MID, "version": 9, **names, **changes})
-        self.store.put_controls({MID: Sealer(ring).seal(Control.KIND, control.body())})
+        self.store.put_controls({MID: Signer(ring).sign(Control.KIND, control.body())})
 
 
 def act(world: World, scene: Callable[[Desk], None]) -> None:

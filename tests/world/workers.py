@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osbench.common.errors import OsbenchError
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.engine.will_page import WillPage
@@ -85,7 +85,7 @@ class WorkerProcess:
             equipment=Equipment(
                 incarnation=self.incarnation,
                 user_limits=UserLimits(threads=USERS, coroutines=USERS),
-                sealer=Sealer(keyring),
+                signer=Signer(keyring),
                 vault=Vault(keyring),
                 preparation=Preparation(world.conf, world.plugins),
                 refusals=Refusals(),

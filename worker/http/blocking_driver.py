@@ -19,12 +19,12 @@ from osbench.worker.http.exchange_steps import (
     Wrap,
 )
 from osbench.worker.http.socket_connection import SocketConnection, bound_waits
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 
 T = TypeVar("T")
 
 
-def drive(steps: Steps[T], first: HttpAnswer | BaseException | None = None) -> T:
+def drive(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
     """Do all steps; return the generator's return value, and let its exceptions pass.
 
     `first` is the outcome of the first step, if that was done before.
@@ -80,9 +80,9 @@ def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
             assert_never(step)
 
 
-def look_at(answer: HttpAnswer) -> None:
-    """Look at the body of a response. Raises TooLongAnswer."""
-    for _ in answer.look_at_body():
+def look_at(response: RawResponse) -> None:
+    """Look at the body of a response. Raises TooLongResponse."""
+    for _ in response.look_at_body():
         pass
 
 

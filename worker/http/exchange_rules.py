@@ -25,9 +25,9 @@ from osbench.worker.http.ready_requests import ReadyRequest, RequestLimits
 from osbench.worker.http.sent_again import SentAgain, not_again
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.journey import Journey
-from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, ReceiveTimedOut
+from osbench.worker.http.wire.raw_response import RawResponse
+from osbench.worker.http.wire.wire_errors import BadResponse, EarlyEnd, ReceiveTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
 
 
@@ -62,7 +62,7 @@ class ExchangeRules:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
         kept: HttpConnection | None = None,
-    ) -> Steps[HttpAnswer]:
+    ) -> Steps[RawResponse]:
         """Make a request, follow its redirects and return the last response.
 
         `recorder` knows of the request already, and `own` has its cookies. `kept` is a connection
@@ -73,15 +73,15 @@ class ExchangeRules:
         journey = None
         try:
             while True:
-                answer = yield from self.exchange(
+                response = yield from self.exchange(
                     pool, request, own, limits, phases, keep_body=keep_body, kept=kept
                 )
-                if answer.coded:
-                    yield LookAt(answer)
-                if answer.status not in addresses.REDIRECTS or not ready.follows:
+                if response.coded:
+                    yield LookAt(response)
+                if response.status not in addresses.REDIRECTS or not ready.follows:
                     break
                 journey = journey or Journey(request, own, ready.trust, cookies)
-                if not journey.follow(answer):
+                if not journey.follow(response):
                     break
                 if recorder is not None:
                     recorder.end_exchange(phases)
@@ -97,8 +97,8 @@ class ExchangeRules:
             if recorder is not None:
                 recorder.end_exchange(phases)
         if cookies is not None:
-            cookies.take(answer)
-        return answer
+            cookies.take(response)
+        return response
 
     def exchange(
         self,
@@ -110,10 +110,10 @@ class ExchangeRules:
         *,
         keep_body: bool,
         kept: HttpConnection | None = None,
-    ) -> Steps[HttpAnswer]:
+    ) -> Steps[RawResponse]:
         """Send one request and return its response, which may redirect; `kept` as in `request`.
 
-        Raises BadAnswer, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
+        Raises BadResponse, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
         ReceiveTimedOut.
         """
         sending = Sending(request, own, limits, phases, keep_body or self._observer is not None)
@@ -122,16 +122,16 @@ class ExchangeRules:
 
     def _attempts(
         self, pool: ConnectionPool, sending: Sending, connection: HttpConnection | None
-    ) -> Steps[HttpAnswer]:
+    ) -> Steps[RawResponse]:
         """Send over a kept connection, then over a new one if there was none or it had ended."""
         request, phases = sending.request, sending.phases
         if connection is None:
             certainly = not (self._resends and request.repeatable)
             connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
-        answer = None
+        response = None
         if connection is not None:
             try:
-                answer = yield from _asked(connection, sending)
+                response = yield from _asked(connection, sending)
             except EarlyEnd as error:
                 if not self._resends or not connection.untouched:
                     raise
@@ -139,40 +139,40 @@ class ExchangeRules:
                     raise EarlyEnd(not_again(request.verb)) from error
                 phases.retried, phases.first_byte_ns = True, 0
                 self._again.add()
-        if connection is None or answer is None:
+        if connection is None or response is None:
             connection = yield from self._opener.open(request, sending.limits, phases)
-            answer = yield from _asked(connection, sending)
+            response = yield from _asked(connection, sending)
             if request.secure:
                 self._opener.keep_session(request, connection)
         if request.last:
             connection.close()
         else:
             pool.put(request.origin, connection)
-        return answer
+        return response
 
 
-def _asked(connection: HttpConnection, sending: Sending) -> Steps[HttpAnswer]:
+def _asked(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
     """Send and receive; close a connection that ends without a response."""
     try:
-        answer: HttpAnswer = yield Ask(connection, sending)
-    except (BadAnswer, EarlyEnd, ReceiveTimedOut) as error:
+        response: RawResponse = yield Ask(connection, sending)
+    except (BadResponse, EarlyEnd, ReceiveTimedOut) as error:
         connection.close()
         error.in_body = connection.in_body
         raise
     except BaseException:
         connection.close()
         raise
-    return answer
+    return response
 
 
 def _observed(
-    observer: Observer, sending: Sending, attempts: Steps[HttpAnswer]
-) -> Steps[HttpAnswer]:
+    observer: Observer, sending: Sending, attempts: Steps[RawResponse]
+) -> Steps[RawResponse]:
     request, own, _, phases, _ = sending
     try:
-        answer = yield from attempts
+        response = yield from attempts
     except Exception as error:
         observer(request, own, error, (monotonic_ns() - phases.begun_ns) / 1e9)
         raise
-    observer(request, own, answer, (monotonic_ns() - phases.begun_ns) / 1e9)
-    return answer
+    observer(request, own, response, (monotonic_ns() - phases.begun_ns) / 1e9)
+    return response

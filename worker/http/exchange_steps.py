@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from osbench.worker.http.name_lookups import Address
 from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_request import WireRequest
 
@@ -133,7 +133,7 @@ class Sending(NamedTuple):
 class Ask(NamedTuple):
     """Send a request over a connection and receive its response.
 
-    Raises BadAnswer, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
+    Raises BadResponse, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
     """
 
     connection: Any
@@ -141,9 +141,9 @@ class Ask(NamedTuple):
 
 
 class LookAt(NamedTuple):
-    """Look at the body of a response. Raises TooLongAnswer."""
+    """Look at the body of a response. Raises TooLongResponse."""
 
-    answer: HttpAnswer
+    answer: RawResponse
 
 
 #: Steps with a time limit raise TimeoutError, without a number, when it is over.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 
-from osbench.common.network.answer_bound import BOUND_KEY, USUAL, AnswerBound
+from osbench.common.network.response_bound import BOUND_KEY, USUAL, ResponseBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http.observer import OBSERVER_KEY, Observer
 from osbench.worker.http.on_loop.loop_client import LoopClient
@@ -19,7 +19,7 @@ from osbench.worker.http.other_clients.requests_client import RequestsClient
 from osbench.worker.http.outgoing_request import unable
 from osbench.worker.http.ready_requests import beyond
 from osbench.worker.http.socket_client import SocketClient
-from osbench.worker.http.user.http_response import WholeAnswer
+from osbench.worker.http.user.http_response import WholeResponse
 from osbench.worker.http.user.request_base import AskedRequest
 from osbench.worker.http.wire.cookies import Cookies
 
@@ -30,7 +30,11 @@ class HttpClients:
     """Clients that all virtual users of a process share."""
 
     def __init__(
-        self, of_run: Sequence[str], bound: AnswerBound = USUAL, *, observer: Observer | None = None
+        self,
+        of_run: Sequence[str],
+        bound: ResponseBound = USUAL,
+        *,
+        observer: Observer | None = None,
     ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
 
@@ -94,23 +98,23 @@ class HttpClients:
         recorder: Recorder,
     ) -> int:
         """Run `status` for a virtual user that is a thread."""
-        answer = self._of_threads.request(
+        response = self._of_threads.request(
             method, url, own, options, keep_body=False, recorder=recorder
         )
-        if answer is not None:
-            return answer.status
+        if response is not None:
+            return response.status
         client = "requests" if unable(method, url, options) else "libcurl"
         with self._noted(client, beyond(method, url, options), recorder) as exchange:
             return self._status_by_others(method, url, own, options, exchange)
 
     async def answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
-    ) -> WholeAnswer:
+    ) -> WholeResponse:
         """Make a request of a virtual user; `cookies` are sent, and get the cookies that are set.
 
         Raises the exceptions of `status`.
         """
-        answer = await self._of_loop.request(
+        response = await self._of_loop.request(
             asked.method,
             asked.url,
             asked.own,
@@ -119,19 +123,19 @@ class HttpClients:
             recorder=recorder,
             cookies=cookies,
         )
-        if answer is not None:
-            return answer
+        if response is not None:
+            return response
         why = beyond(asked.method, asked.url, asked.options)
         with self._noted("requests", why, recorder) as exchange:
             call = partial(self._answer_by_requests, asked, exchange, cookies)
-            other: WholeAnswer = await recorder.run_blocking(call)
+            other: WholeResponse = await recorder.run_blocking(call)
         return other
 
     def blocking_answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
-    ) -> WholeAnswer:
+    ) -> WholeResponse:
         """Run `answer` for a virtual user that is a thread."""
-        answer = self._of_threads.request(
+        response = self._of_threads.request(
             asked.method,
             asked.url,
             asked.own,
@@ -140,15 +144,15 @@ class HttpClients:
             recorder=recorder,
             cookies=cookies,
         )
-        if answer is not None:
-            return answer
+        if response is not None:
+            return response
         why = beyond(asked.method, asked.url, asked.options)
         with self._noted("requests", why, recorder) as exchange:
             return self._answer_by_requests(asked, exchange, cookies)
 
     def _answer_by_requests(
         self, asked: AskedRequest, exchange: OtherExchange, cookies: Cookies
-    ) -> WholeAnswer:
+    ) -> WholeResponse:
         return self._requests.answer(
             asked.method,
             asked.url,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
 from osbench.common.network.environment_proxy import proxy_of, shown_proxy
+from osbench.common.network.response_bound import UNBOUNDED, ResponseBound
 from osbench.worker.http.outgoing_request import OPTIONS, OutgoingRequest, snapshot, unable
 from osbench.worker.http.tls_contexts import trust_of
 from osbench.worker.http.wire.prepared_request import PreparedRequest
@@ -29,7 +29,7 @@ class RequestLimits:
         connect_s: float = 0.0,
         wait_s: float = 0.0,
         whole_s: float = 0.0,
-        bound: AnswerBound = UNBOUNDED,
+        bound: ResponseBound = UNBOUNDED,
     ) -> None:
         #: Name lookup, connecting and TLS.
         self.connect_s = connect_s
@@ -65,7 +65,7 @@ class ReadyRequest:
         url: str,
         of_run: Sequence[str],
         options: Mapping[str, Any],
-        bound: AnswerBound,
+        bound: ResponseBound,
     ) -> None:
         """Raises ValueError for a URL, a header or JSON data that cannot be sent."""
         self.options = snapshot(options)
@@ -83,7 +83,7 @@ class ReadyRequest:
 class ReadyRequests:
     """Caches prepared requests, for all threads of a process."""
 
-    def __init__(self, of_run: Sequence[str], bound: AnswerBound) -> None:
+    def __init__(self, of_run: Sequence[str], bound: ResponseBound) -> None:
         """`of_run` are header lines of every request, for the first host only."""
         self._bound = bound
         self._of_run = of_run
@@ -125,7 +125,7 @@ def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
-def _limits(timeout: Any, bound: AnswerBound) -> RequestLimits:
+def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
     if isinstance(timeout, list | tuple):
         connect_s, wait_s = timeout
         return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)

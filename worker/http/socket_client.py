@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.http.addresses import REDIRECTS
 from osbench.worker.http.blocking_driver import drive, look_at
@@ -18,7 +18,7 @@ from osbench.worker.http.ready_requests import ReadyRequests, RequestLimits
 from osbench.worker.http.socket_connection import SocketConnection
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.http.wire.wire_request import WireRequest
 
 #: Connections that a thread keeps, at most: one for each origin.
@@ -70,7 +70,7 @@ class SocketClient:
         opener: Opener | None = None,
         kept: int = KEPT,
         resends: bool = True,
-        bound: AnswerBound = USUAL,
+        bound: ResponseBound = USUAL,
         observer: Observer | None = None,
     ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`.
@@ -99,8 +99,8 @@ class SocketClient:
 
         As `request`; the body is not kept.
         """
-        answer = self.request(method, url, own, options, keep_body=False)
-        return answer.status if answer is not None else None
+        response = self.request(method, url, own, options, keep_body=False)
+        return response.status if response is not None else None
 
     def request(
         self,
@@ -112,7 +112,7 @@ class SocketClient:
         keep_body: bool = True,
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
-    ) -> HttpAnswer | None:
+    ) -> RawResponse | None:
         """Make a request and return the whole response.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
@@ -132,19 +132,19 @@ class SocketClient:
         if recorder is not None:
             recorder.ask(phases)
         pool, connection = self._by_thread.connections, None
-        first: HttpAnswer | BaseException | None = None
+        first: RawResponse | BaseException | None = None
         # the kept connection, at the least CPU; the rules for all else are in `ExchangeRules`
         if not (request.last or self._observed):
             certainly = not (self._resends and request.repeatable)
             connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
         if connection is not None:
             try:
-                first = answer = connection.exchange(
+                first = response = connection.exchange(
                     request, own, ready.limits, phases, keep_body=keep_body
                 )
-                ends = answer.status not in REDIRECTS or not ready.follows
-                if ends and answer.coded:
-                    look_at(answer)
+                ends = response.status not in REDIRECTS or not ready.follows
+                if ends and response.coded:
+                    look_at(response)
             except BaseException as error:  # noqa: BLE001 - it is raised again, or asked again
                 first = error
             else:
@@ -153,8 +153,8 @@ class SocketClient:
                     if recorder is not None:
                         recorder.end_exchange(phases)
                     if cookies is not None:
-                        cookies.take(answer)
-                    return answer
+                        cookies.take(response)
+                    return response
         steps = self._rules.request(
             pool,
             ready,
@@ -183,7 +183,7 @@ class SocketClient:
         phases: ExchangePhases,
         *,
         keep_body: bool,
-    ) -> HttpAnswer:
+    ) -> RawResponse:
         """Send one request and return its response, which may redirect.
 
         Raises the exceptions of `ExchangeRules.exchange`.
@@ -194,12 +194,12 @@ class SocketClient:
             connection = pool.take(request.origin, phases.begun_ns, certainly=certainly)
         if connection is not None:
             try:
-                answer = connection.exchange(request, own, limits, phases, keep_body=keep_body)
+                response = connection.exchange(request, own, limits, phases, keep_body=keep_body)
             except BaseException as error:  # noqa: BLE001 - it is raised again, or asked again
                 first = error
             else:
                 pool.put(request.origin, connection)
-                return answer
+                return response
         steps = self._rules.exchange(
             pool, request, own, limits, phases, keep_body=keep_body, kept=connection
         )

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from osbench.worker.http.ready_requests import RequestLimits
-from osbench.worker.http.wire.answer_parser import AnswerParser
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
+from osbench.worker.http.wire.response_parser import ResponseParser
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import EarlyEnd, ReceiveTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
@@ -31,7 +31,7 @@ class SocketConnection:
     def __init__(self, sock: socket.socket, tls: TlsChannel | None) -> None:
         self._socket = sock
         self._tls = tls
-        self._parser = AnswerParser()
+        self._parser = ResponseParser()
         # what connecting has left
         self._limited_s = -1.0
         self._rested_ns = 0
@@ -87,10 +87,10 @@ class SocketConnection:
         phases: ExchangePhases,
         *,
         keep_body: bool,
-    ) -> HttpAnswer:
+    ) -> RawResponse:
         """Send a request and receive its response.
 
-        Raises BadAnswer, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
+        Raises BadResponse, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
         """
         parser = self._parser
         parser.expect(bodiless=request.bodiless, keep_body=keep_body, bound=limits.bound)

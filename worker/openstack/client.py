@@ -48,15 +48,15 @@ class Client(Cloud):
         After responses of 429 and 503 with Retry-After it waits and sends again, as a separate
         action, at most so often as the scenario allows.
         """
-        answer = self._sent(method, url, traced=traced, **options)
+        response = self._sent(method, url, traced=traced, **options)
         for _ in range(self._retries):
-            pause_s = _asked_pause_s(answer)
+            pause_s = _asked_pause_s(response)
             if pause_s is None:
                 break
-            with ActionTimer(self._scenario, f"retry after {answer.status_code}"):
+            with ActionTimer(self._scenario, f"retry after {response.status_code}"):
                 pause(pause_s)
-                answer = self._sent(method, url, traced=traced, **options)
-        return answer
+                response = self._sent(method, url, traced=traced, **options)
+        return response
 
     def _sent(self, method: str, url: str, *, traced: bool, **options: Any) -> requests.Response:
         transport = self._sessions.transport()
@@ -67,10 +67,10 @@ class Client(Cloud):
             transport.call = before
 
 
-def _asked_pause_s(answer: requests.Response) -> float | None:
+def _asked_pause_s(response: requests.Response) -> float | None:
     """Return seconds after which a service wants the request again; None if it does not say so."""
-    asked = answer.headers.get("Retry-After", "")
-    if answer.status_code not in _OVERLOADED or not asked:
+    asked = response.headers.get("Retry-After", "")
+    if response.status_code not in _OVERLOADED or not asked:
         return None
     try:
         wait_s = float(asked)

@@ -15,8 +15,8 @@ from keystoneauth1 import access, discover, exceptions
 from osbench.common.deployment.credential import Credential
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.origins import origin, secret_headers
+from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.login import is_v3, login
 from osbench.common.openstack.login_gate import LoginGate
@@ -59,7 +59,7 @@ class Sessions:
         deployment: Deployment,
         timeout_s: float | None = None,
         short_way: ShortWay | None = None,
-        bound: AnswerBound = USUAL,
+        bound: ResponseBound = USUAL,
     ) -> None:
         """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`.
 
@@ -178,7 +178,7 @@ class Transport(FastSession):
         self,
         hosts: set[str],
         short_way: ShortWay | None = None,
-        bound: AnswerBound = USUAL,
+        bound: ResponseBound = USUAL,
     ) -> None:
         super().__init__(short_way)
         #: The current call of this thread's scenario; None outside of one.
@@ -201,13 +201,13 @@ class Transport(FastSession):
         extra = call.extra_action(method, url)
         if extra is None:
             sent = self._sent(url, headers, traced=call.traced)
-            answer = super().request(method, url, headers=sent, **options)
+            response = super().request(method, url, headers=sent, **options)
         else:
             with ActionTimer(call.scenario, extra):
                 sent = self._sent(url, headers, traced=call.traced)
-                answer = super().request(method, url, headers=sent, **options)
-        call.answered(answer.status_code, extra)
-        return answer
+                response = super().request(method, url, headers=sent, **options)
+        call.answered(response.status_code, extra)
+        return response
 
     def takes_secrets(self, home: str, url: str) -> bool:
         """Return whether a URL may get secrets: all services of the deployment may."""

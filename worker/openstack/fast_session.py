@@ -12,7 +12,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
 
-from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.network.response_bound import ResponseBound
 from osbench.common.openstack.home_session import HomeSession
 from osbench.common.openstack.thread_sessions import HOSTS_KEPT
 from osbench.worker.http.addresses import REDIRECTS
@@ -27,7 +27,7 @@ from osbench.worker.openstack.session_request import (
     UnusualHeader,
     merged_fields,
 )
-from osbench.worker.openstack.session_response import AnsweredResponse
+from osbench.worker.openstack.session_response import SessionResponse
 from osbench.worker.openstack.session_site import (
     LOOKED_AT_S,
     SentUrl,
@@ -144,7 +144,7 @@ class FastSession(HomeSession):
             answer = self._client.exchange(wire, (), limits, phases, keep_body=True)
         except WIRE_ERRORS as error:
             raise as_requests(error, request) from error
-        response = AnsweredResponse(request, answer, site)
+        response = SessionResponse(request, answer, site)
         if "set-cookie" in response.headers:
             jar: Any = extract_cookies_to_jar
             jar(self.cookies, request, response.raw)
@@ -175,7 +175,7 @@ class FastSession(HomeSession):
 
 
 @lru_cache(64)
-def _limits(timeout: Any, bound: AnswerBound) -> RequestLimits:
+def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
     """Return the limits for a timeout as in requests: for connecting, and for each wait."""
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
     return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)

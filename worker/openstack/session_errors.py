@@ -8,18 +8,18 @@ from requests import exceptions
 from requests.models import PreparedRequest
 
 from osbench.worker.http.wire.wire_errors import (
-    BadAnswer,
+    BadResponse,
     CannotConnect,
     CannotSecure,
     ConnectTimedOut,
     DifferentLengths,
     EarlyEnd,
     ReceiveTimedOut,
-    TooLongAnswer,
+    TooLongResponse,
 )
 
 #: What an exchange raises.
-WIRE_ERRORS = (BadAnswer, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd, ReceiveTimedOut)
+WIRE_ERRORS = (BadResponse, CannotConnect, CannotSecure, ConnectTimedOut, EarlyEnd, ReceiveTimedOut)
 
 
 def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
@@ -30,7 +30,7 @@ def as_requests(error: Exception, request: PreparedRequest) -> exceptions.Reques
     as a demand for a certificate, is an error of TLS.
     """
     kind: type[exceptions.RequestException] = exceptions.ConnectionError
-    if isinstance(error, TooLongAnswer):
+    if isinstance(error, TooLongResponse):
         kind = exceptions.RequestException
     elif isinstance(error, DifferentLengths):
         kind = exceptions.InvalidHeader
@@ -43,6 +43,6 @@ def as_requests(error: Exception, request: PreparedRequest) -> exceptions.Reques
             kind = exceptions.SSLError
     elif isinstance(error.__cause__, ssl.SSLError):
         kind = exceptions.SSLError
-    elif isinstance(error, BadAnswer | EarlyEnd) and error.in_body:
+    elif isinstance(error, BadResponse | EarlyEnd) and error.in_body:
         kind = exceptions.ChunkedEncodingError
     return kind(error, request=request)

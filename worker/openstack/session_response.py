@@ -12,35 +12,35 @@ from requests.models import Response
 from requests.utils import get_encoding_from_headers
 from urllib3 import HTTPHeaderDict, HTTPResponse
 
-from osbench.common.network.answer_bound import UNBOUNDED
 from osbench.common.network.bounded_adapter import read_bounded
+from osbench.common.network.response_bound import UNBOUNDED
 from osbench.worker.http.addresses import REDIRECTS
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.openstack.session_request import DescribedRequest, Fields, described
 from osbench.worker.openstack.session_site import SessionSite
 
 
-class AnsweredResponse(Response):
+class SessionResponse(Response):
     """A response whose rarely used parts are made when they are read."""
 
-    def __init__(self, request: DescribedRequest, answer: HttpAnswer, site: SessionSite) -> None:
+    def __init__(self, request: DescribedRequest, response: RawResponse, site: SessionSite) -> None:
         """Raises the exceptions of requests for a body that is not in its content codings."""
         self._next = None
         self.history = []
         self.request = request
         self.connection = site.adapter
         self.url = str(request.url)
-        self.status_code = answer.status
-        self.reason = answer.reason.strip()
-        self._lines = answer.named_fields
-        self._version = answer.version
+        self.status_code = response.status
+        self.reason = response.reason.strip()
+        self._lines = response.named_fields
+        self._version = response.version
         fields = _fields(self._lines)
         self.headers = described(fields)
         content_type = fields.get("content-type")
         self.encoding = _encoding(content_type[1]) if content_type is not None else None
-        phases = answer.phases
+        phases = response.phases
         self.elapsed = timedelta(microseconds=(phases.first_byte_ns - phases.begun_ns) / 1000)
-        self._content = answer.body()
+        self._content = response.body()
         self._content_consumed = True
         if "content-encoding" in fields and self._content:
             # by urllib3, so that what it takes and what it refuses is the same
@@ -48,7 +48,7 @@ class AnsweredResponse(Response):
             self._content = False  # type: ignore[assignment] # its stub
             self._content_consumed = False
             # requests itself reads what redirects, and passes over what cannot be decoded
-            if answer.status not in REDIRECTS or site.bound is not UNBOUNDED:
+            if response.status not in REDIRECTS or site.bound is not UNBOUNDED:
                 read_bounded(self, site.bound)
 
     @cached_property

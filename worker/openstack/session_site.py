@@ -19,7 +19,7 @@ from requests.utils import (
     select_proxy,
 )
 
-from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
+from osbench.common.network.response_bound import UNBOUNDED, ResponseBound
 from osbench.common.openstack.thread_sessions import KeepAliveAdapter
 from osbench.worker.http.tls_contexts import Trust
 
@@ -92,7 +92,7 @@ class SessionSite:
         #: The session's adapter for the host, which sends what our client does not.
         self.adapter = adapter
         #: The most that the adapter takes of a response.
-        self.bound: AnswerBound = getattr(adapter, "bound", UNBOUNDED)
+        self.bound: ResponseBound = getattr(adapter, "bound", UNBOUNDED)
 
 
 def found_site(

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.worker.http.opening import Opener
 
 #: Key of a workload's context for its process's ShortWay, if it is to be used.
@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 class ShortWay:
     """Addresses and TLS sessions, and how many requests went by requests instead."""
 
-    def __init__(self, bound: AnswerBound = USUAL) -> None:
+    def __init__(self, bound: ResponseBound = USUAL) -> None:
         #: For the responses to sessions that clients create for themselves.
         self.bound = bound
         self.opener = Opener()

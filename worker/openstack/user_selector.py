@@ -8,7 +8,7 @@ from typing import Any
 
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import DeploymentError
-from osbench.common.network.answer_bound import BOUND_KEY, USUAL
+from osbench.common.network.response_bound import BOUND_KEY, USUAL
 from osbench.common.openstack.account import Account
 from osbench.common.openstack.cloud_users import (
     CHOICE,

@@ -28,7 +28,7 @@ from osbench.worker.session.beat_log import BeatLog
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.left_memberships import LeftMemberships
 from osbench.worker.session.offer_rules import offer_refusal, repeated
-from osbench.worker.session.refusals import BAD_SEAL, NO_RUN
+from osbench.worker.session.refusals import BAD_SIGNATURE, NO_RUN
 from osbench.worker.session.session import Session
 
 LOG = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ class Agent:
         self._beats = BeatSender(
             incarnation=identity.incarnation,
             connect=connect,
-            sealer=equipment.sealer,
+            signer=equipment.signer,
             log=self._log,
             describe=self._describe,
         )
@@ -135,13 +135,13 @@ class Agent:
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
     def receive(self, data: object) -> None:
-        """Take data that the broker delivers: a sealed batch, or anything else put there."""
+        """Take data that the broker delivers: a signed batch, or anything else put there."""
         try:
             if not isinstance(data, bytes):
                 raise Untrusted("a batch that is not bytes")
-            batch = Batch.parse(self._equipment.sealer.open(Batch.KIND, data))
+            batch = Batch.parse(self._equipment.signer.verify(Batch.KIND, data))
         except Untrusted:
-            refusal = BAD_SEAL
+            refusal = BAD_SIGNATURE
         else:
             session = self._session
             refusal = session.offer(batch) if session is not None else NO_RUN
@@ -242,9 +242,9 @@ class Agent:
     def _consider(self, data: bytes) -> str:
         """Follow an offer; return why it is refused, or ""."""
         try:
-            offer = Offer.parse(self._equipment.sealer.open(Offer.KIND, data))
+            offer = Offer.parse(self._equipment.signer.verify(Offer.KIND, data))
         except Untrusted:
-            return BAD_SEAL
+            return BAD_SIGNATURE
         session = self._session
         if repeated(offer, session):
             return ""

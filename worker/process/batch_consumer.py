@@ -1,7 +1,7 @@
 """Celery's consumer in a worker process: batches from its queue, and log messages in one line.
 
 Anyone who can write to the broker writes the headers of messages. Celery would obey them: start its
-own tasks, wait for a time, send other messages when a task has ended. Here a message is its sealed
+own tasks, wait for a time, send other messages when a task has ended. Here a message is its signed
 batch, whatever else it holds.
 """
 
@@ -29,7 +29,7 @@ RETRY_MOST_S = 3.0
 
 
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
-    """Return the consumer class: it passes each sealed batch on, b"" for other messages."""
+    """Return the consumer class: it passes each signed batch on, b"" for other messages."""
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
         """Has no tasks, timers or pool: a message is handled in the thread that reads it."""
@@ -46,7 +46,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
             """Return the function that handles a message."""
-            return lambda message: receive(sealed_batch(message))
+            return lambda message: receive(signed_batch(message))
 
         def on_decode_error(self, *_: object) -> None:
             """Pass b"" on for a message that kombu cannot decode."""
@@ -55,8 +55,8 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
     return BatchConsumer
 
 
-def sealed_batch(message: Any) -> bytes:
-    """Return the sealed batch of a message of `Channel.publish`; b"" if it holds none."""
+def signed_batch(message: Any) -> bytes:
+    """Return the signed batch of a message of `Channel.publish`; b"" if it holds none."""
     body = message.body
     if not isinstance(body, bytes) or len(body) > SIZES[Batch.KIND] + AROUND_BYTES:
         return b""

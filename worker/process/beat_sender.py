@@ -10,7 +10,7 @@ from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.ports.clock import monotonic_ns
 from osbench.common.protocol import timers
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.wire import Wire
@@ -35,13 +35,13 @@ class BeatSender:
         *,
         incarnation: str,
         connect: Callable[[float], Client],
-        sealer: Sealer,
+        signer: Signer,
         log: BeatLog,
         describe: Callable[[int], Heartbeat],
     ) -> None:
         self._incarnation = incarnation
         self._client = connect(TIMEOUT_S)
-        self._sealer = sealer
+        self._signer = signer
         self._log = log
         self._describe = describe
         self._beat = 0
@@ -97,8 +97,8 @@ class BeatSender:
         # before all else: a lease counts from here
         self._log.note(self._beat, monotonic_ns())
         now = self._sent = time.monotonic()
-        sealed = self._sealer.seal(Heartbeat.KIND, self._describe(self._beat).body())
+        signed = self._signer.sign(Heartbeat.KIND, self._describe(self._beat).body())
         # repeated, because Redis may have lost it or a coordinator may have removed it
         listing = now - self._listed >= LIST_S
-        if Wire(self._client).beat(self._incarnation, sealed, listed=listing) and listing:
+        if Wire(self._client).beat(self._incarnation, signed, listed=listing) and listing:
             self._listed = now

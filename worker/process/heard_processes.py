@@ -5,7 +5,7 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from osbench.common.errors import Untrusted
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import connect
@@ -28,18 +28,18 @@ def beats(conf: cfg.ConfigOpts) -> list[Heartbeat]:
     They are requested by name, without a scan of all keys in Redis; with `[worker] label` only the
     heartbeats of that label. Raises ConfigError without keys, StoreUnreachable, StoreError.
     """
-    sealer = Sealer(Keyring.load(conf.security.key_file))
+    signer = Signer(Keyring.load(conf.security.key_file))
     url = conf.messaging.redis_url
     with connect(url, conf.messaging.redis_timeout_s) as client:
         wire = Wire(client)
         wire.ping()
         found = wire.heartbeats(recorded_names(conf))
-    read = [_beat(sealer, data) for data in found if data is not None]
+    read = [_beat(signer, data) for data in found if data is not None]
     return [one for one in read if one is not None and conf.worker.label in ("", one.label)]
 
 
-def _beat(sealer: Sealer, data: bytes) -> Heartbeat | None:
+def _beat(signer: Signer, data: bytes) -> Heartbeat | None:
     try:
-        return Heartbeat.parse(sealer.open(Heartbeat.KIND, data))
+        return Heartbeat.parse(signer.verify(Heartbeat.KIND, data))
     except Untrusted:
         return None

@@ -23,7 +23,7 @@ from osbench.common.plugin.plugins import Plugins
 from osbench.common.ports import chance as secrets
 from osbench.common.ports import threads as threading
 from osbench.common.protocol import broker, redis_keys
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import check, connect
 from osbench.common.protocol.waiting import wait_until_there
@@ -237,7 +237,7 @@ def _equipment(
     return Equipment(
         incarnation=name,
         user_limits=user_limits(conf.worker.virtual_users, process_count(conf)),
-        sealer=Sealer(ring),
+        signer=Signer(ring),
         vault=Vault(ring),
         preparation=preparation,
         refusals=Refusals(),

@@ -11,7 +11,7 @@ from osbench.common.errors import OsbenchError, StoreUnreachable, Untrusted
 from osbench.common.ports import clock as time
 from osbench.common.ports import threads as threading
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control, Will
 from osbench.common.protocol.redis_client import Client, connect
@@ -117,15 +117,15 @@ class WillSender:
     def _deliver(self, one: _Pending) -> None:
         will = one.will
         # read each time: keys may be replaced during a run
-        sealer = Sealer(Keyring.load(self._key_file))
+        signer = Signer(Keyring.load(self._key_file))
         if self._client is None:
             self._client = connect(self._url, self._timeout_s)
         store = Store(self._client, will.run)
-        if _is_over(will, sealer, store.control(will.membership)):
+        if _is_over(will, signer, store.control(will.membership)):
             one.is_over = True
             return
         # a Redis that has lost the run has no place for it yet
-        one.is_sent = bool(store.append(sealer.seal(Will.KIND, will.body()))) or one.is_sent
+        one.is_sent = bool(store.append(signer.sign(Will.KIND, will.body()))) or one.is_sent
         if time.monotonic() - one.since > OFTEN_S:
             one.pause_s = min(2 * one.pause_s, SELDOM_S)
 
@@ -135,12 +135,12 @@ class WillSender:
             LOG.warning("what a worker process has left cannot be told to its run now: %s", problem)
 
 
-def _is_over(will: Will, sealer: Sealer, record: bytes | None) -> bool:
+def _is_over(will: Will, signer: Signer, record: bytes | None) -> bool:
     """Return whether the coordinator has ended the run for the membership."""
     if record is None:
         return False
     try:
-        control = Control.parse(sealer.open(Control.KIND, record))
+        control = Control.parse(signer.verify(Control.KIND, record))
     except Untrusted:
         return False
     names = (control.run, control.incarnation, control.membership)

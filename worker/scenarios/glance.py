@@ -95,10 +95,10 @@ class GlanceImages(Servers, ImageScenario):
         """Create an image and download its data."""
         image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.download_image"):
-            answer = self.cloud.request(
+            response = self.cloud.request(
                 "GET", "glance", f"images/{image}/file", headers={"Accept": "*/*"}, stream=True
             )
-            size = sum(map(len, answer.iter_content(_BLOCK)))
+            size = sum(map(len, response.iter_content(_BLOCK)))
         wanted = self.context["data"].path.stat().st_size
         self.checked(size == wanted, "the image came back with other data")
 
@@ -244,9 +244,9 @@ class LocalCopy:
         weakref.finalize(self, file.close)
         self.path = Path(f"/proc/self/fd/{file.fileno()}")
         try:
-            with requests.get(location, stream=True, timeout=60) as answer:
-                answer.raise_for_status()
-                for block in answer.iter_content(_BLOCK):
+            with requests.get(location, stream=True, timeout=60) as response:
+                response.raise_for_status()
+                for block in response.iter_content(_BLOCK):
                     file.write(block)
         except requests.RequestException as error:
             raise DeploymentError(f"{location} cannot be fetched: {root_cause(error)}") from None

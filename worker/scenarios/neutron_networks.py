@@ -42,8 +42,8 @@ class NeutronNetworks(NeutronScenario):
             context["external"] = neutron.external_network(cloud)
         if "enable_snat" in parameters:
             path = "extensions/ext-gw-mode"
-            answer = cloud.request("GET", neutron.SERVICE, path, expected=(200, 404))
-            context["snat"] = answer.status_code == 200
+            response = cloud.request("GET", neutron.SERVICE, path, expected=(200, 404))
+            context["snat"] = response.status_code == 200
         if cls.method(context).needs.admin:
             selector: UserSelector = context["user_selector"]
             admin = Cloud(selector.admin, selector.sessions.session, selector.versions)

@@ -53,7 +53,7 @@ class OpenStack(OpenStackScenario):
         sent = {str(name): str(value) for name, value in (headers or {}).items()}
         cloud = self.as_administrator() if as_admin else self.cloud
         with ActionTimer(self, f"openstack.{method.lower()}_{service_type}"):
-            answer = cloud.request(
+            response = cloud.request(
                 method,
                 service_type,
                 path,
@@ -64,7 +64,7 @@ class OpenStack(OpenStackScenario):
             )
         if checks:
             try:
-                document = answer.json()
+                document = response.json()
             except ValueError:
                 raise AssertionError("the response is not JSON") from None
             for place, wanted in checks.items():

@@ -119,12 +119,12 @@ class ResourceScenario(OpenStackScenario):
         path = f"{kind.path}/{identity}"
 
         def look() -> bool | None:
-            answer = self.cloud.request(
+            response = self.cloud.request(
                 "GET", kind.service, path, expected=(200, 404), traced=False
             )
-            if answer.status_code == 404:
+            if response.status_code == 404:
                 return True
-            found = answer.json()
+            found = response.json()
             found = found.get(kind.key, found)
             if str(found[kind.status]) in gone:
                 return True

@@ -140,11 +140,11 @@ class ServerChanges(Servers, ImageScenario):
         wanted = {"createImage": {"name": self.new_name(), "metadata": {}}}
         with ActionTimer(self, ACCEPTED):
             path = f"{SERVER.path}/{server}/action"
-            answer = self.cloud.request("POST", "nova", path, json=wanted)
-            image = answer.headers.get("Location", "").rpartition("/")[2]
+            response = self.cloud.request("POST", "nova", path, json=wanted)
+            image = response.headers.get("Location", "").rpartition("/")[2]
             if not image:
                 # from microversion 2.45 on
-                image = str(answer.json()["image_id"])
+                image = str(response.json()["image_id"])
         with ActionTimer(self, "glance.wait_for_image"):
             self.await_image(image)
         with ActionTimer(self, "nova.wait_for_server"):

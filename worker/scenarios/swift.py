@@ -109,8 +109,8 @@ class SwiftObjects(OpenStackScenario):
     def _download(self, container: str, name: str) -> int:
         """Download an object; return its size."""
         path = _path(container, name)
-        answer = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
-        return sum(map(len, answer.iter_content(_BLOCK)))
+        response = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
+        return sum(map(len, response.iter_content(_BLOCK)))
 
     @action_timer("swift.delete_object")
     def _delete_object(self, container: str, name: str) -> None:

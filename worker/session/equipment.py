@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.worker.engine.precise_sleep import PreciseSleep
 from osbench.worker.engine.users.possible_users import UserLimits
 from osbench.worker.engine.will_page import WillPage
@@ -20,7 +20,7 @@ class Equipment:
 
     incarnation: str
     user_limits: UserLimits
-    sealer: Sealer
+    signer: Signer
     vault: Vault
     preparation: Preparation
     refusals: Refusals

@@ -12,7 +12,7 @@ from osbench.common.protocol.messages import Control
 from osbench.common.protocol.store import Store
 from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.outbox import Outbox
-from osbench.worker.session.refusals import BAD_SEAL, OTHER_SESSION
+from osbench.worker.session.refusals import BAD_SIGNATURE, OTHER_SESSION
 from osbench.worker.session.session import Session
 
 LOG = logging.getLogger(__name__)
@@ -74,9 +74,9 @@ class LeftMemberships:
     def _follow(self, one: _Left, data: bytes) -> None:
         equipment = self._equipment
         try:
-            control = Control.parse(equipment.sealer.open(Control.KIND, data))
+            control = Control.parse(equipment.signer.verify(Control.KIND, data))
         except Untrusted:
-            equipment.refusals.count(BAD_SEAL, "a control record")
+            equipment.refusals.count(BAD_SIGNATURE, "a control record")
             return
         named = (control.run, control.incarnation, control.membership)
         if named != (one.run, equipment.incarnation, one.membership):

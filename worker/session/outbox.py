@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 class _Kept:
     number: int
     size: int
-    #: The sealed block, or None if it is in the spool at `place`.
+    #: The signed block, or None if it is in the spool at `place`.
     data: bytes | None
     place: int = 0
     #: How often it was sent, the entry of the results that it is in, and when it is sent next,

@@ -15,7 +15,7 @@ from osbench.common.config import options
 from osbench.common.cpu_quota import usable_cores
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, PluginError
-from osbench.common.network.answer_bound import BOUND_KEY, worker_bound
+from osbench.common.network.response_bound import BOUND_KEY, worker_bound
 from osbench.common.plugin.loading.plugin_import import place, reason
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.scenario_plugin import ScenarioPlugin

@@ -16,14 +16,14 @@ OTHER_SESSION = "other session"
 OTHER_SPECIFICATION = "other specification"
 OLD_CHALLENGE = "old challenge"
 OLD_EPOCH = "old epoch"
-BAD_SEAL = "bad seal"
+BAD_SIGNATURE = "bad signature"
 SEEN_BEFORE = "seen before"
 TOO_EARLY = "too early"
 NO_RUN = "no run"
 #: What to do about some of them.
 _REMEDIES = {
-    BAD_SEAL: ". If it was the coordinator's, its key is none of [security] key_file: copy its key "
-    "file to this host"
+    BAD_SIGNATURE: ". If the coordinator sent it, its key is not in [security] key_file: copy its "
+    "key file to this host"
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from osbench.common.errors import Untrusted
 from osbench.common.intervals import Intervals
-from osbench.common.protocol.data_rows import RowReader, unseal
+from osbench.common.protocol.data_rows import RowReader, decrypt
 from osbench.common.protocol.messages import Batch
 
 LOG = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class RowFeed:
         """Read the rows of a batch, before its iterations can start."""
         numbers = Intervals(batch.intervals).members().tolist()
         try:
-            rows = self._reader.read(unseal(batch.rows, self._key))
+            rows = self._reader.read(decrypt(batch.rows, self._key))
             self._rows.update(zip(numbers, rows, strict=True))
         except (Untrusted, csv.Error, ValueError) as error:
             # its iterations must run, and fail, so that they are settled

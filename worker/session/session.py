@@ -17,7 +17,7 @@ from osbench.worker.session.equipment import Equipment
 from osbench.worker.session.intake import Intake
 from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.refusals import (
-    BAD_SEAL,
+    BAD_SIGNATURE,
     NO_RUN,
     OTHER_RUN,
     OTHER_SESSION,
@@ -71,7 +71,7 @@ class Session:
             incarnation=equipment.incarnation,
             membership=offer.membership,
             store=store,
-            sealer=equipment.sealer,
+            signer=equipment.signer,
             outbox=self.outbox,
             log=equipment.log,
             patience_s=self._patience_s,
@@ -151,9 +151,9 @@ class Session:
             return
         self._record = data
         try:
-            control = Control.parse(self._equipment.sealer.open(Control.KIND, data))
+            control = Control.parse(self._equipment.signer.verify(Control.KIND, data))
         except Untrusted:
-            refusal = BAD_SEAL
+            refusal = BAD_SIGNATURE
         else:
             refusal = self._follow(control, offset, since_ns)
         if refusal:

@@ -10,7 +10,7 @@ from typing import Any
 from osbench.common.errors import OsbenchError
 from osbench.common.intervals import Interval, Intervals
 from osbench.common.ports import threads as threading
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Block
 from osbench.common.protocol.store import Store
 from osbench.worker.engine.engine import Engine
@@ -38,7 +38,7 @@ class Shipper:
         incarnation: str,
         membership: str,
         store: Store,
-        sealer: Sealer,
+        signer: Signer,
         outbox: Outbox,
         log: LogBook,
         patience_s: Callable[[], float],
@@ -50,7 +50,7 @@ class Shipper:
             "membership": membership,
         }
         self._store = store
-        self._sealer = sealer
+        self._signer = signer
         self.outbox = outbox
         self._log = log
         self._spans = spans
@@ -178,4 +178,4 @@ class Shipper:
 
     def _put(self, fields: dict[str, Any]) -> None:
         block = Block(**self._header, number=self.outbox.number(), **fields)
-        self.outbox.put(self._sealer.seal(Block.KIND, block.body()))
+        self.outbox.put(self._signer.sign(Block.KIND, block.body()))

@@ -11,7 +11,7 @@ from osbench.common.escaping import decoded
 from osbench.common.ports.clock import monotonic
 from osbench.common.secrets.hiding import hide
 from osbench.common.secrets.masking import mask, mask_field, mask_text
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.http.wire.wire_request import WireRequest
 from osbench.worker.session.log_book import LogBook
 
@@ -72,7 +72,7 @@ class ShownRequests:
         self,
         request: WireRequest,
         own: Sequence[str],
-        outcome: HttpAnswer | Exception,
+        outcome: RawResponse | Exception,
         took_s: float,
     ) -> None:
         """Note a request of osbench's clients, of which this is the `Observer`."""
@@ -104,17 +104,18 @@ class ShownRequests:
             ]
             begun_s = monotonic()
             try:
-                answer = original(session, request, **options)
+                response = original(session, request, **options)
             except Exception as error:
                 self._book.add(SOURCE, "\n".join([f"{lines[0]} -> {error}", *lines[1:]]))
                 raise
-            lines[0] += f" -> {_status(answer.status_code, answer.reason, monotonic() - begun_s)}"
+            took_s = monotonic() - begun_s
+            lines[0] += f" -> {_status(response.status_code, response.reason, took_s)}"
             # the body of a streamed response is left to its reader, if it has not been read
-            unread = options.get("stream") and not getattr(answer, "_content_consumed", False)
-            got = b"" if unread else answer.content
-            lines += self._part("<", answer.headers.items(), got)
+            unread = options.get("stream") and not getattr(response, "_content_consumed", False)
+            got = b"" if unread else response.content
+            lines += self._part("<", response.headers.items(), got)
             self._book.add(SOURCE, "\n".join(lines))
-            return answer
+            return response
 
         return send
 

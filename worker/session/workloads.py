@@ -299,8 +299,8 @@ class Workloads:
         _exempt_from_garbage_collection(everything=everything)
 
     def _specification(self, workload: int, data: bytes) -> Specification:
-        sealed = self._equipment.sealer.open(Specification.KIND, data)
-        token = sealed.get("vault")
+        signed = self._equipment.signer.verify(Specification.KIND, data)
+        token = signed.get("vault")
         if not isinstance(token, bytes):
             raise Untrusted("malformed specification message")
         found = Specification.parse(self._equipment.vault.decrypt(token))

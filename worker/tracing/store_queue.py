@@ -192,7 +192,7 @@ class StoreQueue(Generic[T]):
         self._written += written
         self._lost += sum(count for _, count, _ in batch) - written
         self._left += sum(size for _, _, size in batch)
-        refusals = [answer for answer in answers if answer is not None]
+        refusals = [response for response in answers if response is not None]
         if refusals:
             self._failed(f"spans are refused: {refusals[0]}")
         elif answers:

@@ -12,7 +12,7 @@ import click
 from osbench.common.errors import ContextError, DamagedRun, OsbenchError
 from osbench.common.escaping import escaped
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.redis_client import connect
 from osbench.coordinator.cli.base import CommandSettings, with_settings
 from osbench.coordinator.cli.commands.workers import dismiss
@@ -190,7 +190,7 @@ def _await_workers(settings: CommandSettings, run: str) -> None:
     reported = False
     try:
         with contextlib.closing(connect(messaging.redis_url, messaging.redis_timeout_s)) as client:
-            heartbeats = HeartbeatReader(client, Sealer(settings.keyring()))
+            heartbeats = HeartbeatReader(client, Signer(settings.keyring()))
             now = time.monotonic()
             running, deadline = RunningIterations(heartbeats, run, now), now + WAIT_S
             while at_work := running.at(now):

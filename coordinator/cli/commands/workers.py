@@ -9,7 +9,7 @@ import re
 import click
 
 from osbench.common.errors import FleetError, UsageError
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import check, connect
 from osbench.coordinator.cli.base import CommandSettings, echo_table, with_settings
@@ -104,8 +104,8 @@ def dismiss(settings: CommandSettings, directory: RunDirectory) -> tuple[int, in
     messaging = settings.conf.messaging
     client = connect(messaging.redis_url, messaging.redis_timeout_s)
     try:
-        sealer = Sealer(settings.keyring())
-        dismissal = Dismissal(client, sealer, directory.path.name, epoch + 1)
+        signer = Signer(settings.keyring())
+        dismissal = Dismissal(client, signer, directory.path.name, epoch + 1)
         # a coordinator that resumes the run afterwards has a later number than this one
         directory.decide([{"do": "open", "run": directory.path.name, "epoch": epoch + 1}])
         return dismissal.dismiss(members.items())
@@ -122,7 +122,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
         )
     client = connect(url, conf.messaging.redis_timeout_s)
     check(client, url)
-    heartbeats = HeartbeatReader(client, Sealer(settings.keyring()))
+    heartbeats = HeartbeatReader(client, Signer(settings.keyring()))
     present = heartbeats.present()
     if heartbeats.unverified:
         click.echo(unverified(heartbeats.unverified), err=True)

@@ -47,7 +47,7 @@ def check_key(directory: RunDirectory, keyring: Keyring, path: Path) -> None:
     if noted and noted not in known:
         name = directory.path.name
         raise ConfigError(
-            f"run {name} cannot be resumed: its messages are sealed with key {noted}, and key file "
+            f"run {name} cannot be resumed: its messages are signed with key {noted}, and key file "
             f"{path} has {', '.join(known)}; put the key file of the run back, here and at its "
             f"workers, or undo its contexts with `osbench-coord cleanup {name}`"
         )

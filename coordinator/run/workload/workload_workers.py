@@ -40,7 +40,7 @@ class WorkloadWorkers:
         self._size = max(size, len(self.present))
         self._spans_before: dict[WorkerHandle, tuple[int, int]] = {}
         self._spans_after: dict[WorkerHandle, list[int]] = {}
-        #: SHA-256 of the sealed specification.
+        #: SHA-256 of the signed specification.
         self.specification = b""
 
     @property

@@ -126,11 +126,11 @@ class Collection:
         warmup_ns: Mapping[int, int],
         compared: Mapping[int, LoadParts] | None = None,
         wanted: Callable[[], bool] = lambda: True,
-        seal: Callable[[], None] = lambda: None,
+        stop_storing: Callable[[], None] = lambda: None,
     ) -> None:
         """`names` has all workloads; `wanted` returns False to end the wait early.
 
-        `seal` returns when all spans received by OTLP are on disk.
+        `stop_storing` returns when all spans received by OTLP are on disk.
 
         `compared` has, by workload, two parts of its load whose traces are to be compared.
         """
@@ -141,7 +141,7 @@ class Collection:
         self._compared = compared or {}
         self._comparisons: dict[int, Comparison] = {}
         self._wanted = wanted
-        self._seal = seal
+        self._stop_storing = stop_storing
         self._began = time.monotonic()
         self._archive = Archive(directory.path)
         self._notes: list[str] = []
@@ -236,7 +236,7 @@ class Collection:
         deadline = self._began + self._settings.otlp_late_s
         while self._wanted() and time.monotonic() < deadline:
             time.sleep(min(_POLL_S, max(deadline - time.monotonic(), 0)))
-        self._seal()
+        self._stop_storing()
 
     def _query(
         self,

@@ -19,8 +19,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.traces.model.spans import Span
 from osbench.coordinator.traces.sources.span_spool import SpanSpool
 from osbench.coordinator.traces.sources.trace_backend import (
-    AnswerState,
-    BackendAnswer,
+    BackendResponse,
+    BackendState,
     TraceBackend,
 )
 
@@ -35,20 +35,20 @@ _POLL_S = 0.25
 _AWAY = 20
 #: States in which a later query may find more.
 _AGAIN = frozenset(
-    (AnswerState.MISSING, AnswerState.BUSY, AnswerState.TIMED_OUT, AnswerState.UNREACHABLE)
+    (BackendState.MISSING, BackendState.BUSY, BackendState.TIMED_OUT, BackendState.UNREACHABLE)
 )
-_ANSWERED = frozenset((AnswerState.FOUND, AnswerState.PARTIAL))
+_ANSWERED = frozenset((BackendState.FOUND, BackendState.PARTIAL))
 
 #: Words for traces that were not found, by state.
 _WORDS = (
-    (AnswerState.MISSING, "are not there: not sampled, not stored yet, or past its retention"),
-    (AnswerState.PARTIAL, "are there in part only, and are not compared"),
-    (AnswerState.TOO_LARGE, "are too large"),
-    (AnswerState.BUSY, "were refused, since it was too busy"),
-    (AnswerState.TIMED_OUT, "had no answer in time"),
-    (AnswerState.UNREACHABLE, "could not be queried"),
-    (AnswerState.REFUSED, "were refused: look at [traces] query_headers"),
-    (AnswerState.FAILED, "could not be read"),
+    (BackendState.MISSING, "are not there: not sampled, not stored yet, or past its retention"),
+    (BackendState.PARTIAL, "are there in part only, and are not compared"),
+    (BackendState.TOO_LARGE, "are too large"),
+    (BackendState.BUSY, "were refused, since it was too busy"),
+    (BackendState.TIMED_OUT, "had no answer in time"),
+    (BackendState.UNREACHABLE, "could not be queried"),
+    (BackendState.REFUSED, "were refused: look at [traces] query_headers"),
+    (BackendState.FAILED, "could not be read"),
 )
 
 
@@ -71,11 +71,11 @@ class QuerySettings:
 class _Asked:
     """The state of all queries so far."""
 
-    states: dict[str, AnswerState] = field(default_factory=dict)
+    states: dict[str, BackendState] = field(default_factory=dict)
     #: Ids of known spans of traces whose parents are missing.
     open: dict[str, set[str]] = field(default_factory=dict)
     #: The first reason for each state.
-    reasons: dict[AnswerState, str] = field(default_factory=dict)
+    reasons: dict[BackendState, str] = field(default_factory=dict)
     skipped: int = 0
     full: bool = False
     refused: bool = False
@@ -124,13 +124,13 @@ class QueriedTraces:
     def found(self) -> frozenset[str]:
         """Return traces that were found as a whole, as far as the backend knows."""
         states = self._asked.states.items()
-        return frozenset(one for one, state in states if state is AnswerState.FOUND)
+        return frozenset(one for one, state in states if state is BackendState.FOUND)
 
     def notes(self) -> Iterator[str]:
         """Yield counts of traces that were found, and that were not, and why."""
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())
-        found = counts[AnswerState.FOUND] + counts[AnswerState.PARTIAL]
+        found = counts[BackendState.FOUND] + counts[BackendState.PARTIAL]
         yield (
             f"{count(found)} of {count(len(self._ids), 'trace')} found at {shown},"
             f" in {self._took_s:.1f} s"
@@ -160,14 +160,14 @@ class QueriedTraces:
             while self._wanted() and time.monotonic() < resume:
                 time.sleep(min(_POLL_S, max(resume - time.monotonic(), 0)))
             fresh = 0
-            for answer in self._answers(left, begin + settings.limit_s):
-                fresh += self._take(answer, spool)
+            for response in self._answers(left, begin + settings.limit_s):
+                fresh += self._take(response, spool)
             left = [one for one in left if asked.states.get(one) in _AGAIN or one in asked.open]
             # the first spans of services come within seconds
             if (number > 1 and not fresh) or asked.hopeless or not self._wanted():
                 return
 
-    def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendAnswer]:
+    def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendResponse]:
         """Query traces in parallel and yield the responses as they come.
 
         Ends at the deadline, if the run is stopped, or if no further query would get a response.
@@ -177,7 +177,7 @@ class QueriedTraces:
         for one in ids:
             waiting.put(one)
         # bounded, as responses may be large
-        answers: queue.Queue[BackendAnswer] = queue.Queue(settings.parallel)
+        answers: queue.Queue[BackendResponse] = queue.Queue(settings.parallel)
         ended = threading.Event()
 
         def ask() -> None:
@@ -186,10 +186,10 @@ class QueriedTraces:
                     one = waiting.get_nowait()
                 except queue.Empty:
                     return
-                answer = _answer_of(settings.backend, one)
+                response = _answer_of(settings.backend, one)
                 while not ended.is_set():
                     with suppress(queue.Full):
-                        answers.put(answer, timeout=_POLL_S)
+                        answers.put(response, timeout=_POLL_S)
                         break
 
         # daemons, so that a response that drips does not keep the process
@@ -202,48 +202,50 @@ class QueriedTraces:
                 if left_s <= 0:
                     return
                 try:
-                    answer = answers.get(timeout=min(_POLL_S, left_s))
+                    response = answers.get(timeout=min(_POLL_S, left_s))
                 except queue.Empty:
                     continue
                 came += 1
-                yield answer
+                yield response
         finally:
             ended.set()
 
-    def _take(self, answer: BackendAnswer, spool: SpanSpool) -> bool:
+    def _take(self, response: BackendResponse, spool: SpanSpool) -> bool:
         """Store the new spans of a response; return whether there were any."""
-        asked, trace_id = self._asked, answer.trace_id
+        asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)
-        asked.away = asked.away + 1 if answer.state is AnswerState.UNREACHABLE else 0
-        if before in _ANSWERED and answer.state not in _ANSWERED:
+        asked.away = asked.away + 1 if response.state is BackendState.UNREACHABLE else 0
+        if before in _ANSWERED and response.state not in _ANSWERED:
             return False
-        if answer.spans and spool.is_full:
+        if response.spans and spool.is_full:
             asked.full = True
             return False
-        asked.states[trace_id] = answer.state
-        asked.refused = asked.refused or answer.state is AnswerState.REFUSED
-        if answer.why:
-            asked.reasons.setdefault(answer.state, answer.why)
+        asked.states[trace_id] = response.state
+        asked.refused = asked.refused or response.state is BackendState.REFUSED
+        if response.why:
+            asked.reasons.setdefault(response.state, response.why)
         known = asked.open.pop(trace_id, set())
         if not known:
-            asked.skipped += answer.skipped
-        fresh = [span for span in answer.spans if span.span_id not in known]
+            asked.skipped += response.skipped
+        fresh = [span for span in response.spans if span.span_id not in known]
         key = bytes.fromhex(trace_id)
         for span in fresh:
             spool.add(key, span)
         known.update(span.span_id for span in fresh)
-        if answer.state is AnswerState.FOUND and _has_gap(answer.spans, known):
+        if response.state is BackendState.FOUND and _has_gap(response.spans, known):
             asked.open[trace_id] = known
         return bool(fresh)
 
 
-def _answer_of(backend: TraceBackend, trace_id: str) -> BackendAnswer:
+def _answer_of(backend: TraceBackend, trace_id: str) -> BackendResponse:
     try:
         return backend.ask(trace_id)
     except Exception as error:
         # an error in a trace must not end the queries of others
         LOG.exception("a trace could not be queried")
-        return BackendAnswer(trace_id=trace_id, state=AnswerState.FAILED, why=type(error).__name__)
+        return BackendResponse(
+            trace_id=trace_id, state=BackendState.FAILED, why=type(error).__name__
+        )
 
 
 def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:

@@ -101,7 +101,7 @@ def _traces(
             },
             compared=compared_parts(outcomes),
             wanted=wanted,
-            seal=receiver.seal if receiver is not None else lambda: None,
+            stop_storing=receiver.stop_storing if receiver is not None else lambda: None,
         )
         return collection.collect(conn_str)
     except Exception as error:

@@ -152,11 +152,11 @@ def _success(rejection: Rejection, *, as_json: bool) -> bytes:
             return b"{}"
         partial = {"rejectedSpans": str(rejection.spans), "errorMessage": rejection.reason}
         return json.dumps({"partialSuccess": partial}).encode()
-    answer = ExportTraceServiceResponse()
+    response = ExportTraceServiceResponse()
     if rejection.spans:
-        answer.partial_success.rejected_spans = rejection.spans
-        answer.partial_success.error_message = rejection.reason
-    packed: bytes = answer.SerializeToString()
+        response.partial_success.rejected_spans = rejection.spans
+        response.partial_success.error_message = rejection.reason
+    packed: bytes = response.SerializeToString()
     return packed
 
 

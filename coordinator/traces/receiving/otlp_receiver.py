@@ -112,15 +112,15 @@ class OtlpReceiver:
         )
         self._socket.close()
         # not as arguments, which others on this host can read
-        answer = self._ask(json.dumps(asdict(task)))
-        if "ready" not in answer:
+        response = self._ask(json.dumps(asdict(task)))
+        if "ready" not in response:
             self.stop()
-            why = answer.get("error") or "its process has ended"
+            why = response.get("error") or "its process has ended"
             raise UsageError(f"cannot receive OTLP at {self.url}: {why}")
 
-    def seal(self) -> None:
+    def stop_storing(self) -> None:
         """Write all spans received so far to disk; later spans count as too late."""
-        self._last = self._ask("seal") or self._last
+        self._last = self._ask("stop storing") or self._last
 
     def stop(self) -> Received:
         """End the process, if it was started; return the figures on its spans."""
@@ -129,7 +129,7 @@ class OtlpReceiver:
         if process is None:
             return Received(counts={})
         last = _asked(process, "counts")
-        answer = last or self._last
+        response = last or self._last
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.close()
@@ -138,10 +138,10 @@ class OtlpReceiver:
             process.kill()
             process.wait()
         process.stdout.close()
-        failure = str(answer.get("failure") or "")
+        failure = str(response.get("failure") or "")
         if not last:
             failure = f"the receiver ended before the run did, with exit code {process.returncode}"
-        counts = {name: value for name, value in answer.items() if isinstance(value, int)}
+        counts = {name: value for name, value in response.items() if isinstance(value, int)}
         return Received(counts=counts, failure=failure)
 
     def _ask(self, line: str) -> dict[str, Any]:
@@ -151,11 +151,11 @@ class OtlpReceiver:
 def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
     """Return the response of the process; {} if it has ended or does not respond."""
     assert process.stdin is not None and process.stdout is not None
-    answer = b""
+    response = b""
     deadline = time.monotonic() + ANSWER_S
     try:
         process.stdin.write(line.encode() + b"\n")
-        while not answer.endswith(b"\n"):
+        while not response.endswith(b"\n"):
             left_s = deadline - time.monotonic()
             if left_s <= 0 or not select.select([process.stdout], [], [], left_s)[0]:
                 LOG.warning("the receiver of OTLP does not answer")
@@ -163,8 +163,8 @@ def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
             part = os.read(process.stdout.fileno(), 1 << 16)
             if not part:
                 return {}
-            answer += part
-        found: dict[str, Any] = json.loads(answer)
+            response += part
+        found: dict[str, Any] = json.loads(response)
     except (OSError, ValueError):
         return {}
     return found

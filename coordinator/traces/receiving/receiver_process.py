@@ -1,8 +1,8 @@
 """The process that receives spans: started by the coordinator, so that load never waits for it.
 
 It reads a line of JSON from its standard input, `ReceiverTask`, then commands, a line each, and
-replies to each with a line of JSON: `seal` stores no further spans, `counts` only asks. It ends
-when its standard input does, and so with the coordinator.
+replies to each with a line of JSON: `stop storing` refuses further spans, `counts` only asks. It
+ends when its standard input does, and so with the coordinator.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ async def receive(task: ReceiverTask, listener: socket.socket) -> None:
 async def _commands(application: OtlpApplication, intake: SpanIntake) -> None:
     loop = asyncio.get_running_loop()
     while line := (await loop.run_in_executor(None, sys.stdin.readline)).strip():
-        if line == "seal":
-            await application.run(intake.seal)
+        if line == "stop storing":
+            await application.run(intake.stop_storing)
         _say({**intake.counts.to_dict(), "failure": intake.failure})
 
 
@@ -89,8 +89,8 @@ async def _flushed(application: OtlpApplication, intake: SpanIntake) -> None:
         await application.run(intake.flush)
 
 
-def _say(answer: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
+def _say(response: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(response) + "\n")
     sys.stdout.flush()
 
 

@@ -22,9 +22,9 @@ import requests
 
 from osbench.common.errors import UsageError
 from osbench.common.network.bounded_query import (
-    AnswerTooLargeError,
     BoundedQueries,
     QueryBounds,
+    ResponseTooLargeError,
     parse_header_list,
 )
 from osbench.common.network.causes import root_cause
@@ -47,7 +47,7 @@ _REFUSED = frozenset((401, 403, 407))
 _NO_PATH = "404 page not found"
 
 
-class AnswerState(StrEnum):
+class BackendState(StrEnum):
     """The result of a query."""
 
     FOUND = "found"
@@ -65,11 +65,11 @@ class AnswerState(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackendAnswer:
+class BackendResponse:
     """The response of a backend to the query of one trace."""
 
     trace_id: str
-    state: AnswerState
+    state: BackendState
     spans: tuple[Span, ...] = ()
     #: Malformed spans.
     skipped: int = 0
@@ -96,59 +96,59 @@ class TraceBackend:
         #: Tempo has version 2 of its API; None as long as that is not known.
         self._second: bool | None = None
 
-    def ask(self, trace_id: str) -> BackendAnswer:
+    def ask(self, trace_id: str) -> BackendResponse:
         """Query one trace, 32 hexadecimal digits."""
         if self.kind == JAEGER:
             # else Jaeger moves spans by its own guess of clocks
             return self._ask(trace_id, f"/api/v3/traces/{trace_id}?raw_traces=true")
         if self._second is False:
             return self._ask(trace_id, f"/api/traces/{trace_id}")
-        answer = self._ask(trace_id, f"/api/v2/traces/{trace_id}")
-        if answer.state is AnswerState.MISSING and self._second is None:
+        response = self._ask(trace_id, f"/api/v2/traces/{trace_id}")
+        if response.state is BackendState.MISSING and self._second is None:
             # an older Tempo does not have the path
             older = self._ask(trace_id, f"/api/traces/{trace_id}")
             if older.spans:
                 self._second = False
             return older
-        self._second = self._second or bool(answer.spans)
-        return answer
+        self._second = self._second or bool(response.spans)
+        return response
 
     def check(self) -> None:
         """Query a trace that does not exist. Raises UsageError if that cannot work."""
-        answer = self.ask(secrets.token_hex(16))
+        response = self.ask(secrets.token_hex(16))
         wrong = {
-            AnswerState.REFUSED: "set [traces] query_headers (or OS_TRACES__QUERY_HEADERS)",
-            AnswerState.UNREACHABLE: "look at its address, and whether it runs",
-            AnswerState.TIMED_OUT: "look at its address, and whether it runs",
-            AnswerState.FAILED: "look at its address",
+            BackendState.REFUSED: "set [traces] query_headers (or OS_TRACES__QUERY_HEADERS)",
+            BackendState.UNREACHABLE: "look at its address, and whether it runs",
+            BackendState.TIMED_OUT: "look at its address, and whether it runs",
+            BackendState.FAILED: "look at its address",
         }
-        if answer.state in wrong:
+        if response.state in wrong:
             raise UsageError(
-                f"cannot query traces at {self.shown}: {answer.why}; {wrong[answer.state]}"
+                f"cannot query traces at {self.shown}: {response.why}; {wrong[response.state]}"
             )
-        if answer.why == _NO_PATH:
+        if response.why == _NO_PATH:
             raise UsageError(
                 f"cannot query traces at {self.shown}: it does not have the API of {self.kind};"
                 " its queries are usually at port 3200 (Tempo) or 16686 (Jaeger), and the URL has"
                 " the path before /api, if there is one"
             )
 
-    def _ask(self, trace_id: str, path: str) -> BackendAnswer:
+    def _ask(self, trace_id: str, path: str) -> BackendResponse:
         try:
             status, body = self._read(self._base + path)
         except requests.Timeout:
-            state, why = AnswerState.TIMED_OUT, "no answer in time"
-        except AnswerTooLargeError:
-            state, why = AnswerState.TOO_LARGE, f"more than {ANSWER_BYTES >> 20} MiB"
+            state, why = BackendState.TIMED_OUT, "no answer in time"
+        except ResponseTooLargeError:
+            state, why = BackendState.TOO_LARGE, f"more than {ANSWER_BYTES >> 20} MiB"
         except (requests.RequestException, OSError, ValueError) as error:
-            state, why = AnswerState.UNREACHABLE, plain(mask_text(root_cause(error)), _TOLD)
+            state, why = BackendState.UNREACHABLE, plain(mask_text(root_cause(error)), _TOLD)
         else:
             if status == 200:
                 return self._answer(trace_id, body)
             state, why = _refusal(status, body)
-        return BackendAnswer(trace_id=trace_id, state=state, why=why)
+        return BackendResponse(trace_id=trace_id, state=state, why=why)
 
-    def _answer(self, trace_id: str, body: bytes) -> BackendAnswer:
+    def _answer(self, trace_id: str, body: bytes) -> BackendResponse:
         """Return the trace in a response."""
         partial, why, found = False, "", []
         try:
@@ -159,17 +159,17 @@ class TraceBackend:
                     found += export_requests(document)
                     partial = partial or document.get("status") in ("PARTIAL", 1)
         except (ValueError, RecursionError):
-            return BackendAnswer(
+            return BackendResponse(
                 trace_id=trace_id,
-                state=AnswerState.FAILED,
+                state=BackendState.FAILED,
                 why="the answer is not a trace in OTLP's JSON",
             )
         source = OtlpSpans(found, everything=self._everything)
         spans = tuple(span for other, span in source.spans() if other == trace_id)
-        state = AnswerState.PARTIAL if partial else AnswerState.FOUND
+        state = BackendState.PARTIAL if partial else BackendState.FOUND
         if not spans:
-            state = AnswerState.FAILED if why else AnswerState.MISSING
-        return BackendAnswer(
+            state = BackendState.FAILED if why else BackendState.MISSING
+        return BackendResponse(
             trace_id=trace_id,
             state=state,
             spans=spans,
@@ -180,27 +180,27 @@ class TraceBackend:
     def _read(self, url: str) -> tuple[int, bytes]:
         """Return status and body.
 
-        Raises AnswerTooLargeError, requests.RequestException, OSError, ValueError.
+        Raises ResponseTooLargeError, requests.RequestException, OSError, ValueError.
         """
         bounds = QueryBounds(
-            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, answer_bytes=ANSWER_BYTES
+            connect_s=_CONNECT_S, read_s=_READ_S, answer_s=_ANSWER_S, response_bytes=ANSWER_BYTES
         )
         return self._queries.get(url, bounds)
 
 
-def _refusal(status: int, body: bytes) -> tuple[AnswerState, str]:
+def _refusal(status: int, body: bytes) -> tuple[BackendState, str]:
     """Return the state for a response without a trace, and its message."""
     text = plain(mask_text(body[: _TOLD * 4].decode("utf-8", "replace")).strip(), _TOLD)
     if status == 404:
-        return AnswerState.MISSING, _NO_PATH if _NO_PATH in text else ""
-    state = AnswerState.FAILED
+        return BackendState.MISSING, _NO_PATH if _NO_PATH in text else ""
+    state = BackendState.FAILED
     if status in _REFUSED:
-        state = AnswerState.REFUSED
+        state = BackendState.REFUSED
     elif status in _BUSY:
-        state = AnswerState.BUSY
+        state = BackendState.BUSY
     # Tempo's response to a trace above its limit; of older releases with 500
     elif status == 422 or "exceeds max size" in text:
-        state = AnswerState.TOO_LARGE
+        state = BackendState.TOO_LARGE
     return state, f"HTTP {status} {text}".strip()
 
 

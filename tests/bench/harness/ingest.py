@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.harness.intake import Intake
 from bench.harness.stream import Stream
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.coordinator.transport.channel import READ_LIMIT
 
@@ -22,17 +22,17 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, required=True)
     parser.add_argument("--values", type=Path, help="file for the values of a row's histograms")
     given = parser.parse_args()
-    sealer = Sealer(Keyring.generate())
-    stream = Stream(given.rows, sealer)
+    signer = Signer(Keyring.generate())
+    stream = Stream(given.rows, signer)
     if given.values:
         given.values.write_bytes(stream.values().astype("<i8").tobytes())
-    sealed = [stream.sealed(block) for block in range(given.blocks)]
+    signed = [stream.signed(block) for block in range(given.blocks)]
     with tempfile.TemporaryDirectory() as folder:
-        intake = Intake(Path(folder), stream, sealer)
+        intake = Intake(Path(folder), stream, signer)
         intake.cut(range(given.blocks))
         begin = time.process_time()
         for at in range(0, given.blocks, READ_LIMIT):
-            intake.take(sealed[at : at + READ_LIMIT])
+            intake.take(signed[at : at + READ_LIMIT])
         cpu_s = time.process_time() - begin
         rows = given.rows * given.blocks
         intake.close(rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.harness.stream import WORKERS, Stream
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Block
 from osbench.common.task import Named
 from osbench.coordinator.results.accounts import Accounts
@@ -20,8 +20,8 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 class Intake:
     """Verifies, decodes, writes to disk, settles and counts, in the coordinator's order."""
 
-    def __init__(self, folder: Path, stream: Stream, sealer: Sealer) -> None:
-        self._sealer = sealer
+    def __init__(self, folder: Path, stream: Stream, signer: Signer) -> None:
+        self._signer = signer
         self._stream = stream
         self.directory = RunDirectory.create(str(folder), "bench")
         # the criterion of a workload that names none
@@ -43,7 +43,7 @@ class Intake:
 
     def take(self, entries: Sequence[bytes]) -> None:
         """One read."""
-        blocks = [Block.parse(self._sealer.open(Block.KIND, data)) for data in entries]
+        blocks = [Block.parse(self._signer.verify(Block.KIND, data)) for data in entries]
         ordered = [block for group in groups(blocks) for block in group]
         self.directory.keep(block.body() for block in ordered)
         self._accounts.take(ordered)

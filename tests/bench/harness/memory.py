@@ -12,7 +12,7 @@ import psutil
 
 from bench.harness.intake import Intake
 from bench.harness.stream import Stream
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 
 ROWS = 10_000
@@ -24,15 +24,15 @@ def main() -> None:
     parser.add_argument("iterations", type=int, nargs="+", help="ascending")
     given = parser.parse_args()
     process = psutil.Process()
-    sealer = Sealer(Keyring.generate())
-    stream = Stream(ROWS, sealer)
+    signer = Signer(Keyring.generate())
+    stream = Stream(ROWS, signer)
     found, block = {}, 0
     with tempfile.TemporaryDirectory() as folder:
-        intake = Intake(Path(folder), stream, sealer)
+        intake = Intake(Path(folder), stream, signer)
         for iterations in given.iterations:
             while block * ROWS < iterations:
                 intake.cut([block])
-                intake.take([stream.sealed(block)])
+                intake.take([stream.signed(block)])
                 block += 1
             gc.collect()
             found[iterations] = process.memory_info().rss

@@ -56,7 +56,7 @@ def main() -> None:
         _post(receiver.url, bodies[:1] * 4)
         before, begin = process.cpu_times(), time.monotonic()
         _post(receiver.url, [bodies[at % len(bodies)] for at in range(number)])
-        receiver.seal()
+        receiver.stop_storing()
         after, wall_s = process.cpu_times(), time.monotonic() - begin
         kept = (Path(folder) / "traces" / "received").stat().st_size
         counts = receiver.stop().counts

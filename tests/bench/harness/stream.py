@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol.columns import encode_rows, row
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.messages import Block
 
 RUN = "bench"
@@ -27,11 +27,11 @@ Ints = NDArray[np.int64]
 
 
 class Stream:
-    """Sealed blocks of a fixed number of rows, one worker after the other, numbers from 1."""
+    """Signed blocks of a fixed number of rows, one worker after the other, numbers from 1."""
 
-    def __init__(self, rows: int, sealer: Sealer) -> None:
+    def __init__(self, rows: int, signer: Signer) -> None:
         self.rows = rows
-        self._sealer = sealer
+        self._signer = signer
         random = np.random.default_rng(1)
         count = max(_PATTERNS, _PATTERN_ROWS // rows)
         self._patterns = [_pattern(rows, random) for _ in range(count)]
@@ -41,7 +41,7 @@ class Stream:
         first = 1 + block * self.rows
         return WORKERS[block % len(WORKERS)], Intervals([(first, first + self.rows)])
 
-    def sealed(self, block: int) -> bytes:
+    def signed(self, block: int) -> bytes:
         """A block as it lies in the result stream."""
         columns = dict(self._patterns[block % len(self._patterns)])
         first = 1 + block * self.rows
@@ -57,7 +57,7 @@ class Stream:
             columns=columns,
             failures=[[1, "ValueError", "as planned", "Traceback"]] if turn == 0 else [],
         )
-        return self._sealer.seal(Block.KIND, message.body())
+        return self._signer.sign(Block.KIND, message.body())
 
     def values(self) -> Ints:
         """Nanoseconds that go into each of five histograms, a line a histogram.

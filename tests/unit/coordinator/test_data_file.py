@@ -37,7 +37,7 @@ def fed(file, numbers):
         workload=0,
         seq=1,
         intervals=list(intervals),
-        rows=file.sealed(intervals),
+        rows=file.encrypted(intervals),
     )
     feed = RowFeed(file.header, file.key)
     feed.add(batch)
@@ -142,12 +142,12 @@ def test_a_missing_file_is_named(tmp_path):
 def test_rows_travel_closed(tmp_path):
     file, _ = made(tmp_path, "password\ncorrect horse\n")
 
-    sealed = file.sealed(Intervals([(1, 2)]))
+    encrypted = file.encrypted(Intervals([(1, 2)]))
 
-    assert b"horse" not in sealed
-    assert data_rows.unseal(sealed, file.key) == "correct horse\n"
+    assert b"horse" not in encrypted
+    assert data_rows.decrypt(encrypted, file.key) == "correct horse\n"
     with pytest.raises(Untrusted):
-        data_rows.unseal(sealed, made(tmp_path, "a\n1\n")[0].key)
+        data_rows.decrypt(encrypted, made(tmp_path, "a\n1\n")[0].key)
 
 
 def test_rows_that_cannot_be_read_fail_their_iterations(tmp_path):

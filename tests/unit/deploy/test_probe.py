@@ -15,7 +15,7 @@ from helpers.heartbeats import heartbeat
 from osbench.common.config.config import load
 from osbench.common.errors import ConfigError
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.worker.main import main
@@ -69,7 +69,7 @@ class Host:
     def beat(self, name: str, ring: Keyring, *, state: str = "idle", label: str = "") -> None:
         beat = heartbeat(name, host="host", label=label, state=state)
         with self.redis.client() as client:
-            client.set(redis_keys.worker(name), Sealer(ring).seal(Heartbeat.KIND, beat.body()))
+            client.set(redis_keys.worker(name), Signer(ring).sign(Heartbeat.KIND, beat.body()))
 
     def silence(self, name: str) -> None:
         with self.redis.client() as client:

@@ -202,7 +202,7 @@ def _unknown_member() -> Sequence[Change]:
     "own-run",
     "a block of another worker than its membership's is refused",
     faults=("replay",),
-    unseen="nobody in a world forges what is sealed",
+    unseen="nobody in a world forges what is signed",
 )
 def _own_run() -> Sequence[Change]:
     return [(Receiver, "_fits", lambda self, block: block.run == self._channel.run_id)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
+from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.common.plugin.atomic import Recorder
 from osbench.common.ports.threads import get_ident
 from osbench.worker.http.addresses import REDIRECTS
@@ -20,14 +20,18 @@ from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequest, ReadyRequests
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 
 
 class LoopClient:
     """Keeps connections for each loop, TLS sessions and addresses for all; no cookies."""
 
     def __init__(
-        self, of_run: Sequence[str], bound: AnswerBound = USUAL, *, observer: Observer | None = None
+        self,
+        of_run: Sequence[str],
+        bound: ResponseBound = USUAL,
+        *,
+        observer: Observer | None = None,
     ) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `request`.
 
@@ -54,7 +58,7 @@ class LoopClient:
         keep_body: bool = True,
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
-    ) -> HttpAnswer | None:
+    ) -> RawResponse | None:
         """Make a request and return the whole response, as `SocketClient.request`.
 
         A request whose task is cancelled costs its connection. `recorder` gets the phases of each
@@ -70,16 +74,16 @@ class LoopClient:
         phases = ExchangePhases(monotonic_ns())
         if recorder is not None:
             recorder.ask(phases)
-        first: HttpAnswer | BaseException | None = None
+        first: RawResponse | BaseException | None = None
         # the kept connection, at the least CPU; the rules for all else are in `ExchangeRules`
         connection = self._kept(pool, ready, phases)
         if connection is not None:
             try:
                 await connection.begin(request, own, ready.limits, phases, keep_body=keep_body)
-                first = answer = connection.answer(request, phases)
-                ends = answer.status not in REDIRECTS or not ready.follows
-                if ends and answer.coded:
-                    await look_at(answer)
+                first = response = connection.answer(request, phases)
+                ends = response.status not in REDIRECTS or not ready.follows
+                if ends and response.coded:
+                    await look_at(response)
             except BaseException as error:  # noqa: BLE001 - it is raised again, or asked again
                 first = error
             else:
@@ -88,8 +92,8 @@ class LoopClient:
                     if recorder is not None:
                         recorder.end_exchange(phases)
                     if cookies is not None:
-                        cookies.take(answer)
-                    return answer
+                        cookies.take(response)
+                    return response
         steps = self._rules.request(
             pool,
             ready,
@@ -118,7 +122,7 @@ class LoopClient:
         pool = self._pool()
         phases = ExchangePhases(monotonic_ns())
         recorder.ask(phases)
-        first: HttpAnswer | BaseException | None = None
+        first: RawResponse | BaseException | None = None
         connection = self._kept(pool, ready, phases)
         if connection is not None:
             request = ready.request

@@ -10,9 +10,9 @@ from time import monotonic_ns
 from typing import cast
 
 from osbench.worker.http.ready_requests import RequestLimits
-from osbench.worker.http.wire.answer_parser import AnswerParser
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
+from osbench.worker.http.wire.response_parser import ResponseParser
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import EarlyEnd, ReceiveTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
@@ -66,7 +66,7 @@ class LoopConnection(asyncio.Protocol):
         self._loop = loop
         self._socket = sock
         self._tls = tls
-        self._parser = AnswerParser(_LINES_AT_ONCE)
+        self._parser = ResponseParser(_LINES_AT_ONCE)
         self._transport: asyncio.Transport | None = None
         #: Of the request whose response is awaited; None if nothing may come.
         self._phases: ExchangePhases | None = None
@@ -185,10 +185,10 @@ class LoopConnection(asyncio.Protocol):
                 return
         self._unsent = False
 
-    def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
+    def answer(self, request: WireRequest, phases: ExchangePhases) -> RawResponse:
         """Return the response, when the future is done.
 
-        Raises BadAnswer, EarlyEnd and ReceiveTimedOut.
+        Raises BadResponse, EarlyEnd and ReceiveTimedOut.
         """
         fault, self._fault = self._fault, None
         if fault is not None:

@@ -25,14 +25,14 @@ from osbench.worker.http.exchange_steps import (
 )
 from osbench.worker.http.name_lookups import Address
 from osbench.worker.http.on_loop.loop_connection import LoopConnection
-from osbench.worker.http.wire.http_answer import HttpAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
 
 T = TypeVar("T")
 
 _UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
 
 
-async def drive_on_loop(steps: Steps[T], first: HttpAnswer | BaseException | None = None) -> T:
+async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
     """Do all steps, as `drive` of the blocking driver does."""
     try:
         step = next(steps)
@@ -85,9 +85,9 @@ async def _within_limit(step: LookUp | Connect | Read | Send | Receive) -> Any:
             assert_never(step)
 
 
-async def look_at(answer: HttpAnswer) -> None:
-    """Look at the body of a response. Raises TooLongAnswer."""
-    for _ in answer.look_at_body():
+async def look_at(response: RawResponse) -> None:
+    """Look at the body of a response. Raises TooLongResponse."""
+    for _ in response.look_at_body():
         # the other users of the loop have their turn
         await asyncio.sleep(0)
 
@@ -99,7 +99,7 @@ async def _wrapped(step: Wrap) -> LoopConnection:
     return connection
 
 
-async def _asked(step: Ask) -> HttpAnswer:
+async def _asked(step: Ask) -> RawResponse:
     connection: LoopConnection = step.connection
     request, own, limits, phases, keep_body = step.sending
     waiter = connection.begin(request, own, limits, phases, keep_body=keep_body)

@@ -17,9 +17,9 @@ from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.outgoing_request import OutgoingRequest, unable
 from osbench.worker.http.sent_again import IDEMPOTENT, not_again
 from osbench.worker.http.tls_contexts import default_bundle
-from osbench.worker.http.wire.answer_head import PARTIAL
 from osbench.worker.http.wire.content_codings import UnkeptBody
 from osbench.worker.http.wire.prepared_request import AGENT
+from osbench.worker.http.wire.response_head import PARTIAL
 
 # variable parts of curl's messages: similar failures would not be grouped
 _VARYING = re.compile(r" after \d+ (ms|milliseconds)( with \d+.*)?")
@@ -165,15 +165,15 @@ def _set_body(curl: pycurl.Curl, body: bytes, *, repeatable: bool) -> None:
 
 def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) -> int:
     curl.setopt(pycurl.HTTPHEADER, _lines(request))
-    answer = _UnkeptAnswer()
-    curl.setopt(pycurl.HEADERFUNCTION, answer.line)
-    curl.setopt(pycurl.WRITEFUNCTION, answer.append)
+    response = _UnkeptAnswer()
+    curl.setopt(pycurl.HEADERFUNCTION, response.line)
+    curl.setopt(pycurl.WRITEFUNCTION, response.append)
     try:
         curl.perform()
     except pycurl.error as error:
         raise _translated(error, request, curl) from error
     code: int = curl.getinfo(pycurl.RESPONSE_CODE)
-    exchange.false_body |= answer.is_false(code)
+    exchange.false_body |= response.is_false(code)
     return code
 
 

@@ -11,17 +11,17 @@ import requests
 import urllib3.exceptions
 from requests.cookies import RequestsCookieJar
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
 from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes
 from osbench.common.network.causes import root_cause
 from osbench.common.network.origins import origin_changes, secret_headers
+from osbench.common.network.response_bound import USUAL, ResponseBound
 from osbench.worker.http import addresses
 from osbench.worker.http.other_clients.other_exchange import OtherExchange
 from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
-from osbench.worker.http.wire.answer_head import PARTIAL
 from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
 from osbench.worker.http.wire.cookies import Cookies
-from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
+from osbench.worker.http.wire.response_head import PARTIAL
+from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 
 #: Options that requests wants as tuples; task files only have lists.
 TUPLES = ("auth", "cert", "timeout")
@@ -33,7 +33,7 @@ _FAULT = "_osbench_fault"
 class RequestsClient:
     """A session of requests per thread; connections are kept, cookies are not."""
 
-    def __init__(self, of_run: Sequence[str], bound: AnswerBound = USUAL) -> None:
+    def __init__(self, of_run: Sequence[str], bound: ResponseBound = USUAL) -> None:
         """`of_run` are header lines of every request, for the first host only, as in `status`."""
         self._of_run = of_run
         self._bound = bound
@@ -54,8 +54,10 @@ class RequestsClient:
         ConnectionError for network errors, and the exceptions of requests for wrong arguments.
         """
         exchange = exchange or OtherExchange()
-        answer = self._answered(method, url, own, options, None, keep_body=False, exchange=exchange)
-        return answer.status
+        response = self._answered(
+            method, url, own, options, None, keep_body=False, exchange=exchange
+        )
+        return response.status
 
     def answer(
         self,
@@ -67,7 +69,7 @@ class RequestsClient:
         *,
         keep_body: bool,
         exchange: OtherExchange | None = None,
-    ) -> OtherAnswer:
+    ) -> ForeignResponse:
         """Make a request as `status`, return the whole response; `cookies` are sent and updated."""
         exchange = exchange or OtherExchange()
         return self._answered(
@@ -84,7 +86,7 @@ class RequestsClient:
         *,
         keep_body: bool,
         exchange: OtherExchange,
-    ) -> OtherAnswer:
+    ) -> ForeignResponse:
         more: dict[str, Any] = {
             name: tuple(value) if name in TUPLES and isinstance(value, list) else value
             for name, value in options.items()
@@ -104,29 +106,29 @@ class RequestsClient:
         try:
             # `_read` reads it
             more["stream"] = True
-            with session.request(method, url, headers={**ours, **given}, **more) as answer:
-                return OtherAnswer(answer)
-        except TooLongAnswer as error:
+            with session.request(method, url, headers={**ours, **given}, **more) as response:
+                return ForeignResponse(response)
+        except TooLongResponse as error:
             place = f"{method.upper()} {addresses.shown(url)}"
-            raise TooLongAnswer(f"{place}: {error}") from error
+            raise TooLongResponse(f"{place}: {error}") from error
         except requests.Timeout as error:
             raise TimeoutError(_message(method, url, options, error)) from error
         except requests.ConnectionError as error:
             raise ConnectionError(_message(method, url, options, error)) from error
 
 
-class OtherAnswer:
-    """A response that requests got, with the parts of `HttpAnswer` that a virtual user sees."""
+class ForeignResponse:
+    """A response that requests got, with the parts of `RawResponse` that a virtual user sees."""
 
-    def __init__(self, answer: requests.Response) -> None:
-        self.status = answer.status_code
-        self.fields = tuple((name.lower(), value) for name, value in answer.headers.items())
-        self.url = str(answer.url)
-        self._fault: BadAnswer | None = vars(answer).get(_FAULT)
-        self._body: bytes = answer.content
+    def __init__(self, response: requests.Response) -> None:
+        self.status = response.status_code
+        self.fields = tuple((name.lower(), value) for name, value in response.headers.items())
+        self.url = str(response.url)
+        self._fault: BadResponse | None = vars(response).get(_FAULT)
+        self._body: bytes = response.content
 
     def content(self) -> bytes:
-        """Return the body without its content codings. Raises BadAnswer if it is not in them."""
+        """Return the body without its content codings. Raises BadResponse if it is not in them."""
         if self._fault is not None:
             raise self._fault
         return self._body
@@ -160,14 +162,14 @@ class _Session(requests.Session):
 def _read(
     response: requests.Response,
     keep_body: bool,
-    bound: AnswerBound,
+    bound: ResponseBound,
     exchange: OtherExchange,
     **_: object,
 ) -> None:
     """Read a response to its end, also a redirect, and check that it is complete.
 
     urllib3 ignores that a coded body is cut short; and a body that is not kept it would unpack into
-    memory as a whole, at a size that the service decides. Raises TooLongAnswer for a body that is
+    memory as a whole, at a size that the service decides. Raises TooLongResponse for a body that is
     kept.
     """
     codings = response.headers.get("content-encoding", "")
@@ -175,14 +177,14 @@ def _read(
     announced, size = announced_bytes(response), 0
     if keep_body and announced > bound.most_bytes:
         response.close()
-        raise TooLongAnswer(bound.message(announced))
+        raise TooLongResponse(bound.message(announced))
     try:
         while piece := response.raw.read(CHUNK_BYTES, decode_content=False):
             body.append(piece)
             size += len(piece)
             if keep_body and size > bound.most_bytes:
                 response.close()
-                raise TooLongAnswer(bound.message())
+                raise TooLongResponse(bound.message())
     except urllib3.exceptions.ReadTimeoutError as error:
         raise requests.Timeout(error) from error
     except urllib3.exceptions.HTTPError as error:
@@ -194,9 +196,9 @@ def _read(
         content = raw = b"".join(body)
         try:
             content = decoded(raw, codings, bound) if raw else raw
-        except TooLongAnswer:
+        except TooLongResponse:
             raise
-        except BadAnswer as error:
+        except BadResponse as error:
             false = True
             vars(response)[_FAULT] = error
     exchange.false_body |= false and response.status_code != PARTIAL

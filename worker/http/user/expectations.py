@@ -44,7 +44,7 @@ class CheckFailed(KindError, AssertionError):
 
     def __init__(self, name: str, what: str, body: str) -> None:
         said = f"{name}: {what}"
-        super().__init__(f"{said}; the answer: {body}" if body else said)
+        super().__init__(f"{said}; the response: {body}" if body else said)
         self.kind = kind_of(said)
 
 
@@ -138,7 +138,7 @@ def _json_problem(response: HttpResponse, path: str, wanted: Any) -> str:
     try:
         document = response.json()
     except (ValueError, RecursionError):
-        return "the answer is not JSON"
+        return "the response is not JSON"
     found = jsonpath.found(query, document)
     if callable(wanted):
         return "" if any(wanted(one) for one in found) else f"{path} does not hold"

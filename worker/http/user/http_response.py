@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from requests.structures import CaseInsensitiveDict
 
 from osbench.worker.http import addresses
-from osbench.worker.http.wire.wire_errors import BadAnswer
+from osbench.worker.http.wire.wire_errors import BadResponse
 
 #: Longest Content-Type that is taken apart: the time for it grows with its square.
 _TYPE_CHARS = 1000
@@ -21,7 +21,7 @@ _OF_NAMES = frozenset({"punycode", "idna"})
 _UNREAD: Any = object()
 
 
-class WholeAnswer(Protocol):
+class WholeResponse(Protocol):
     """The response that a client of any kind got."""
 
     @property
@@ -43,8 +43,8 @@ class WholeAnswer(Protocol):
 class HttpResponse:
     """The result of the methods of `self.http`."""
 
-    def __init__(self, answer: WholeAnswer) -> None:
-        self._answer = answer
+    def __init__(self, response: WholeResponse) -> None:
+        self._answer = response
         self._body: bytes | None = None
         self._document = _UNREAD
 
@@ -76,8 +76,8 @@ class HttpResponse:
         if self._body is None:
             try:
                 self._body = self._answer.content()
-            except BadAnswer as error:
-                raise BadAnswer(f"{addresses.shown(self.url)}: {error}") from error
+            except BadResponse as error:
+                raise BadResponse(f"{addresses.shown(self.url)}: {error}") from error
         return self._body
 
     @property

@@ -27,7 +27,7 @@ from osbench.worker.http.user.expectations import (
     fits,
     outcomes,
 )
-from osbench.worker.http.user.http_response import HttpResponse, WholeAnswer
+from osbench.worker.http.user.http_response import HttpResponse, WholeResponse
 from osbench.worker.http.user.request_base import (
     REAUTHENTICATION,
     RETRY,
@@ -137,7 +137,7 @@ class UserHttp(Generic[R]):
         base = self.base
         return base.token if base.token is not None and base.is_below(call.url) else None
 
-    def _judged(self, call: AskedRequest, answer: WholeAnswer) -> HttpResponse:
+    def _judged(self, call: AskedRequest, answer: WholeResponse) -> HttpResponse:
         response = HttpResponse(answer)
         hidden = self._scenario.user.hidden.values()
         check_status(call.name, response, call.expect, hidden)
@@ -189,20 +189,20 @@ class HttpSession(UserHttp[HttpResponse]):
         with ActionTimer(self._scenario, call.name):
             self._trace(call)
             token = self._token(call)
-            answer = self._sent(call) if token is None else self._sent_with(token, call)
-            return self._judged(call, answer)
+            response = self._sent(call) if token is None else self._sent_with(token, call)
+            return self._judged(call, response)
 
-    def _sent(self, call: AskedRequest) -> WholeAnswer:
+    def _sent(self, call: AskedRequest) -> WholeResponse:
         return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
 
-    def _sent_with(self, token: Token, call: AskedRequest) -> WholeAnswer:
+    def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with a token, renewed if it is over or refused; return the response."""
         if token.is_over():
             self._renew(token, {})
         headers = token.headers()
-        answer = self._sent(with_headers(call, headers))
-        if not _is_refused(call, answer):
-            return answer
+        response = self._sent(with_headers(call, headers))
+        if not _is_refused(call, response):
+            return response
         self._renew(token, headers)
         with ActionTimer(self._scenario, RETRY):
             return self._sent(with_headers(call, token.headers()))
@@ -223,17 +223,17 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
             sent = self._sent(call) if token is None else self._sent_with(token, call)
             return self._judged(call, await sent)
 
-    def _sent(self, call: AskedRequest) -> Awaitable[WholeAnswer]:
+    def _sent(self, call: AskedRequest) -> Awaitable[WholeResponse]:
         return self._clients.answer(call, self._scenario._recorder, self._cookies)
 
-    async def _sent_with(self, token: Token, call: AskedRequest) -> WholeAnswer:
+    async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
         """Send a request with a token, renewed if it is over or refused; return the response."""
         if token.is_over():
             await self._renew(token, {})
         headers = token.headers()
-        answer = await self._sent(with_headers(call, headers))
-        if not _is_refused(call, answer):
-            return answer
+        response = await self._sent(with_headers(call, headers))
+        if not _is_refused(call, response):
+            return response
         await self._renew(token, headers)
         with ActionTimer(self._scenario, RETRY):
             return await self._sent(with_headers(call, token.headers()))
@@ -249,9 +249,9 @@ def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest
     return replace(call, own=[*call.own, *map(": ".join, headers.items())])
 
 
-def _is_refused(call: AskedRequest, answer: WholeAnswer) -> bool:
+def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
     """Return whether a service refused the token, and the scenario does not expect that."""
-    return answer.status == HTTPStatus.UNAUTHORIZED and not fits(answer.status, call.expect)
+    return response.status == HTTPStatus.UNAUTHORIZED and not fits(response.status, call.expect)
 
 
 def default_name(method: str, path: str) -> str:

@@ -4,7 +4,7 @@ A driver (blocking sockets, an event loop) owns connections, waits and limits; n
 reads or waits for anything. One request over one connection, for a driver:
 
     request = PreparedRequest(outgoing)          # once for equal requests; thread-safe, not changed
-    parser = AnswerParser()                      # one a connection, kept with it
+    parser = ResponseParser()                      # one a connection, kept with it
     ...
     phases = ExchangePhases(monotonic_ns())      # the driver notes the times in it
     parser.expect(bodiless=request.bodiless, keep_body=False)
@@ -14,10 +14,10 @@ reads or waits for anything. One request over one connection, for a driver:
     response = parser.answer(request, phases)    # status, headers, content
     parser.reusable                              # False: close the connection
 
-`take` and `end` raise `BadAnswer` and `EarlyEnd`, nothing else; the connection has to be closed
+`take` and `end` raise `BadResponse` and `EarlyEnd`, nothing else; the connection has to be closed
 then. `parser.untouched` is True if not a byte of the response came: if the connection was a kept
 one, a request that is `repeatable`, or of which no byte went out, is sent again, once, over a new
-one. Bytes that come while no response is expected are unsolicited: `take` raises `BadAnswer`. If
+one. Bytes that come while no response is expected are unsolicited: `take` raises `BadResponse`. If
 `parser.reusable` is False after a complete response, use the response and close the connection.
 
 A request with its redirects:

@@ -6,8 +6,8 @@ import re
 import sys
 from typing import Protocol
 
-from osbench.worker.http.wire.answer_head import LINES_LIMIT, shown_bytes
-from osbench.worker.http.wire.wire_errors import BadAnswer
+from osbench.worker.http.wire.response_head import LINES_LIMIT, shown_bytes
+from osbench.worker.http.wire.wire_errors import BadResponse
 
 #: Longest line with the size of a chunk and its extensions, bytes.
 LINE_LIMIT = 4096
@@ -59,7 +59,7 @@ class ChunkDecoder:
         self.finished = False
 
     def take(self, data: bytes, kept: BodySink | None) -> bytes:
-        """Take bytes; add bytes of the body to `kept`, if there is one. Raises BadAnswer.
+        """Take bytes; add bytes of the body to `kept`, if there is one. Raises BadResponse.
 
         Returns the bytes behind the body, if it is finished.
         """
@@ -112,7 +112,7 @@ class ChunkDecoder:
         else:
             size = _SIZE.fullmatch(line)
             if size is None:
-                raise BadAnswer(f"the size of a chunk is malformed: {shown_bytes(line)}")
+                raise BadResponse(f"the size of a chunk is malformed: {shown_bytes(line)}")
             self._left = int(size[1], 16)
             if self._left:
                 self._ending = True
@@ -130,12 +130,12 @@ class ChunkDecoder:
             or self._trailer > TRAILER_LIMIT
             or not _TRAILER.fullmatch(line)
         ):
-            raise BadAnswer("a line after the last chunk is malformed, or there are too many")
+            raise BadResponse("a line after the last chunk is malformed, or there are too many")
 
 
 def _unfinished(rest: bytes, limit: int) -> bytes:
     """Return the beginning of a line, if it can still become one."""
     allowed = rest[:-1] if rest.endswith(b"\r") else rest
     if len(allowed) > max(limit, 0) or b"\n" in rest or b"\r" in allowed:
-        raise BadAnswer(f"a line of the chunked body is malformed: {shown_bytes(rest)}")
+        raise BadResponse(f"a line of the chunked body is malformed: {shown_bytes(rest)}")
     return rest

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 
 import zstandard
 
-from osbench.common.network.answer_bound import USUAL, AnswerBound
-from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
+from osbench.common.network.response_bound import USUAL, ResponseBound
+from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 
 try:
     import brotli
@@ -39,13 +39,13 @@ class Decoder(Protocol):
     """Undoes one content coding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Return decoded pieces of more of the body. Raises BadAnswer for bytes coded otherwise.
+        """Return decoded pieces of more of the body. Raises BadResponse for bytes coded otherwise.
 
         Empty pieces note that some coded bytes, or a member of several, were taken.
         """
 
     def end(self) -> None:
-        """End the body. Raises BadAnswer if its coding is not complete."""
+        """End the body. Raises BadResponse if its coding is not complete."""
 
 
 class BodyDecoder:
@@ -54,12 +54,12 @@ class BodyDecoder:
     Codings that are not known leave the bytes as they are, as in requests.
     """
 
-    def __init__(self, codings: str, bound: AnswerBound) -> None:
-        """Raises BadAnswer for too many codings; each may decode to at most `bound` bytes."""
+    def __init__(self, codings: str, bound: ResponseBound) -> None:
+        """Raises BadResponse for too many codings; each may decode to at most `bound` bytes."""
         names = [name.strip().lower() for name in codings.split(",")]
         names = [name for name in names if name not in ("", "identity")]
         if len(names) > _CODINGS_LIMIT:
-            raise BadAnswer(f"the body has more than {_CODINGS_LIMIT} content codings")
+            raise BadResponse(f"the body has more than {_CODINGS_LIMIT} content codings")
         self._decoders: list[Decoder] = []
         for name in reversed(names):
             decoder = _decoder(name)
@@ -74,13 +74,13 @@ class BodyDecoder:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Return decoded pieces of some more of the body; empty ones note that some work was done.
 
-        Raises BadAnswer for bytes that are not coded as they should be, and TooLongAnswer.
+        Raises BadResponse for bytes that are not coded as they should be, and TooLongResponse.
         """
         self.taken += len(data)
         return self._through(data, 0) if self._decoders else iter((data,))
 
     def end(self) -> None:
-        """End the body. Raises BadAnswer if a coding is not complete."""
+        """End the body. Raises BadResponse if a coding is not complete."""
         for decoder in self._decoders:
             decoder.end()
 
@@ -89,7 +89,7 @@ class BodyDecoder:
         for piece in self._decoders[at].feed(data):
             self._left[at] -= len(piece)
             if self._left[at] < 0:
-                raise TooLongAnswer(self._bound.message(self.taken, decoded=True))
+                raise TooLongResponse(self._bound.message(self.taken, decoded=True))
             if last or not piece:
                 yield piece
             else:
@@ -101,7 +101,7 @@ class UnkeptBody:
 
     __slots__ = ("_bad", "_decoder", "_feeding", "_waiting", "_waiting_bytes")
 
-    def __init__(self, codings: str, bound: AnswerBound = USUAL) -> None:
+    def __init__(self, codings: str, bound: ResponseBound = USUAL) -> None:
         """`bound` limits the decoded bytes that are checked."""
         self._bad = False
         self._decoder: BodyDecoder | None = None
@@ -111,7 +111,7 @@ class UnkeptBody:
         self._waiting_bytes = 0
         try:
             self._decoder = BodyDecoder(codings, bound)
-        except BadAnswer:
+        except BadResponse:
             self._bad = True
 
     def append(self, data: bytes) -> None:
@@ -143,10 +143,10 @@ class UnkeptBody:
                     data = self._waiting.pop(0)
                     self._waiting_bytes -= len(data)
                     self._feeding = self._decoder.feed(data)
-        except TooLongAnswer:
+        except TooLongResponse:
             # as in `append`
             self._look_no_more()
-        except BadAnswer:
+        except BadResponse:
             self._bad = True
             self._look_no_more()
         return False
@@ -158,7 +158,7 @@ class UnkeptBody:
         if self._decoder is not None:
             try:
                 self._decoder.end()
-            except BadAnswer:
+            except BadResponse:
                 self._bad = True
         return self._bad
 
@@ -167,10 +167,10 @@ class UnkeptBody:
         self._waiting.clear()
 
 
-def decoding(data: bytes, codings: str, bound: AnswerBound) -> Generator[None, None, bytes]:
+def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None, None, bytes]:
     """Undo the codings of a Content-Encoding header, a slice for each step; return the content.
 
-    As `BodyDecoder`. Raises BadAnswer for bytes that do not match the codings, are cut short, or
+    As `BodyDecoder`. Raises BadResponse for bytes that do not match the codings, are cut short, or
     decode to more than `bound`.
     """
     decoder = BodyDecoder(codings, bound)
@@ -186,7 +186,7 @@ def decoding(data: bytes, codings: str, bound: AnswerBound) -> Generator[None, N
     return found[0] if len(found) == 1 else b"".join(found)
 
 
-def decoded(data: bytes, codings: str, bound: AnswerBound) -> bytes:
+def decoded(data: bytes, codings: str, bound: ResponseBound) -> bytes:
     """Return the result of `decoding` at once, for threads that no other user waits for."""
     return at_once(decoding(data, codings, bound))
 
@@ -244,7 +244,7 @@ class _Inflater:
                 piece = self._inflater.decompress(data, _PIECE)
             except zlib.error as error:
                 if not self._members:
-                    raise BadAnswer(f"the body cannot be decoded: {error}") from error
+                    raise BadResponse(f"the body cannot be decoded: {error}") from error
                 # bytes after the last member, which gzip passes over
                 self._over = True
                 return
@@ -264,7 +264,7 @@ class _Inflater:
 
     def end(self) -> None:
         if self._begun and not self._over:
-            raise BadAnswer(_CUT)
+            raise BadResponse(_CUT)
 
 
 class _Deflated:
@@ -287,7 +287,7 @@ class _Deflated:
         if self._inflater is not None:
             self._inflater.end()
         elif self._first:
-            raise BadAnswer(_CUT)
+            raise BadResponse(_CUT)
 
 
 class _Zstd:
@@ -308,7 +308,7 @@ class _Zstd:
                 try:
                     piece = self._frame.decompress(part)
                 except zstandard.ZstdError as error:
-                    raise BadAnswer(f"the body cannot be decoded: {error}") from error
+                    raise BadResponse(f"the body cannot be decoded: {error}") from error
                 if piece:
                     yield piece
                 part = b""
@@ -318,7 +318,7 @@ class _Zstd:
 
     def end(self) -> None:
         if self._frame is not None:
-            raise BadAnswer(_CUT)
+            raise BadResponse(_CUT)
 
 
 class _Brotli:
@@ -338,11 +338,11 @@ class _Brotli:
                     yield piece
                     piece = self._decoder.process(b"", output_buffer_limit=_PIECE)
         except brotli.error as error:
-            raise BadAnswer(f"the body cannot be decoded: {error}") from error
+            raise BadResponse(f"the body cannot be decoded: {error}") from error
 
     def end(self) -> None:
         if self._begun and not self._decoder.is_finished():
-            raise BadAnswer(_CUT)
+            raise BadResponse(_CUT)
 
 
 _CUT = "the coded body ends too early"

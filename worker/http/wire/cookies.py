@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import requests
 from requests.cookies import MockRequest, MockResponse, RequestsCookieJar
 
-from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.prepared_request import PreparedRequest
+from osbench.worker.http.wire.raw_response import RawResponse
 
 #: Cookies of one user, as RFC 6265 asks of browsers (section 6.1), and characters of all of them.
 #: Up to twice as many are there before the oldest are dropped.
@@ -74,7 +74,7 @@ class Cookies:
         #: All cookies are for all paths, so that the host alone decides.
         self._of_hosts = True
 
-    def take(self, answer: HttpAnswer) -> None:
+    def take(self, answer: RawResponse) -> None:
         """Keep the cookies that a response sets."""
         lines = answer.values("set-cookie")
         if not lines:

@@ -10,8 +10,8 @@ from requests.utils import requote_uri
 from osbench.common.network.environment_proxy import proxy_of
 from osbench.worker.http import addresses
 from osbench.worker.http.wire.cookies import Cookies
-from osbench.worker.http.wire.http_answer import HttpAnswer
 from osbench.worker.http.wire.prepared_request import PreparedRequest
+from osbench.worker.http.wire.raw_response import RawResponse
 
 
 class Journey:
@@ -37,14 +37,14 @@ class Journey:
         self.request = request
         self.own = own
 
-    def follow(self, answer: HttpAnswer) -> bool:
+    def follow(self, response: RawResponse) -> bool:
         """Follow a redirect; return False if it has no target.
 
         Raises ConnectionError after too many redirects and for a redirect that needs a proxy, and
         ValueError for a target that is not HTTP or not a URL.
         """
         request = self.request
-        locations = answer.values("location")
+        locations = response.values("location")
         if not locations or not locations[0]:
             return False
         if not self._left:
@@ -59,11 +59,11 @@ class Journey:
                 f"redirects to {addresses.shown(target)}, for which the environment has a proxy: "
                 "name both hosts in no_proxy, or neither"
             )
-        outgoing.redirect(answer.status, target)
-        if self._cookies is None and answer.values("set-cookie"):
+        outgoing.redirect(response.status, target)
+        if self._cookies is None and response.values("set-cookie"):
             self._cookies = Cookies()
         if self._cookies is not None:
-            self._cookies.take(answer)
+            self._cookies.take(response)
             cookies = self._cookies.header(outgoing.url)
             if cookies:
                 outgoing.fixed = [*outgoing.fixed, ("Cookie", cookies)]

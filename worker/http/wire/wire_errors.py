@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 
-class BadAnswer(ConnectionError):
+class BadResponse(ConnectionError):
     """The received bytes are not an HTTP/1.1 response, or can be read in two ways."""
 
     #: Whether the head of the response had arrived, as in the classes below.
     in_body = False
 
 
-class DifferentLengths(BadAnswer):
+class DifferentLengths(BadResponse):
     """The response has more than one Content-Length, and they differ."""
 
 
-class TooLongAnswer(BadAnswer):
+class TooLongResponse(BadResponse):
     """The response has more bytes than its request allows."""
 
 

@@ -15,8 +15,8 @@ from osbench.common.plugin.request_values import (
 )
 from osbench.worker.http import jsonpath
 from osbench.worker.scenarios.flow import placeholders
-from osbench.worker.scenarios.flow.answer_parts import is_of_body, part_fault
 from osbench.worker.scenarios.flow.multipart_body import part_faults
+from osbench.worker.scenarios.flow.response_parts import is_of_body, part_fault
 
 #: Of a virtual user.
 _OF_USER = "number"
@@ -122,7 +122,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
     if step.get("stream") is True and body is not None:
         yield f"with stream: true nothing of the body is kept, and {body!r} is not there"
     elif step.get("method") == "HEAD" and body is not None:
-        yield f"the answer to HEAD has no body, and {body!r} is not there"
+        yield f"the response to HEAD has no body, and {body!r} is not there"
     for name in saves:
         if not _SAVED.fullmatch(str(name)):
             yield f"{{saved.{name}}} cannot be filled in: names have letters, digits, _ and - only"

@@ -16,12 +16,6 @@ from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_response import HttpResponse
 from osbench.worker.http.user.http_session import default_name
 from osbench.worker.scenarios.flow import multipart_body
-from osbench.worker.scenarios.flow.answer_parts import (
-    AnswerParts,
-    NothingToSave,
-    hidden_in,
-    is_hidden,
-)
 from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.placeholders import (
     Fill,
@@ -30,6 +24,12 @@ from osbench.worker.scenarios.flow.placeholders import (
     filler,
     names_of,
     without_saved,
+)
+from osbench.worker.scenarios.flow.response_parts import (
+    NothingToSave,
+    ResponseParts,
+    hidden_in,
+    is_hidden,
 )
 
 __all__ = ["Flow", "NothingToSave"]
@@ -127,16 +127,16 @@ class FlowStep:
         if self.when is not None and not _holds(self.when(values)):
             return
         for _ in range(self._times(values)):
-            answer = await self._request(scenario, values, relogin is not None)
-            if answer is None:
+            response = await self._request(scenario, values, relogin is not None)
+            if response is None:
                 assert relogin is not None
                 await relogin(scenario, values)
-                answer = await self._request(scenario, values)
-            assert answer is not None
+                response = await self._request(scenario, values)
+            assert response is not None
             saved = values["saved"]
             assert isinstance(saved, dict)
             if self.save:
-                parts = AnswerParts(answer, scenario, self.name or self.method)
+                parts = ResponseParts(response, scenario, self.name or self.method)
                 saved.update({name: parts.take(name, source) for name, source in self.save.items()})
             if self.think is not None:
                 await scenario.think(*self.think)
@@ -163,12 +163,12 @@ class FlowStep:
             shown = default_name(self.method, str(self.shown_path(values)))
             wishes = {**wishes, "name": shown}
         try:
-            answer: HttpResponse = await scenario.http.request(self.method, path, **wishes)
+            response: HttpResponse = await scenario.http.request(self.method, path, **wishes)
         except UnexpectedStatus as error:
             if may_login and error.status in self.relogin:
                 return None
             raise
-        return answer
+        return response
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
         """Return header fields of the flow that have a value, for requests to its own host."""

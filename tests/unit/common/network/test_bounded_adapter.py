@@ -13,8 +13,8 @@ import requests
 
 from helpers.hostile import bounded
 from osbench.common.deployment.record import Deployment
-from osbench.common.network.answer_bound import AnswerBound
 from osbench.common.network.bounded_adapter import BoundedAdapter, bounded_session
+from osbench.common.network.response_bound import ResponseBound
 from osbench.coordinator.deployments.check import check
 from osbench.coordinator.exporters import posting
 from osbench.coordinator.exporters.posting import Poster
@@ -57,8 +57,8 @@ def answering(head: bytes, piece: bytes, *, for_ever: bool) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("head", "piece", "said"),
     [
-        (HUGE, bytes(65536), "the answer has 10,000,000,000 bytes, more than the 64 MiB"),
-        (BOMB, PACKED, f"the answer of {len(PACKED):,} bytes decodes to more than the 64 MiB"),
+        (HUGE, bytes(65536), "the response has 10,000,000,000 bytes, more than the 64 MiB"),
+        (BOMB, PACKED, f"the response of {len(PACKED):,} bytes decodes to more than the 64 MiB"),
     ],
     ids=["announced", "bomb"],
 )
@@ -73,7 +73,7 @@ def test_a_larger_answer_is_refused(head, piece, said):
 
 def test_an_answer_that_does_not_end_is_refused():
     session = requests.Session()
-    session.mount("http://", BoundedAdapter(AnswerBound(MIB, "the setting")))
+    session.mount("http://", BoundedAdapter(ResponseBound(MIB, "the setting")))
 
     with (
         answering(ENDLESS, bytes(65536), for_ever=True) as url,
@@ -97,7 +97,7 @@ def test_an_exporter_reads_no_larger_answer(monkeypatch):
     monkeypatch.setattr(posting, "TRIES", 2)
     with (
         answering(HUGE, bytes(65536), for_ever=True) as url,
-        pytest.raises(ExportError, match="the answer has 10,000,000,000 bytes, more than the 64"),
+        pytest.raises(ExportError, match="the response has 10,000,000,000 bytes, more than the 64"),
     ):
         Poster({}, pause_s=0).post(url, b"{}")
 
@@ -111,4 +111,4 @@ def test_a_check_of_a_deployment_reads_no_larger_answer():
         (finding, *_) = check(record, 10.0)
 
     assert not finding.ok
-    assert "the answer has 10,000,000,000 bytes, more than the 64 MiB" in finding.detail
+    assert "the response has 10,000,000,000 bytes, more than the 64 MiB" in finding.detail

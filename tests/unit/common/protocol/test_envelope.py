@@ -1,10 +1,10 @@
-"""Sealed messages and encrypted records: ours open, all others are refused."""
+"""Signed messages and encrypted records: ours open, all others are refused."""
 
 import msgpack
 import pytest
 
 from osbench.common.errors import Untrusted
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 
 BODY = {"run": "r1", "numbers": [1, 2, 3], "columns": b"\x00\xff" * 8, "late": None, "by": {7: 0.5}}
@@ -16,52 +16,52 @@ def ring():
 
 
 @pytest.fixture(scope="module")
-def sealer(ring):
-    return Sealer(ring)
+def signer(ring):
+    return Signer(ring)
 
 
-def test_a_sealed_message_opens_as_it_was(ring, sealer):
-    data = sealer.seal("batch", BODY)
+def test_a_signed_message_opens_as_it_was(ring, signer):
+    data = signer.sign("batch", BODY)
 
-    assert Sealer(ring).open("batch", data) == BODY
+    assert Signer(ring).verify("batch", data) == BODY
 
 
-def test_a_message_of_another_kind_is_refused(sealer):
-    data = sealer.seal("batch", BODY)
+def test_a_message_of_another_kind_is_refused(signer):
+    data = signer.sign("batch", BODY)
 
     with pytest.raises(Untrusted, match="'batch' instead of 'control'"):
-        sealer.open("control", data)
+        signer.verify("control", data)
 
 
-def test_renaming_the_kind_does_not_help(sealer):
-    version, _, key_id, mac, body = msgpack.unpackb(sealer.seal("batch", BODY))
+def test_renaming_the_kind_does_not_help(signer):
+    version, _, key_id, mac, body = msgpack.unpackb(signer.sign("batch", BODY))
     forged = msgpack.packb([version, "control", key_id, mac, body])
 
     with pytest.raises(Untrusted, match="wrong signature"):
-        sealer.open("control", forged)
+        signer.verify("control", forged)
 
 
-def test_a_message_of_a_foreign_key_is_refused(sealer):
-    data = Sealer(Keyring.generate()).seal("batch", BODY)
+def test_a_message_of_a_foreign_key_is_refused(signer):
+    data = Signer(Keyring.generate()).sign("batch", BODY)
 
     with pytest.raises(Untrusted, match="unknown key"):
-        sealer.open("batch", data)
+        signer.verify("batch", data)
 
 
-def test_a_foreign_signature_under_our_key_id_is_refused(sealer):
-    ours = msgpack.unpackb(sealer.seal("batch", BODY))
-    theirs = msgpack.unpackb(Sealer(Keyring.generate()).seal("batch", BODY))
+def test_a_foreign_signature_under_our_key_id_is_refused(signer):
+    ours = msgpack.unpackb(signer.sign("batch", BODY))
+    theirs = msgpack.unpackb(Signer(Keyring.generate()).sign("batch", BODY))
     forged = msgpack.packb([*ours[:3], theirs[3], ours[4]])
 
     with pytest.raises(Untrusted, match="wrong signature"):
-        sealer.open("batch", forged)
+        signer.verify("batch", forged)
 
 
-def test_another_version_is_refused(sealer):
-    _, *rest = msgpack.unpackb(sealer.seal("batch", BODY))
+def test_another_version_is_refused(signer):
+    _, *rest = msgpack.unpackb(signer.sign("batch", BODY))
 
     with pytest.raises(Untrusted, match="format 2"):
-        sealer.open("batch", msgpack.packb([2, *rest]))
+        signer.verify("batch", msgpack.packb([2, *rest]))
 
 
 @pytest.mark.parametrize(
@@ -78,24 +78,24 @@ def test_another_version_is_refused(sealer):
         msgpack.packb({(1, 2): 3}),
     ],
 )
-def test_what_is_not_an_envelope_is_refused(sealer, data):
+def test_what_is_not_an_envelope_is_refused(signer, data):
     with pytest.raises(Untrusted):
-        sealer.open("batch", data)
+        signer.verify("batch", data)
 
 
-def test_a_signed_body_that_is_not_a_map_is_refused(sealer):
-    data = sealer.seal("batch", [1, 2])
+def test_a_signed_body_that_is_not_a_map_is_refused(signer):
+    data = signer.sign("batch", [1, 2])
 
     with pytest.raises(Untrusted, match="not a map"):
-        sealer.open("batch", data)
+        signer.verify("batch", data)
 
 
-def test_old_messages_open_after_a_rotation_but_new_ones_not_before_it(ring, sealer):
-    rotated = Sealer(ring.rotated())
+def test_old_messages_open_after_a_rotation_but_new_ones_not_before_it(ring, signer):
+    rotated = Signer(ring.rotated())
 
-    assert rotated.open("batch", sealer.seal("batch", BODY)) == BODY
+    assert rotated.verify("batch", signer.sign("batch", BODY)) == BODY
     with pytest.raises(Untrusted, match="unknown key"):
-        sealer.open("batch", rotated.seal("batch", BODY))
+        signer.verify("batch", rotated.sign("batch", BODY))
 
 
 def test_an_encrypted_record_decrypts_as_it_was_and_hides_its_content(ring):

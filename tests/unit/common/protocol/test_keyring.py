@@ -8,7 +8,7 @@ import pytest
 
 from osbench.common.errors import ConfigError, Untrusted
 from osbench.common.protocol import keyring
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import ADOPT_S, Keyring
 
 
@@ -124,7 +124,7 @@ def test_a_key_that_is_not_known_is_looked_for_in_the_file_at_once(key_file):
     rotated.save(key_file)
     newest = Keyring(rotated._secrets[:1])
 
-    assert Sealer(ring).open("batch", Sealer(newest).seal("batch", {"a": 1})) == {"a": 1}
+    assert Signer(ring).verify("batch", Signer(newest).sign("batch", {"a": 1})) == {"a": 1}
 
 
 def test_an_encrypted_record_of_a_key_that_is_not_known_is_looked_for_in_the_file(key_file):
@@ -204,15 +204,15 @@ def test_unknown_keys_do_not_have_the_file_looked_at_again_and_again(key_file, m
 
     for _ in range(50):
         with pytest.raises(Untrusted):
-            Sealer(ring).open("batch", Sealer(Keyring.generate()).seal("batch", {}))
+            Signer(ring).verify("batch", Signer(Keyring.generate()).sign("batch", {}))
 
     assert len(looks) == 1
 
 
 def test_keys_that_were_removed_are_no_longer_accepted(key_file, eager):
     ring = Keyring.load(key_file)
-    sealed = Sealer(ring).seal("batch", {})
+    signed = Signer(ring).sign("batch", {})
     Keyring.generate().save(key_file)
 
     with pytest.raises(Untrusted, match="unknown key"):
-        Sealer(ring).open("batch", sealed)
+        Signer(ring).verify("batch", signed)

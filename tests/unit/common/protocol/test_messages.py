@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from osbench.common.errors import Untrusted
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import (
     Batch,
@@ -75,8 +75,8 @@ MESSAGES = [
 
 
 @pytest.fixture(scope="module")
-def sealer():
-    return Sealer(Keyring.generate())
+def signer():
+    return Signer(Keyring.generate())
 
 
 def lists(value):
@@ -87,10 +87,10 @@ def lists(value):
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.KIND)
-def test_a_message_comes_back_as_it_was(sealer, message):
-    data = sealer.seal(message.KIND, message.body())
+def test_a_message_comes_back_as_it_was(signer, message):
+    data = signer.sign(message.KIND, message.body())
 
-    found = type(message).parse(sealer.open(message.KIND, data))
+    found = type(message).parse(signer.verify(message.KIND, data))
 
     assert {k: lists(v) for k, v in found.body().items()} == {
         k: lists(v) for k, v in message.body().items()

@@ -112,7 +112,7 @@ def unfinished(data: Path, name: str, why: str = "Redis was away") -> RunDirecto
 
 def test_a_run_is_pulled_as_it_was_pushed(here: Path, there: Path, team: Path) -> None:
     run = kept_run(here, count=500)
-    (run.path / "contexts").write_bytes(b"sealed")
+    (run.path / "contexts").write_bytes(b"signed")
     (run.path / "log").write_text('{"text": "hello"}\n')
 
     assert archive(team, here).push(run)

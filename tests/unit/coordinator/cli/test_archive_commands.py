@@ -107,7 +107,7 @@ def test_runs_that_go_on_or_can_be_resumed_are_not_pushed_unasked(
         run = RunDirectory.create(str(here), name)
         run.write("run.json", {"run_id": name, "started_at": 1.0, "task": "T", "tags": []})
         run.decide([{"do": "open", "run": name, "epoch": 1}])
-        (run.path / "plan").write_bytes(b"sealed")
+        (run.path / "plan").write_bytes(b"signed")
         if name == RUNS[1]:
             run.close()
 

@@ -23,7 +23,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(cleanup, "LOOK_S", 0.001)
     monkeypatch.setattr(cleanup, "WAIT_S", 0.05)
     monkeypatch.setattr(cleanup, "connect", lambda *_: SimpleNamespace(close=lambda: None))
-    monkeypatch.setattr(cleanup, "Sealer", lambda _: None)
+    monkeypatch.setattr(cleanup, "Signer", lambda _: None)
     messaging = SimpleNamespace(redis_url="redis://h", redis_timeout_s=1.0)
     return SimpleNamespace(conf=SimpleNamespace(messaging=messaging), keyring=lambda: None)
 

@@ -120,7 +120,7 @@ def test_prune_leaves_running_runs_and_those_that_left_resources(
     invoke: Invoke, tmp_path: Path
 ) -> None:
     running, unclean, _ = make_runs(tmp_path, 40, 40, 40)
-    (tmp_path / "runs" / unclean / "contexts").write_bytes(b"sealed")
+    (tmp_path / "runs" / unclean / "contexts").write_bytes(b"signed")
     held = RunDirectory(tmp_path / "runs" / running)
     held.lock()
 
@@ -167,7 +167,7 @@ def test_the_last_run_named_twice_is_one_run(invoke: Invoke, tmp_path: Path) -> 
 
 def test_delete_refuses_what_left_resources_unless_forced(invoke: Invoke, tmp_path: Path) -> None:
     (name,) = make_runs(tmp_path, 1)
-    (tmp_path / "runs" / name / "contexts").write_bytes(b"sealed")
+    (tmp_path / "runs" / name / "contexts").write_bytes(b"signed")
 
     refused = invoke("delete", name)
     forced = invoke("delete", name, "--force")

@@ -116,7 +116,7 @@ def test_malformed_series_are_not_taken(server: FakePrometheus, result: str) -> 
 def test_an_answer_that_is_too_large_is_refused(
     server: FakePrometheus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prometheus, "_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr(prometheus, "_RESPONSE_BYTES", 1 << 20)
     server.status, server.text = 200, "x" * (2 << 20)
 
     with pytest.raises(QueryRefusedError, match="more than 1 MiB"):

@@ -10,7 +10,11 @@ import pytest
 from helpers.fake_cloud import FakeCloud, fake_cloud
 from osbench.common.deployment.record import Deployment
 from osbench.coordinator.deployments import span_probe
-from osbench.coordinator.deployments.service_check import ServiceAnswer, check_services, version_in
+from osbench.coordinator.deployments.service_check import (
+    ServiceResponse,
+    check_services,
+    version_in,
+)
 from servers import redis_server
 
 
@@ -30,7 +34,7 @@ def cloud(traces, monkeypatch):
         client.close()
 
 
-def found(cloud: FakeCloud, traces, key: str | None = "right") -> dict[str, ServiceAnswer]:
+def found(cloud: FakeCloud, traces, key: str | None = "right") -> dict[str, ServiceResponse]:
     more = {"profiler_hmac_key": key} if key else {}
     spec = cloud.deployment(profiler_conn_str=traces.url, **more)
     deployment = Deployment.from_spec("cloud", spec)

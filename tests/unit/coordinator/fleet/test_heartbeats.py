@@ -9,7 +9,7 @@ import pytest
 from helpers.heartbeats import heartbeat
 from helpers.local_redis import LocalRedis
 from osbench.common.protocol import redis_keys
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Heartbeat
 from osbench.coordinator.fleet import heartbeats
@@ -21,15 +21,15 @@ class Desk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        self.sealer = Sealer(Keyring.generate())
+        self.signer = Signer(Keyring.generate())
         self.server: Any = LocalRedis(lambda: 10**18)
-        self.reader = HeartbeatReader(self.server, self.sealer)
+        self.reader = HeartbeatReader(self.server, self.signer)
         monkeypatch.setattr(heartbeats.time, "monotonic", lambda: self.now)
 
     def beat(self, number: int) -> None:
         """Worker w1 says something."""
         body = heartbeat("w1", beat=number).body()
-        self.server.set(redis_keys.worker("w1"), self.sealer.seal(Heartbeat.KIND, body))
+        self.server.set(redis_keys.worker("w1"), self.signer.sign(Heartbeat.KIND, body))
         self.server.sadd(redis_keys.WORKERS, "w1")
 
     def heard(self, at_s: float) -> list[int]:

@@ -78,8 +78,8 @@ def test_a_recorded_visit_of_a_shop_becomes_a_flow():
 
 def test_firefox_files_have_a_mark_and_no_types_of_their_own():
     entries = [
-        entry("GET", f"{SITE}/login", answer="<html>", answer_type="text/html; charset=utf-8"),
-        entry("GET", f"{SITE}/app.css", status=0, answer_type=""),
+        entry("GET", f"{SITE}/login", answer="<html>", response_type="text/html; charset=utf-8"),
+        entry("GET", f"{SITE}/app.css", status=0, response_type=""),
         entry("POST", f"{SITE}/login", form={"user": "ann", "passwd": "hidden%21"}, status=200),
     ]
 
@@ -99,7 +99,7 @@ def test_nothing_secret_is_written():
         "x-api-key": "0123-key",
     }
     entries = [
-        entry("GET", f"{SITE}/", answer="<html>", answer_type="text/html", headers=hidden),
+        entry("GET", f"{SITE}/", answer="<html>", response_type="text/html", headers=hidden),
         entry("GET", f"{SITE}/reset/{jwt}?signature=abcdef99&page=2"),
         entry("GET", f"{SITE}/note?text=my+cookie-value-4711+is+here"),
         entry(
@@ -217,7 +217,7 @@ def test_braces_of_a_recording_stay_braces():
 def test_redirects_are_followed_and_not_made_twice():
     entries = [
         entry("GET", "http://shop.example/", status=301, redirect=f"{SITE}/"),
-        entry("GET", f"{SITE}/", answer="<html>", answer_type="text/html"),
+        entry("GET", f"{SITE}/", answer="<html>", response_type="text/html"),
         entry("POST", f"{SITE}/buy", form={"n": "1"}, status=303, redirect="/bought?n=1"),
         entry("GET", f"{SITE}/bought?n=1", answer={"order_id": "A-4711-x"}),
         entry("GET", f"{SITE}/orders/A-4711-x", status=304),
@@ -259,8 +259,8 @@ def test_what_a_flow_cannot_send_is_named_in_a_comment():
 
 def test_other_hosts_and_assets_are_kept_on_request():
     entries = [
-        entry("GET", f"{SITE}/", answer="<html>", answer_type="text/html"),
-        entry("GET", f"{SITE}/logo.png", answer_type="image/png"),
+        entry("GET", f"{SITE}/", answer="<html>", response_type="text/html"),
+        entry("GET", f"{SITE}/logo.png", response_type="image/png"),
         entry("GET", "https://api.example:8443/v1/items?tag=a&tag=b&empty="),
     ]
 
@@ -280,7 +280,7 @@ def test_other_hosts_and_assets_are_kept_on_request():
 def test_think_times_are_those_without_any_request():
     entries = [
         entry("GET", f"{SITE}/", took_s=0.2, **PAGE),
-        entry("GET", f"{SITE}/slow.png", at_s=0.1, took_s=2.0, answer_type="image/png"),
+        entry("GET", f"{SITE}/slow.png", at_s=0.1, took_s=2.0, response_type="image/png"),
         entry("GET", f"{SITE}/b", at_s=2.3, took_s=0.1),
         entry("GET", f"{SITE}/c", at_s=4.4, took_s=0.1),
         entry("GET", f"{SITE}/d", at_s=904.5),
@@ -300,7 +300,9 @@ def test_base64_answers_give_values_and_values_of_the_user_are_not_saved():
             "GET", f"{SITE}/cart", answer={"cart": {"id": "c0ffee-42"}, "a'b c": 1}, encoded=True
         ),
         entry("PUT", f"{SITE}/carts/c0ffee-42", json_body={"customer_id": "C-99881", "n": 1}),
-        entry("GET", f"{SITE}/binary", answer="\x00", answer_type="application/json", encoded=True),
+        entry(
+            "GET", f"{SITE}/binary", answer="\x00", response_type="application/json", encoded=True
+        ),
     ]
     entries[0]["response"]["content"]["text"] = '{"customer_id": "C-99881"}'
 
@@ -424,7 +426,7 @@ def test_parts_that_no_request_can_have_are_left_out():
         "GET",
         f"{SITE}/odd",
         answer={"\x00": {"token": "0123456789abcdef"}},
-        answer_headers=[("x token", "0123456789abcdef")],
+        response_headers=[("x token", "0123456789abcdef")],
     )
     last = entry("GET", f"{SITE}/last", headers={"X-Token": "0123456789abcdef"})
 

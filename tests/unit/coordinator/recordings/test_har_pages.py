@@ -16,7 +16,7 @@ from osbench.coordinator.taskfile.template import render
 
 SITE = "https://shop.example"
 TOKEN = "4fJ/9s+kQ2mZx81bVw0aLg=="
-HTML = {"answer_type": "text/html; charset=utf-8", "_resourceType": "document"}
+HTML = {"response_type": "text/html; charset=utf-8", "_resourceType": "document"}
 
 
 def coord(*arguments: str) -> Result:
@@ -102,9 +102,9 @@ def test_an_input_comes_before_a_path_a_cookie_and_an_expression():
     cookie = [("Set-Cookie", f"c={TOKEN}; Path=/")]
     document = entry("GET", f"{SITE}/t", answer={"t": TOKEN})
 
-    by_input = Imported(document, page(form, answer_headers=cookie), posted({"x": TOKEN}))
-    by_path = Imported(document, page("<p>", answer_headers=cookie), posted({"x": TOKEN}))
-    by_cookie = Imported(page("<p>", answer_headers=cookie), posted({"x": TOKEN}))
+    by_input = Imported(document, page(form, response_headers=cookie), posted({"x": TOKEN}))
+    by_path = Imported(document, page("<p>", response_headers=cookie), posted({"x": TOKEN}))
+    by_cookie = Imported(page("<p>", response_headers=cookie), posted({"x": TOKEN}))
 
     assert by_input.steps[1]["save"] == {"other": "input other"}
     assert [*by_path.steps[0]["save"].values()] == ["$.t"]
@@ -117,7 +117,7 @@ def test_a_cookie_that_a_script_sends_back_is_saved_even_if_a_redirect_set_it():
         f"{SITE}/",
         status=302,
         redirect="/start",
-        answer_headers=[("Set-Cookie", "XSRF-TOKEN=ab%3D4711c0ffee99; Path=/")],
+        response_headers=[("Set-Cookie", "XSRF-TOKEN=ab%3D4711c0ffee99; Path=/")],
     )
     sent = entry("POST", f"{SITE}/api", headers={"X-XSRF-TOKEN": "ab=4711c0ffee99"}, json_body={})
 
@@ -227,7 +227,7 @@ def test_a_login_at_keystone_keeps_its_names():
         status=201,
         json_body={"auth": {"identity": identity, "scope": scope}},
         answer={"token": {}},
-        answer_headers=[("X-Subject-Token", token)],
+        response_headers=[("X-Subject-Token", token)],
     )
     servers = entry("GET", f"{SITE}/v2.1/servers", headers={"X-Auth-Token": token})
 
@@ -269,7 +269,7 @@ def test_the_advice_on_hosts_keeps_the_page_and_the_others():
 
 
 def test_assets_alone_are_no_matter_of_hosts():
-    write_har(Path("it.har"), [entry("GET", f"{SITE}/a.png", answer_type="image/png")])
+    write_har(Path("it.har"), [entry("GET", f"{SITE}/a.png", response_type="image/png")])
 
     refused = coord("init", "task.yaml", "--from-har", "it.har")
 

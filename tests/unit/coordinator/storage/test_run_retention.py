@@ -93,7 +93,7 @@ def test_sizes_are_read_by_people(number: int, text: str) -> None:
 
 def test_a_run_with_resources_left_is_deleted_only_by_force(tmp_path: Path) -> None:
     (run,) = runs(tmp_path, 1.0)
-    (run.path / "contexts").write_bytes(b"sealed")
+    (run.path / "contexts").write_bytes(b"signed")
 
     with pytest.raises(UsageError, match="osbench-coord cleanup 20260100"):
         run.delete()
@@ -105,7 +105,7 @@ def test_a_run_with_resources_left_is_deleted_only_by_force(tmp_path: Path) -> N
 
 def test_no_force_deletes_a_running_run(tmp_path: Path) -> None:
     running = RunDirectory.create(str(tmp_path), "20260101-120000-aaaa")
-    (running.path / "contexts").write_bytes(b"sealed")
+    (running.path / "contexts").write_bytes(b"signed")
 
     with pytest.raises(UsageError, match="is running"):
         running.delete(force=True)

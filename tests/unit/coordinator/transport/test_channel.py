@@ -10,7 +10,7 @@ from helpers.engines import batch
 from helpers.local_redis import LocalStore
 from osbench.common.errors import BrokerAway, StoreUnreachable
 from osbench.common.protocol import broker
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.redis_client import connect, reached
 from osbench.coordinator.transport.channel import Channel
@@ -25,7 +25,7 @@ def channel(redis_url: str, broker_url: str = "") -> Channel:
     return Channel(
         store=store,
         client=client,
-        sealer=Sealer(keyring),
+        signer=Signer(keyring),
         vault=Vault(keyring),
         publisher=Publisher(broker.application(broker_url or redis_url), client, broker_url),
         run_id="r",

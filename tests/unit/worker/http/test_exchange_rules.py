@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.played_steps import FakeConnection, FakePool, FakeSocket, Played, answered
-from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.network.response_bound import ResponseBound
 from osbench.common.plugin.atomic import Names, Recorder
 from osbench.common.protocol.exchanges import EXCHANGE, OWN, OWN_TWICE
 from osbench.worker.http.exchange_rules import ExchangeRules
@@ -19,8 +19,8 @@ from osbench.worker.http.opening import Opener
 from osbench.worker.http.ready_requests import ReadyRequests
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
-from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, ReceiveTimedOut
+from osbench.worker.http.wire.raw_response import RawResponse
+from osbench.worker.http.wire.wire_errors import BadResponse, EarlyEnd, ReceiveTimedOut
 
 URL = "http://127.0.0.1:9/orders?key=secret"
 PLACE = "http://127.0.0.1:9/orders"
@@ -54,7 +54,7 @@ class Asked:
         self.pool = pool or FakePool()
         self.new = FakeConnection()
         self.rules = ExchangeRules(Opener(), **rules)
-        ready = ReadyRequests([], AnswerBound(10_000)).get(method, URL, options or {})
+        ready = ReadyRequests([], ResponseBound(10_000)).get(method, URL, options or {})
         assert ready is not None
         self.phases = ExchangePhases(begun_ns or monotonic_ns())
         self.recorder = Recorder(Names())
@@ -155,7 +155,7 @@ def test_what_the_server_may_have_done_is_not_sent_again(method: str) -> None:
     [
         (lost(), False, True),
         (lost(), True, False),
-        (lost(BadAnswer), True, True),
+        (lost(BadResponse), True, True),
         (lost(ReceiveTimedOut), True, True),
     ],
 )
@@ -310,8 +310,8 @@ def test_a_request_that_is_given_up_costs_its_connection(error: BaseException) -
 def test_an_observer_sees_each_answer_and_each_failure_with_bodies() -> None:
     seen: list[tuple[str, Any, bool]] = []
 
-    def observe(request: Any, own: Any, outcome: HttpAnswer | Exception, took_s: float) -> None:
-        said = outcome.status if isinstance(outcome, HttpAnswer) else str(outcome)
+    def observe(request: Any, own: Any, outcome: RawResponse | Exception, took_s: float) -> None:
+        said = outcome.status if isinstance(outcome, RawResponse) else str(outcome)
         seen.append(
             (f"{request.verb} {request.url}", said, took_s > 0 and list(own) == ["X-Own: 7"])
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
+from osbench.common.network.response_bound import UNBOUNDED, ResponseBound
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol.exchanges import EXCHANGE, FALSE_BODY
 from osbench.worker.http.http_clients import HttpClients
@@ -18,7 +18,7 @@ from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
 from osbench.worker.http.user.request_base import Base
 from osbench.worker.http.wire.content_codings import UnkeptBody, decoded
-from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
+from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 from servers.hostile_http import ANSWERS, BODY, HostileServer, hostile_server
 
 FALSE = ["gzip-cut", "gzip-cut-chunks", "gzip-broken", "deflate-cut", "zstd-cut"]
@@ -106,10 +106,10 @@ def test_who_reads_it_fails(server, user, client, name):
     for read in (lambda: answer.text, answer.json, lambda: answer.body):
         with pytest.raises(ConnectionError, match=f"{url}: the (coded )?body") as failure:
             read()
-        assert isinstance(failure.value, BadAnswer)
-    with pytest.raises(BadAnswer, match="body"):
+        assert isinstance(failure.value, BadResponse)
+    with pytest.raises(BadResponse, match="body"):
         user.get(url, check={"text": "x"}, **CLIENTS[client])
-    with pytest.raises(BadAnswer, match="body"):
+    with pytest.raises(BadResponse, match="body"):
         user.get(url, check={"$.a": 1}, **CLIENTS[client])
 
 
@@ -138,6 +138,6 @@ def test_a_body_is_looked_at_in_whatever_pieces_it_comes(name, size):
 def test_a_body_that_is_too_long_to_be_looked_at_is_not_called_false():
     coded = gzip.compress(bytes(300_000))
     with pytest.raises(
-        TooLongAnswer, match=r"of [0-9]+ bytes decodes to more than the 200,000 bytes"
+        TooLongResponse, match=r"of [0-9]+ bytes decodes to more than the 200,000 bytes"
     ):
-        decoded(coded, "gzip", AnswerBound(200_000))
+        decoded(coded, "gzip", ResponseBound(200_000))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.played_steps import FakeConnection, FakeSocket, Played
-from osbench.common.network.answer_bound import USUAL
+from osbench.common.network.response_bound import USUAL
 from osbench.worker.http.exchange_steps import Connect, LookUp, Read, Receive, Send, Wrap
 from osbench.worker.http.name_lookups import Address, NameLookups
 from osbench.worker.http.opening import NEXT_ADDRESS_S, Opener

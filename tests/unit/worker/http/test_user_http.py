@@ -369,7 +369,7 @@ def test_a_check_of_nothing_that_is_known_is_refused(customer):
         customer.ask("get", "/item", check={"status": 200})
     with pytest.raises(ValueError, match="cannot be read"):
         customer.ask("get", "/item", check={"$.a[": 1})
-    with pytest.raises(CheckFailed, match="the answer is not JSON"):
+    with pytest.raises(CheckFailed, match="the response is not JSON"):
         customer.ask("get", "/empty", check={"$.a": 1})
 
 
@@ -456,7 +456,7 @@ def test_a_token_that_a_service_refuses_is_renewed_and_both_are_actions(server, 
     with pytest.raises(UnexpectedStatus, match="answered 401"):
         customer.ask("get", "/status/401")
 
-    # once: a second refusal is an answer like any other
+    # once: a second refusal is a response like any other
     assert [one["headers"]["x-auth-token"] for one in server.told] == ["t1", "t2"]
     assert token.refused == [{"X-Auth-Token": "t1"}]
     assert customer.actions() == ["GET /status/[id]", "re-authentication", "retry"]

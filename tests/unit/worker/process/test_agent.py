@@ -19,7 +19,7 @@ from helpers.engines import batch, until
 from helpers.preparing import Preparing, specified
 from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import redis_keys, timers
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import (
     Batch,
@@ -42,7 +42,7 @@ from servers import RedisServer, redis_server
 from servers.child import PATIENCE_S
 
 RING = Keyring.generate()
-SEALER, VAULT = Sealer(RING), Vault(RING)
+SIGNER, VAULT = Signer(RING), Vault(RING)
 #: A silence of a coordinator that does not come within a test, seconds.
 LONG_S = 1000.0
 
@@ -95,7 +95,7 @@ class Run:
                 **changes,
             }
         )
-        self.place.put_offer(SEALER.seal(Offer.KIND, offer.body()))
+        self.place.put_offer(SIGNER.sign(Offer.KIND, offer.body()))
         return offer
 
     def join(self) -> None:
@@ -114,13 +114,13 @@ class Run:
         self.control = replace(
             self.control, version=self.control.version + 1, **{"answers": answers, **changes}
         )
-        sealed = SEALER.seal(Control.KIND, self.control.body())
-        self.store.put_controls({self.control.membership: sealed})
+        signed = SIGNER.sign(Control.KIND, self.control.body())
+        self.store.put_controls({self.control.membership: signed})
 
     def load(self, scenario: str, share: int = 2) -> None:
         """Have a workload prepared and started."""
         vault = VAULT.encrypt(specified(0, scenario, run=self.control.run).body())
-        data = SEALER.seal(Specification.KIND, {"vault": vault})
+        data = SIGNER.sign(Specification.KIND, {"vault": vault})
         self.store.put_specifications({0: data})
         self.tell(workload=0, specification=hashlib.sha256(data).digest())
         until(lambda: self.place.beat().prepared == 0)
@@ -134,12 +134,12 @@ class Run:
         one = replace(
             batch(*intervals, number=seq), run=self.control.run, session=self.control.session
         )
-        self.place.agent.receive(SEALER.seal(Batch.KIND, one.body()))
+        self.place.agent.receive(SIGNER.sign(Batch.KIND, one.body()))
 
     def blocks(self) -> list[Block]:
         """All blocks, each once, by number."""
         entries = self.store.read(0, 1000)
-        found = [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in entries]
+        found = [Block.parse(SIGNER.verify(Block.KIND, entry)) for _, entry in entries]
         own = {one.number: one for one in found if one.membership == self.control.membership}
         return [own[number] for number in sorted(own)]
 
@@ -163,7 +163,7 @@ class Place:
         self.equipment = Equipment(
             incarnation="w",
             user_limits=UserLimits(threads=4, coroutines=1000),
-            sealer=SEALER,
+            signer=SIGNER,
             vault=VAULT,
             preparation=Preparing(**works),
             refusals=self.refusals,
@@ -195,7 +195,7 @@ class Place:
             return bool(found)
 
         until(there)
-        return Heartbeat.parse(SEALER.open(Heartbeat.KIND, found[0]))
+        return Heartbeat.parse(SIGNER.verify(Heartbeat.KIND, found[0]))
 
     def beats_later(self, count: int = 2) -> Heartbeat:
         """A heartbeat that was sent some heartbeats after now."""
@@ -288,7 +288,7 @@ def test_records_of_a_finished_run_that_are_put_back_start_nothing(tmp_path, sha
         after = place.beat_after_offers()
 
         assert after.run == ""
-        assert after.refusals == {"bad seal": 1, "old challenge": 1, "no run": 1}
+        assert after.refusals == {"bad signature": 1, "old challenge": 1, "no run": 1}
 
 
 @pytest.mark.parametrize(
@@ -299,11 +299,11 @@ def test_junk_in_place_of_an_offer_hurts_nobody(tmp_path, shared, junk):
         if junk == "list":
             place.client.rpush(redis_keys.offer("w"), "x")
         elif junk == "stranger":
-            place.put_offer(Sealer(Keyring.generate()).seal(Offer.KIND, {"run": "r"}))
+            place.put_offer(Signer(Keyring.generate()).sign(Offer.KIND, {"run": "r"}))
         elif junk == "kind":
-            place.put_offer(SEALER.seal(Control.KIND, {"run": "r"}))
+            place.put_offer(SIGNER.sign(Control.KIND, {"run": "r"}))
         elif junk == "fields":
-            place.put_offer(SEALER.seal(Offer.KIND, {"run": "r", "other": 1}))
+            place.put_offer(SIGNER.sign(Offer.KIND, {"run": "r", "other": 1}))
         else:
             place.put_offer(junk)
         after = place.beat_after_offers()
@@ -311,7 +311,7 @@ def test_junk_in_place_of_an_offer_hurts_nobody(tmp_path, shared, junk):
         Run(place).join()
 
         assert after.run == ""
-        assert after.refusals == ({} if junk in (b"", "list") else {"bad seal": 1})
+        assert after.refusals == ({} if junk in (b"", "list") else {"bad signature": 1})
 
 
 def test_an_offer_to_another_worker_is_refused(tmp_path, shared):
@@ -467,7 +467,7 @@ def test_a_worker_that_drains_follows_no_offer(tmp_path, shared):
         offer = run.offer(challenge="x")
         place.agent._draining.set()
         refusal = place.agent._consider(
-            SEALER.seal(Offer.KIND, replace(offer, challenge=place.agent._place[1]).body())
+            SIGNER.sign(Offer.KIND, replace(offer, challenge=place.agent._place[1]).body())
         )
 
         assert refusal == ""
@@ -482,7 +482,7 @@ def test_stuck_threads_count_after_their_run_has_ended(tmp_path, shared):
         run = Run(place)
         run.join()
         vault = VAULT.encrypt(specified(0, "slow", timeout_s=0.05).body())
-        data = SEALER.seal(Specification.KIND, {"vault": vault})
+        data = SIGNER.sign(Specification.KIND, {"vault": vault})
         run.store.put_specifications({0: data})
         run.tell(workload=0, specification=hashlib.sha256(data).digest())
         until(lambda: place.beat().prepared == 0)
@@ -583,7 +583,7 @@ def test_junk_in_place_of_a_batch_is_counted(tmp_path, shared, data):
     with working(tmp_path, shared) as place:
         place.agent.receive(data)
 
-        assert place.beats_later().refusals == {"bad seal": 1}
+        assert place.beats_later().refusals == {"bad signature": 1}
 
 
 def test_the_page_tells_of_the_membership_until_its_blocks_are_delivered(tmp_path, shared):

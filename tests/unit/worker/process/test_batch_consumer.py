@@ -1,4 +1,4 @@
-"""A message of the broker is its sealed batch, or nothing; what Celery logs has no traceback."""
+"""A message of the broker is its signed batch, or nothing; what Celery logs has no traceback."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kombu.message import Message
 
 from helpers.hostile import bounded
 from osbench.common.protocol import broker
-from osbench.worker.process.batch_consumer import CeleryInOneLine, consumer_class, sealed_batch
+from osbench.worker.process.batch_consumer import CeleryInOneLine, consumer_class, signed_batch
 
-SEALED = b"sealed"
+SIGNED = b"signed"
 
 
 def body(*values):
@@ -23,9 +23,9 @@ def body(*values):
 
 
 def test_a_message_is_its_first_argument():
-    ours = body([SEALED], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None})
+    ours = body([SIGNED], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None})
 
-    assert sealed_batch(SimpleNamespace(body=ours)) == SEALED
+    assert signed_batch(SimpleNamespace(body=ours)) == SIGNED
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,16 @@ def test_a_message_is_its_first_argument():
         body(),
         body([]),
         body(["text"]),
-        body([[SEALED]]),
-        body({"args": [SEALED]}),
-        msgpack.packb({"task": "celery.map", "args": [SEALED]}),
-        body([SEALED])[:-1],
-        body([SEALED]) + b"\x00",
-        body([SEALED], [[]] * 100),
+        body([[SIGNED]]),
+        body({"args": [SIGNED]}),
+        msgpack.packb({"task": "celery.map", "args": [SIGNED]}),
+        body([SIGNED])[:-1],
+        body([SIGNED]) + b"\x00",
+        body([SIGNED], [[]] * 100),
     ],
 )
 def test_what_is_no_message_of_ours_holds_nothing(data):
-    assert sealed_batch(SimpleNamespace(body=data)) == b""
+    assert signed_batch(SimpleNamespace(body=data)) == b""
 
 
 def test_headers_have_no_effect_and_every_message_is_passed_on():
@@ -55,11 +55,11 @@ def test_headers_have_no_effect_and_every_message_is_passed_on():
     take = cls.create_task_handler(SimpleNamespace())
     headers = {"task": "celery.group", "eta": "2099-01-01T00:00:00", "timelimit": [1, 1]}
 
-    take(SimpleNamespace(body=body([SEALED], {}, {"callbacks": ["x"]}), headers=headers))
+    take(SimpleNamespace(body=body([SIGNED], {}, {"callbacks": ["x"]}), headers=headers))
     take(SimpleNamespace(body=b"\xc1", headers={}))
     cls.on_decode_error(SimpleNamespace(), object(), ValueError())
 
-    assert taken == [SEALED, b"", b""]
+    assert taken == [SIGNED, b"", b""]
 
 
 @pytest.mark.parametrize("kind", ["application/x-gzip", "gzip", "zlib"])
@@ -79,7 +79,7 @@ def test_a_body_that_announces_more_than_it_holds_takes_little_memory():
     nested = (b"\xdd" + (1_000_000).to_bytes(4, "big")) * 100 + b"\xc0" * 1_000_000
 
     with bounded(8 << 20):
-        assert sealed_batch(SimpleNamespace(body=nested)) == b""
+        assert signed_batch(SimpleNamespace(body=nested)) == b""
 
 
 def test_a_broker_that_is_away_is_tried_every_three_seconds(monkeypatch):

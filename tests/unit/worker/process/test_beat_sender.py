@@ -43,11 +43,11 @@ class FailingRedis:
 
 
 def sender(connect: FailingRedis) -> BeatSender:
-    sealer: Any = type("Sealer", (), {"seal": lambda *_: b"sealed"})()
+    signer: Any = type("Signer", (), {"sign": lambda *_: b"signed"})()
     return BeatSender(
         incarnation="w.1.a",
         connect=connect,
-        sealer=sealer,
+        signer=signer,
         log=BeatLog(),
         describe=lambda number: heartbeat("w.1.a", beat=number),
     )

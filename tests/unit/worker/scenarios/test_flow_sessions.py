@@ -13,8 +13,8 @@ from requests.structures import CaseInsensitiveDict
 from osbench.common.plugin.scenario import VirtualUser
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.request_base import Base
-from osbench.worker.scenarios.flow.answer_parts import NothingToSave, hidden_in
 from osbench.worker.scenarios.flow.flow_steps import Flow
+from osbench.worker.scenarios.flow.response_parts import NothingToSave, hidden_in
 from osbench.worker.scenarios.http_flow import HttpFlow
 
 PAGE = """<form id=search><input name=csrf value=s-111111></form>
@@ -98,7 +98,7 @@ def test_a_part_of_an_answer_is_saved(source, value):
     ["input none", "input csrf of form none", "cookie none", "regex none", "$.none", "header none"],
 )
 def test_what_is_not_there_fails_the_step(source):
-    with pytest.raises(NothingToSave, match=r"look: the answer .*"):
+    with pytest.raises(NothingToSave, match=r"look: the response .*"):
         play({"steps": [{"name": "look", "path": "/", "save": {"x": source}}]}, Site(PAGE))
 
 

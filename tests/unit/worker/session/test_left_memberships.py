@@ -11,7 +11,7 @@ import pytest
 from helpers.local_redis import LocalStore
 from osbench.common.errors import StoreUnreachable
 from osbench.common.protocol import redis_keys, timers
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Control
 from osbench.worker.engine.precise_sleep import PreciseSleep
@@ -23,7 +23,7 @@ from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.refusals import Refusals
 
 RING = Keyring.generate()
-SEALER = Sealer(RING)
+SIGNER = Signer(RING)
 
 
 class Wire(LocalStore):
@@ -62,7 +62,7 @@ class Bench:
             Equipment(
                 incarnation="w",
                 user_limits=UserLimits(threads=1, coroutines=1),
-                sealer=SEALER,
+                signer=SIGNER,
                 vault=Vault(RING),
                 preparation=None,
                 refusals=self.refusals,
@@ -80,7 +80,7 @@ class Bench:
         self.left.add(ended)
         return ended
 
-    def tell(self, membership: str, sealer: Sealer = SEALER, **fields) -> None:
+    def tell(self, membership: str, signer: Signer = SIGNER, **fields) -> None:
         values = {
             "run": "r",
             "epoch": 1,
@@ -90,7 +90,7 @@ class Bench:
             "version": 1,
         }
         control = Control(**{**values, **fields})
-        self.left.follow("r", membership, sealer.seal(Control.KIND, control.body()))
+        self.left.follow("r", membership, signer.sign(Control.KIND, control.body()))
 
     def names(self) -> list[str]:
         return [membership for _, membership in self.left.memberships()]
@@ -159,7 +159,7 @@ def test_records_of_others_acknowledge_nothing(bench, field):
             field: "x",
         }
     )
-    data = SEALER.seal(Control.KIND, record.body())
+    data = SIGNER.sign(Control.KIND, record.body())
     for _ in range(3):
         bench.left.follow("r", "m", data)
 
@@ -170,12 +170,12 @@ def test_records_of_others_acknowledge_nothing(bench, field):
 def test_forged_records_acknowledge_nothing(bench):
     bench.leave("m")
 
-    bench.tell("m", Sealer(Keyring.generate()), acknowledged=3)
+    bench.tell("m", Signer(Keyring.generate()), acknowledged=3)
     bench.left.follow("r", "m", b"\xc1")
     bench.left.follow("r", "m", None)
 
     assert bench.names() == ["m"]
-    assert bench.refusals.counts() == {"bad seal": 2}
+    assert bench.refusals.counts() == {"bad signature": 2}
 
 
 def test_the_oldest_makes_room_and_that_is_told(bench, caplog):

@@ -12,7 +12,7 @@ import pytest
 from helpers.preparing import specified
 from osbench.common.config.config import load
 from osbench.common.errors import PluginError
-from osbench.common.network.answer_bound import BOUND_KEY, AnswerBound
+from osbench.common.network.response_bound import BOUND_KEY, ResponseBound
 from osbench.common.plugin.atomic import Names, Recorder
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.protocol.messages import Specification
@@ -45,7 +45,7 @@ def test_the_setting_bounds_answers_of_all_clients(tmp_path):
 
     context = preparation.prepare(specified(0, HTTP, source_hash=hashed)).body.context
 
-    assert context[BOUND_KEY] == AnswerBound(3 << 20, "[worker] answer_limit_mib")
+    assert context[BOUND_KEY] == ResponseBound(3 << 20, "[worker] response_limit_mib")
     assert context["http"]._of_loop._ready._bound is context[BOUND_KEY]
 
 

@@ -25,7 +25,7 @@ from osbench.common.intervals import Intervals
 from osbench.common.outcomes import Outcome
 from osbench.common.protocol import redis_keys, timers
 from osbench.common.protocol.columns import decode_rows
-from osbench.common.protocol.envelope import Sealer, Vault
+from osbench.common.protocol.envelope import Signer, Vault
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Batch, Block, Control, Offer, Specification
 from osbench.common.redis_clock import ClockOffset
@@ -40,7 +40,7 @@ from osbench.worker.session.shipper import Shipper
 from servers.child import PATIENCE_S
 
 RING = Keyring.generate()
-SEALER, VAULT = Sealer(RING), Vault(RING)
+SIGNER, VAULT = Signer(RING), Vault(RING)
 #: Redis time is this process's monotonic clock.
 CLOCK = ClockOffset(monotonic_ns=0, uncertainty_ns=0)
 #: What tests leave out, and one does not.
@@ -64,7 +64,7 @@ class Desk:
         equipment = Equipment(
             incarnation="w",
             user_limits=UserLimits(threads=capacity, coroutines=10 * capacity),
-            sealer=SEALER,
+            signer=SIGNER,
             vault=VAULT,
             preparation=preparing,
             refusals=self.refusals,
@@ -90,7 +90,7 @@ class Desk:
         """Write a specification; the next control records name it."""
         specification = specified(workload, scenario, **more)
         vault = VAULT.encrypt(specification.body())
-        data = SEALER.seal(Specification.KIND, {"vault": vault})
+        data = SIGNER.sign(Specification.KIND, {"vault": vault})
         self.store.put_specifications({workload: data})
         return hashlib.sha256(data).digest()
 
@@ -99,7 +99,7 @@ class Desk:
         self.put(self.control)
 
     def put(self, control: Control) -> None:
-        self.session.follow(SEALER.seal(Control.KIND, control.body()), CLOCK, 0)
+        self.session.follow(SIGNER.sign(Control.KIND, control.body()), CLOCK, 0)
 
     def send(self, *batches: Batch) -> list[str]:
         return [self.session.offer(one) for one in batches]
@@ -128,7 +128,7 @@ class Desk:
 
     def blocks(self) -> list[Block]:
         entries = self.store.read(0, 1 << 30)
-        found = [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in entries]
+        found = [Block.parse(SIGNER.verify(Block.KIND, entry)) for _, entry in entries]
         return list({block.number: block for block in found}.values())
 
     def numbers(self, workload: int = 0) -> list[int]:
@@ -313,7 +313,7 @@ def test_a_specification_of_another_run_is_no_specification(tmp_path):
 
 def test_a_specification_that_we_cannot_decrypt_is_reported(tmp_path):
     stranger = Vault(Keyring.generate()).encrypt({})
-    data = SEALER.seal(Specification.KIND, {"vault": stranger})
+    data = SIGNER.sign(Specification.KIND, {"vault": stranger})
     with desk(tmp_path, Preparing()) as harness:
         harness.store.put_specifications({1: data})
         harness.prepare(1, hashlib.sha256(data).digest())
@@ -654,10 +654,10 @@ def test_an_older_control_record_changes_nothing(tmp_path):
 def test_forged_records_are_refused(tmp_path, junk):
     with desk(tmp_path, Preparing()) as harness:
         if junk == "stranger":
-            junk = Sealer(Keyring.generate()).seal(Control.KIND, {"run": "r"})
+            junk = Signer(Keyring.generate()).sign(Control.KIND, {"run": "r"})
         harness.session.follow(junk, CLOCK, 0)
 
-        assert harness.refusals.counts() == ({"bad seal": 1} if junk else {})
+        assert harness.refusals.counts() == ({"bad signature": 1} if junk else {})
 
 
 def test_acknowledged_blocks_are_forgotten(tmp_path):

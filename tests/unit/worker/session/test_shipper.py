@@ -21,7 +21,7 @@ from osbench.common.outcomes import Outcome
 from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.protocol import timers
 from osbench.common.protocol.columns import decode_rows
-from osbench.common.protocol.envelope import Sealer
+from osbench.common.protocol.envelope import Signer
 from osbench.common.protocol.exchanges import EXCHANGE_BYTES, OWN, pack_kept
 from osbench.common.protocol.keyring import Keyring
 from osbench.common.protocol.messages import Block
@@ -31,11 +31,11 @@ from osbench.worker.session.outbox import Outbox
 from osbench.worker.session.shipper import Shipper
 from servers.child import PATIENCE_S
 
-SEALER = Sealer(Keyring.generate())
+SIGNER = Signer(Keyring.generate())
 
 
 class Wire(LocalStore):
-    """A store that may refuse an append, or take it and lose the answer."""
+    """A store that may refuse an append, or take it and lose the response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Wire(LocalStore):
 
     def blocks(self) -> list[Block]:
         """All that arrived, in order."""
-        return [Block.parse(SEALER.open(Block.KIND, entry)) for _, entry in self.read(0, 1 << 30)]
+        return [Block.parse(SIGNER.verify(Block.KIND, entry)) for _, entry in self.read(0, 1 << 30)]
 
 
 class Taken:
@@ -94,7 +94,7 @@ def shipping(
         incarnation="w",
         membership="m",
         store=wire,
-        sealer=SEALER,
+        signer=SIGNER,
         outbox=Outbox(folder / "spool", limit),
         log=log or LogBook(),
         patience_s=lambda: timers.RESEND_S,
@@ -396,10 +396,10 @@ def test_how_users_begin_and_end_is_shipped_also_after_the_load(tmp_path):
 
 def test_an_error_of_our_own_loses_nothing(tmp_path, monkeypatch, caplog):
     wire, broken = Wire(), threading.Event()
-    seal = SEALER.seal
+    seal = SIGNER.sign
 
     class Breaking:
-        def seal(self, kind, body):
+        def sign(self, kind, body):
             if broken.is_set():
                 raise ZeroDivisionError
             return seal(kind, body)
@@ -408,7 +408,7 @@ def test_an_error_of_our_own_loses_nothing(tmp_path, monkeypatch, caplog):
         raise ValueError("abc"[scenario.context["iteration"] % 3])
 
     with closed(work) as engine, shipping(wire, tmp_path) as shipper:
-        shipper._sealer = Breaking()
+        shipper._signer = Breaking()
         broken.set()
         shipper.serve(engine, 0, 0.01)
         engine.set_share(2)

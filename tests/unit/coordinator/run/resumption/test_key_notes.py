@@ -41,7 +41,7 @@ def test_a_run_whose_keys_were_replaced_is_refused(directory: RunDirectory, tmp_
         check_key(directory, other, tmp_path / "keys")
 
     said = str(refused.value)
-    assert f"sealed with key {ring.keys[0].id.hex()}, and key file {tmp_path / 'keys'}" in said
+    assert f"signed with key {ring.keys[0].id.hex()}, and key file {tmp_path / 'keys'}" in said
     assert f"has {other.keys[0].id.hex()}; put the key file of the run back" in said
 
 

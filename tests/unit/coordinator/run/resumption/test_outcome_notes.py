@@ -55,14 +55,14 @@ def there_and_back(outcome: WorkloadOutcome, directory: RunDirectory) -> Outcome
 def test_notes_come_back_as_they_were(directory: RunDirectory) -> None:
     written = RunNotes(
         workloads={0: notes_of(full()), 2: notes_of(full())},
-        refusals={"bad seal": 3},
+        refusals={"bad signature": 3},
         rollbacks=2,
     )
 
     NotesFile(directory).write(written)
 
     found = noted(directory)
-    assert (found.problem, found.refusals, found.rollbacks) == ("", {"bad seal": 3}, 2)
+    assert (found.problem, found.refusals, found.rollbacks) == ("", {"bad signature": 3}, 2)
     assert found.workloads.keys() == {0, 2}
     one = found.workloads[0]
     assert one.workers == (worker("w1"), worker("w2", refused=2))
@@ -124,7 +124,7 @@ def test_notes_of_workloads_that_are_over_are_in_each_later_file(directory: RunD
     file, notes = NotesFile(directory), notes_of(full())
     file.settle(0, notes)
 
-    file.write(RunNotes(workloads={1: OutcomeNotes(error="e")}, refusals={"bad seal": 3}))
+    file.write(RunNotes(workloads={1: OutcomeNotes(error="e")}, refusals={"bad signature": 3}))
     file.write(RunNotes(workloads={2: notes}, rollbacks=1))
 
     assert noted(directory) == RunNotes(workloads={0: notes, 2: notes}, rollbacks=1)

@@ -25,7 +25,7 @@ from osbench.coordinator.traces.collection.retention import Retention
 from osbench.coordinator.traces.collection.trace_set import of_run
 from osbench.coordinator.traces.model.spans import Trace
 from osbench.coordinator.traces.sources.otlp import to_otlp
-from osbench.coordinator.traces.sources.trace_backend import BackendAnswer, TraceBackend
+from osbench.coordinator.traces.sources.trace_backend import BackendResponse, TraceBackend
 
 #: Host of the API and of its queries.
 HOST = "b"
@@ -40,7 +40,7 @@ class _Direct(TraceBackend):
         super().__init__("tempo+http://backend:3200")
         self._server = server
 
-    def ask(self, trace_id: str) -> BackendAnswer:
+    def ask(self, trace_id: str) -> BackendResponse:
         _, answer = self._server.answer_to("v2/", trace_id)
         return self._answer(trace_id, json.dumps(answer).encode())
 

@@ -19,12 +19,12 @@ from osbench.coordinator.traces.collection.queried_traces import (
 from osbench.coordinator.traces.model.spans import Span
 from osbench.coordinator.traces.sources.span_spool import SpooledTraces
 from osbench.coordinator.traces.sources.trace_backend import (
-    AnswerState,
-    BackendAnswer,
+    BackendResponse,
+    BackendState,
     TraceBackend,
 )
 
-FOUND, MISSING = AnswerState.FOUND, AnswerState.MISSING
+FOUND, MISSING = BackendState.FOUND, BackendState.MISSING
 
 
 def trace_id(number: int) -> str:
@@ -42,14 +42,14 @@ def spans(*parents: str, kind: str = "server") -> tuple[Span, ...]:
 class ScriptedBackend(TraceBackend):
     """Answers as a function of the trace and of how often it was asked for it."""
 
-    def __init__(self, answer: Callable[[str, int], BackendAnswer]) -> None:
+    def __init__(self, answer: Callable[[str, int], BackendResponse]) -> None:
         super().__init__("tempo+http://tempo:3200")
         self._script = answer
         self.asked: Counter[str] = Counter()
         self.order: list[str] = []
         self._lock = threading.Lock()
 
-    def ask(self, trace_id: str) -> BackendAnswer:
+    def ask(self, trace_id: str) -> BackendResponse:
         with self._lock:
             self.asked[trace_id] += 1
             self.order.append(trace_id)
@@ -57,9 +57,9 @@ class ScriptedBackend(TraceBackend):
         return self._script(trace_id, number)
 
 
-def answer(one: str, state: AnswerState, *parents: str, **members: str) -> BackendAnswer:
+def answer(one: str, state: BackendState, *parents: str, **members: str) -> BackendResponse:
     kind = members.pop("kind", "server")
-    return BackendAnswer(trace_id=one, state=state, spans=spans(*parents, kind=kind), **members)
+    return BackendResponse(trace_id=one, state=state, spans=spans(*parents, kind=kind), **members)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_without_time_for_late_spans_there_is_one_round(directory: RunDirectory)
 def test_a_trace_whose_caller_is_missing_is_queried_again_and_counted_once(
     directory: RunDirectory,
 ) -> None:
-    def script(one: str, number: int) -> BackendAnswer:
+    def script(one: str, number: int) -> BackendResponse:
         # the parent of the first is a worker's or another service's; the second's comes late
         late = ("f" * 16, "0" * 15 + "3", "0" * 15 + "1")[: 2 if number == 1 else 3]
         return answer(one, FOUND, *late, kind="client" if number == 1 else "server")
@@ -146,9 +146,9 @@ def test_a_trace_whose_caller_is_missing_is_queried_again_and_counted_once(
 
 
 def test_a_trace_that_was_found_stays_found(directory: RunDirectory) -> None:
-    def script(one: str, number: int) -> BackendAnswer:
+    def script(one: str, number: int) -> BackendResponse:
         if number > 1:
-            return answer(one, AnswerState.BUSY, why="HTTP 503")
+            return answer(one, BackendState.BUSY, why="HTTP 503")
         return answer(one, FOUND, "f" * 16, kind="client")
 
     queries, _, notes = fetched(directory, ScriptedBackend(script), 1)
@@ -158,7 +158,7 @@ def test_a_trace_that_was_found_stays_found(directory: RunDirectory) -> None:
 
 
 def test_credentials_that_are_refused_end_the_queries(directory: RunDirectory) -> None:
-    refused = AnswerState.REFUSED
+    refused = BackendState.REFUSED
     backend = ScriptedBackend(lambda one, _number: answer(one, refused, why="HTTP 401 no org id"))
 
     _, _, notes = fetched(directory, backend, 200, parallel=1)
@@ -169,7 +169,7 @@ def test_credentials_that_are_refused_end_the_queries(directory: RunDirectory) -
 
 
 def test_a_backend_that_is_away_is_not_queried_for_all(directory: RunDirectory) -> None:
-    away = AnswerState.UNREACHABLE
+    away = BackendState.UNREACHABLE
     backend = ScriptedBackend(lambda one, _number: answer(one, away, why="Connection refused"))
 
     _, _, notes = fetched(directory, backend, 200)
@@ -179,8 +179,8 @@ def test_a_backend_that_is_away_is_not_queried_for_all(directory: RunDirectory) 
 
 
 def test_a_backend_that_is_away_for_a_moment_is_queried_again(directory: RunDirectory) -> None:
-    def script(one: str, number: int) -> BackendAnswer:
-        state = AnswerState.UNREACHABLE if number == 1 and one < trace_id(8) else FOUND
+    def script(one: str, number: int) -> BackendResponse:
+        state = BackendState.UNREACHABLE if number == 1 and one < trace_id(8) else FOUND
         return answer(one, state, *([""] if state is FOUND else []))
 
     queries, _, notes = fetched(directory, ScriptedBackend(script), 30)
@@ -191,17 +191,17 @@ def test_a_backend_that_is_away_for_a_moment_is_queried_again(directory: RunDire
 
 def test_each_failure_is_counted_with_its_first_reason(directory: RunDirectory) -> None:
     states = [
-        AnswerState.PARTIAL,
-        AnswerState.TOO_LARGE,
-        AnswerState.BUSY,
-        AnswerState.TIMED_OUT,
-        AnswerState.FAILED,
+        BackendState.PARTIAL,
+        BackendState.TOO_LARGE,
+        BackendState.BUSY,
+        BackendState.TIMED_OUT,
+        BackendState.FAILED,
         FOUND,
     ]
 
-    def script(one: str, _number: int) -> BackendAnswer:
+    def script(one: str, _number: int) -> BackendResponse:
         state = states[int(one[:2], 16) % 6]
-        parents = [""] if state in (FOUND, AnswerState.PARTIAL) else []
+        parents = [""] if state in (FOUND, BackendState.PARTIAL) else []
         return answer(one, state, *parents, why="" if parents else f"of {state}")
 
     queries, _, notes = fetched(directory, ScriptedBackend(script), 12)
@@ -228,7 +228,7 @@ def test_no_query_begins_after_the_time_for_all_of_them(directory: RunDirectory)
 def test_an_answer_that_never_comes_holds_nothing_up(directory: RunDirectory) -> None:
     hung = threading.Event()
 
-    def script(one: str, _number: int) -> BackendAnswer:
+    def script(one: str, _number: int) -> BackendResponse:
         if one == trace_id(1):
             hung.wait()
         return answer(one, FOUND, "")
@@ -252,7 +252,7 @@ def test_spans_take_no_more_room_than_they_may(directory: RunDirectory) -> None:
 
 
 def test_an_error_of_ours_costs_one_trace(directory: RunDirectory) -> None:
-    def script(one: str, _number: int) -> BackendAnswer:
+    def script(one: str, _number: int) -> BackendResponse:
         if one == trace_id(2):
             raise RuntimeError("oops")
         return answer(one, FOUND, "")

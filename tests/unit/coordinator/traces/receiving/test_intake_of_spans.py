@@ -39,7 +39,7 @@ def test_spans_of_the_run_are_kept_without_values_and_strangers_counted(
     said = intake.take(
         gzip.compress(body) if packed else body, as_json=form == "json", gzipped=packed
     )
-    intake.seal()
+    intake.stop_storing()
 
     assert said == Rejection()
     assert counts(intake) == {"accepted": 6, "strangers": 2}
@@ -57,7 +57,7 @@ def test_arguments_are_kept_if_they_are_wanted(tmp_path):
     intake = SpanIntake("run-1", tmp_path / "received", 1 << 20, everything=True)
 
     intake.take(request_of(OWN[:1]).SerializeToString(), as_json=False, gzipped=False)
-    intake.seal()
+    intake.stop_storing()
 
     (trace,) = SpooledTraces(tmp_path / "received")
     assert trace.spans[0].attributes["url.path"] == "/items/17?a=s3cret"
@@ -141,7 +141,7 @@ def test_a_disk_that_fails_rejects_and_counts_what_was_waiting(intake, monkeypat
 
 
 def test_spans_after_the_end_are_late(intake):
-    intake.seal()
+    intake.stop_storing()
 
     said = intake.take(request_of(OWN).SerializeToString(), as_json=False, gzipped=False)
 
@@ -156,7 +156,7 @@ def test_a_run_that_is_resumed_goes_on_counting(intake, tmp_path):
 
     again = SpanIntake("run-1", tmp_path / "received", 1 << 20, everything=False)
     again.take(request_of(OWN).SerializeToString(), as_json=False, gzipped=False)
-    again.seal()
+    again.stop_storing()
 
     assert counts(again) == {"accepted": 6}
     assert sum(len(trace.spans) for trace in SpooledTraces(tmp_path / "received")) == 6

@@ -72,7 +72,7 @@ def test_an_empty_request_is_a_success(intake):
 
 
 def test_rejected_spans_are_a_partial_success(intake):
-    intake.seal()
+    intake.stop_storing()
 
     status, _, body = ask(intake)
     said = ExportTraceServiceResponse.FromString(body).partial_success

@@ -55,11 +55,13 @@ def post(url, traces=OWN, context=None, **headers):
         return answer.status
 
 
-def test_spans_are_on_disk_when_the_receiver_is_sealed_and_later_ones_are_late(started, tmp_path):
+def test_spans_are_on_disk_when_the_receiver_stores_no_more_and_later_ones_are_late(
+    started, tmp_path
+):
     receiver = started()
 
     assert post(receiver.url, [*OWN, os.urandom(16)]) == 200
-    receiver.seal()
+    receiver.stop_storing()
     traces = {trace.trace_id for trace in SpooledTraces(tmp_path / "traces" / "received")}
     assert post(receiver.url, OWN[:1]) == 200
     received = receiver.stop()
@@ -128,7 +130,7 @@ def test_a_certificate_that_cannot_be_used_is_told(started, tmp_path):
 def test_a_receiver_that_was_killed_is_told_in_the_report(started):
     receiver = started()
     post(receiver.url)
-    receiver.seal()
+    receiver.stop_storing()
     (process,) = [one for one in psutil.Process().children() if "receiver" in str(one.cmdline())]
     process.send_signal(signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from helpers.json_server import serving
 from helpers.trace_backends import FakeJaeger, FakeTempo, StoredTraces
 from osbench.common.errors import UsageError
 from osbench.coordinator.traces.sources import trace_backend
-from osbench.coordinator.traces.sources.trace_backend import AnswerState, TraceBackend
+from osbench.coordinator.traces.sources.trace_backend import BackendState, TraceBackend
 
 TRACE = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 BEGIN_NS = 1_775_000_000_000_000_000
@@ -68,7 +68,7 @@ def test_a_trace_is_read_with_its_ids_kinds_and_errors(server: StoredTraces) -> 
 
     answer = backend(server).ask(TRACE)
 
-    assert (answer.state, answer.skipped, answer.why) == (AnswerState.FOUND, 0, "")
+    assert (answer.state, answer.skipped, answer.why) == (BackendState.FOUND, 0, "")
     root, query = sorted(answer.spans, key=lambda one: one.kind, reverse=True)
     assert (root.span_id, root.parent_id) == ("00f067aa0ba902b7", "b7ad6b7169203331")
     assert (root.service, root.kind, root.error) == ("shop", "server", "")
@@ -79,9 +79,9 @@ def test_a_trace_is_read_with_its_ids_kinds_and_errors(server: StoredTraces) -> 
 def test_a_trace_that_is_not_there_is_missing(server: StoredTraces) -> None:
     asked = backend(server)
 
-    assert asked.ask(TRACE).state is AnswerState.MISSING
+    assert asked.ask(TRACE).state is BackendState.MISSING
     store(server)
-    assert asked.ask(TRACE).state is AnswerState.FOUND
+    assert asked.ask(TRACE).state is BackendState.FOUND
 
 
 def test_a_backend_that_works_passes_the_check(server: StoredTraces) -> None:
@@ -118,7 +118,7 @@ def test_a_partial_trace_is_told_from_a_whole_one(tempo: FakeTempo) -> None:
 
     answer = backend(tempo).ask(TRACE)
 
-    assert answer.state is AnswerState.PARTIAL
+    assert answer.state is BackendState.PARTIAL
     assert len(answer.spans) == 1
 
 
@@ -136,26 +136,26 @@ def test_spans_of_other_traces_and_malformed_ones_are_left_out(tempo: FakeTempo)
 @pytest.mark.parametrize(
     ("status", "text", "state"),
     [
-        (401, "no org id", AnswerState.REFUSED),
-        (403, "", AnswerState.REFUSED),
-        (429, "job queue full", AnswerState.BUSY),
-        (503, "", AnswerState.BUSY),
-        (422, "trace exceeds max size (max bytes: 5000000)", AnswerState.TOO_LARGE),
-        (500, "trace exceeds max size (max bytes: 5000000)", AnswerState.TOO_LARGE),
-        (500, "it broke", AnswerState.FAILED),
-        (302, "", AnswerState.FAILED),
-        (200, "<html>log in</html>", AnswerState.FAILED),
-        (200, "[]", AnswerState.FAILED),
-        (200, '{"data": []}', AnswerState.FAILED),
-        (200, "[" * 100_000, AnswerState.FAILED),
-        (200, '{"resourceSpans": "no list"}', AnswerState.FAILED),
-        (200, '{"error": {"message": "deadline exceeded"}}', AnswerState.FAILED),
-        (200, "{}", AnswerState.MISSING),
-        (200, '{"trace": {"resourceSpans": [7, {"scopeSpans": {}}]}}', AnswerState.MISSING),
+        (401, "no org id", BackendState.REFUSED),
+        (403, "", BackendState.REFUSED),
+        (429, "job queue full", BackendState.BUSY),
+        (503, "", BackendState.BUSY),
+        (422, "trace exceeds max size (max bytes: 5000000)", BackendState.TOO_LARGE),
+        (500, "trace exceeds max size (max bytes: 5000000)", BackendState.TOO_LARGE),
+        (500, "it broke", BackendState.FAILED),
+        (302, "", BackendState.FAILED),
+        (200, "<html>log in</html>", BackendState.FAILED),
+        (200, "[]", BackendState.FAILED),
+        (200, '{"data": []}', BackendState.FAILED),
+        (200, "[" * 100_000, BackendState.FAILED),
+        (200, '{"resourceSpans": "no list"}', BackendState.FAILED),
+        (200, '{"error": {"message": "deadline exceeded"}}', BackendState.FAILED),
+        (200, "{}", BackendState.MISSING),
+        (200, '{"trace": {"resourceSpans": [7, {"scopeSpans": {}}]}}', BackendState.MISSING),
     ],
 )
 def test_other_answers_say_what_they_are(
-    tempo: FakeTempo, status: int, text: str, state: AnswerState
+    tempo: FakeTempo, status: int, text: str, state: BackendState
 ) -> None:
     tempo.status, tempo.text = status, text
     tempo.zipped = False
@@ -178,7 +178,7 @@ def test_an_answer_that_is_too_large_is_not_read_zipped_or_not(
     for tempo.zipped in (True, False):
         states.add(backend(tempo).ask(TRACE).state)
 
-    assert states == {AnswerState.TOO_LARGE}
+    assert states == {BackendState.TOO_LARGE}
 
 
 def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +188,7 @@ def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch
 
         answer = TraceBackend(f"jaeger+{place}").ask(TRACE)
 
-    assert answer.state is AnswerState.TIMED_OUT
+    assert answer.state is BackendState.TIMED_OUT
 
 
 def test_an_answer_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def test_an_answer_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     with serving(FakeJaeger()) as jaeger:
         store(jaeger)
 
-        assert backend(jaeger).ask(TRACE).state is AnswerState.TIMED_OUT
+        assert backend(jaeger).ask(TRACE).state is BackendState.TIMED_OUT
 
 
 def test_nobody_at_an_address_is_told_without_its_password() -> None:
@@ -206,7 +206,7 @@ def test_nobody_at_an_address_is_told_without_its_password() -> None:
 
     answer = asked.ask(TRACE)
 
-    assert answer.state is AnswerState.UNREACHABLE
+    assert answer.state is BackendState.UNREACHABLE
     assert "refused" in answer.why
     with pytest.raises(UsageError, match="cannot query traces at tempo") as told:
         asked.check()
@@ -219,7 +219,7 @@ def test_headers_and_credentials_are_sent(tempo: FakeTempo) -> None:
     asked = backend(tempo, "X-Scope-OrgID=team%20a, X-Other=1", place)
     store(tempo)
 
-    assert asked.ask(TRACE).state is AnswerState.FOUND
+    assert asked.ask(TRACE).state is BackendState.FOUND
     sent = tempo.headers[-1]
     assert (sent["x-scope-orgid"], sent["x-other"]) == ("team a", "1")
     assert sent["authorization"].startswith("Basic ")
@@ -286,7 +286,7 @@ def test_values_are_kept_only_if_they_are_asked_for(tempo: FakeTempo) -> None:
 def test_many_threads_may_ask(tempo: FakeTempo) -> None:
     store(tempo)
     asked = backend(tempo)
-    states: list[AnswerState] = []
+    states: list[BackendState] = []
 
     def ask() -> None:
         states.extend(asked.ask(TRACE).state for _ in range(5))
@@ -297,4 +297,4 @@ def test_many_threads_may_ask(tempo: FakeTempo) -> None:
     for thread in threads:
         thread.join()
 
-    assert states == [AnswerState.FOUND] * 30
+    assert states == [BackendState.FOUND] * 30

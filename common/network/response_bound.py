@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
-from osbench.common.config.options import ANSWER_LIMIT_MIB
+from osbench.common.config.options import RESPONSE_LIMIT_MIB
 
 
 @dataclass(frozen=True)
-class AnswerBound:
+class ResponseBound:
     """The most bytes of a response that are kept, and the setting that says so, if there is one."""
 
     #: As they are sent, and decoded.
-    most_bytes: int = ANSWER_LIMIT_MIB << 20
+    most_bytes: int = RESPONSE_LIMIT_MIB << 20
     setting: str = ""
 
     def message(self, size: int = 0, *, decoded: bool = False) -> str:
@@ -28,18 +28,18 @@ class AnswerBound:
         who = f"{self.setting} allows" if self.setting else "are read"
         bound = f"more than the {allowed} that {who}"
         if decoded:
-            return f"the answer{f' of {size:,} bytes' if size else ''} decodes to {bound}"
-        return f"the answer has {f'{size:,} bytes, ' if size else ''}{bound}"
+            return f"the response{f' of {size:,} bytes' if size else ''} decodes to {bound}"
+        return f"the response has {f'{size:,} bytes, ' if size else ''}{bound}"
 
 
 #: If no setting says otherwise.
-USUAL = AnswerBound()
-UNBOUNDED = AnswerBound(sys.maxsize)
+USUAL = ResponseBound()
+UNBOUNDED = ResponseBound(sys.maxsize)
 
 #: Key of a worker's bound in the context of a workload.
-BOUND_KEY = "answer_bound"
+BOUND_KEY = "response_bound"
 
 
-def worker_bound(conf: cfg.ConfigOpts) -> AnswerBound:
+def worker_bound(conf: cfg.ConfigOpts) -> ResponseBound:
     """Return the bound of responses to the requests of iterations."""
-    return AnswerBound(conf.worker.answer_limit_mib << 20, "[worker] answer_limit_mib")
+    return ResponseBound(conf.worker.response_limit_mib << 20, "[worker] response_limit_mib")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
-from osbench.worker.http.wire.answer_head import PARTIAL, AnswerHead
+from osbench.common.network.response_bound import UNBOUNDED, ResponseBound
 from osbench.worker.http.wire.content_codings import UnkeptBody, at_once, decoding
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.wire_errors import BadAnswer, TooLongAnswer
+from osbench.worker.http.wire.response_head import PARTIAL, ResponseHead
+from osbench.worker.http.wire.wire_errors import BadResponse, TooLongResponse
 from osbench.worker.http.wire.wire_request import WireRequest
 
 
-class HttpAnswer:
+class RawResponse:
     """The complete response to a request."""
 
     __slots__ = ("_body", "_bound", "_content", "_fault", "_head", "phases", "request", "status")
@@ -20,10 +20,10 @@ class HttpAnswer:
     def __init__(
         self,
         request: WireRequest,
-        head: AnswerHead,
+        head: ResponseHead,
         body: list[bytes] | UnkeptBody | None,
         phases: ExchangePhases,
-        bound: AnswerBound = UNBOUNDED,
+        bound: ResponseBound = UNBOUNDED,
     ) -> None:
         """`bound` limits the decoded body."""
         self.request = request
@@ -34,7 +34,7 @@ class HttpAnswer:
         self._bound = bound
         self._content: bytes | None = None
         #: Why the body cannot be decoded.
-        self._fault: BadAnswer | None = None
+        self._fault: BadResponse | None = None
 
     @property
     def url(self) -> str:
@@ -71,7 +71,7 @@ class HttpAnswer:
         Raises ValueError if the body was not kept.
         """
         if not isinstance(self._body, list):
-            raise ValueError("the body of the answer was not kept")
+            raise ValueError("the body of the response was not kept")
         return self._body[0] if len(self._body) == 1 else b"".join(self._body)
 
     @property
@@ -82,7 +82,7 @@ class HttpAnswer:
     def content(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises ValueError if the body was not kept, and BadAnswer if it does not match its codings
+        Raises ValueError if the body was not kept, and BadResponse if it does not match its codings
         or has more bytes than are kept.
         """
         if self._content is None and self._fault is None:
@@ -96,7 +96,7 @@ class HttpAnswer:
         """Note in the phases whether the body is cut short or not in its codings; in slices.
 
         Done even if nothing reads the body: a fast but incomplete response is not a good one. A
-        step is short, so that others have their turn between two. Raises TooLongAnswer.
+        step is short, so that others have their turn between two. Raises TooLongResponse.
         """
         if isinstance(self._body, UnkeptBody):
             while self._body.look():
@@ -104,7 +104,7 @@ class HttpAnswer:
             self.phases.false_body = self._body.is_false()
         elif self._body is not None:
             yield from self._decode()
-            if isinstance(self._fault, TooLongAnswer):
+            if isinstance(self._fault, TooLongResponse):
                 raise self._fault
             # a part cannot be decoded by itself
             self.phases.false_body = self._fault is not None and self.status != PARTIAL
@@ -115,7 +115,7 @@ class HttpAnswer:
         try:
             if codings:
                 raw = yield from decoding(raw, ",".join(codings), self._bound)
-        except BadAnswer as error:
+        except BadResponse as error:
             self._fault = error
         else:
             self._content = raw

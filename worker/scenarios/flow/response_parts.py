@@ -97,19 +97,19 @@ def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str
     return found
 
 
-class AnswerParts:
+class ResponseParts:
     """The parts of one response."""
 
-    def __init__(self, answer: HttpResponse, scenario: Scenario, step: str) -> None:
+    def __init__(self, response: HttpResponse, scenario: Scenario, step: str) -> None:
         """`step` is the name of the step, for messages."""
-        self._answer, self._scenario, self._step = answer, scenario, step
+        self._answer, self._scenario, self._step = response, scenario, step
         self._text: str | None = None
 
     def take(self, name: str, source: str) -> Any:
         """Return a part, which is saved under `name`. Raises NothingToSave."""
         values = self._values(source)
         if not values:
-            raise NothingToSave(f"{self._step}: the answer has nothing at {source}")
+            raise NothingToSave(f"{self._step}: the response has nothing at {source}")
         found = values[0]
         if isinstance(found, str) and len(found) >= _LEAST_HIDDEN and is_hidden(name, source):
             self._scenario.user.hidden[name] = found
@@ -138,7 +138,7 @@ class AnswerParts:
             raise
         except (ValueError, RecursionError):
             raise NothingToSave(
-                f"{self._step}: the answer is not JSON, nothing is at {path}"
+                f"{self._step}: the response is not JSON, nothing is at {path}"
             ) from None
 
     def _page(self) -> str:

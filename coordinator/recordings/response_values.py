@@ -43,7 +43,7 @@ _HEADERS = re.compile(r"(?i)(request-?key|nonce)$|^location$|^etag$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnswerValue:
+class ResponseValue:
     """A value of a response."""
 
     #: Number of the request, from 0.
@@ -67,12 +67,12 @@ class AnswerValue:
 
 
 @dataclass
-class AnswerValues:
+class ResponseValues:
     """The values of the responses so far, and the values that steps save."""
 
     #: What each step saves: paths by name.
     saves: dict[int, dict[str, str]] = field(default_factory=dict)
-    _found: dict[str, list[AnswerValue]] = field(default_factory=dict)
+    _found: dict[str, list[ResponseValue]] = field(default_factory=dict)
     _pages: dict[int, str] = field(default_factory=dict)
     _sent: set[str] = field(default_factory=set)
     _names: dict[tuple[int, str], str] = field(default_factory=dict)
@@ -84,12 +84,12 @@ class AnswerValues:
 
     def add(self, step: int, request: RecordedRequest) -> None:
         """Add the values of the response to a request."""
-        for name, value in dict(request.answer_headers).items():
+        for name, value in dict(request.response_headers).items():
             # cookies go back by themselves
             wanted = is_secret(name) and name.lower() != "set-cookie"
             if (wanted or _HEADERS.search(name)) and is_token(name):
                 self._take(
-                    AnswerValue(step=step, path=f"header {name}", name=name, of="", value=value)
+                    ResponseValue(step=step, path=f"header {name}", name=name, of="", value=value)
                 )
         for name, value in dict(request.cookies).items():
             # scripts send some of them back in a header, too
@@ -107,7 +107,7 @@ class AnswerValues:
         for number, (where, name, owner, value) in enumerate(_leaves(document, "$", "", resource)):
             if number >= _MOST:
                 break
-            self._take(AnswerValue(step=step, path=where, name=name, of=owner, value=value))
+            self._take(ResponseValue(step=step, path=where, name=name, of=owner, value=value))
 
     def _add_page(self, step: int, page: str) -> None:
         self._pages[step] = page
@@ -131,12 +131,12 @@ class AnswerValues:
                 return saved
         return None
 
-    def _take(self, one: AnswerValue) -> None:
+    def _take(self, one: ResponseValue) -> None:
         text = str(one.value)
         if text and text not in self._sent:
             self._found.setdefault(text, []).append(one)
 
-    def _saved(self, one: AnswerValue, name: str) -> str | None:
+    def _saved(self, one: ResponseValue, name: str) -> str | None:
         """The name under which a value is saved that a request has under `name`."""
         key = (one.step, one.path or str(one.value))
         if key not in self._names:
@@ -150,8 +150,8 @@ class AnswerValues:
         return self._names[key]
 
 
-def _unseen(step: int, path: str, name: str, value: str) -> AnswerValue:
-    return AnswerValue(step=step, path=path, name=name, of="", value=value, unseen=True)
+def _unseen(step: int, path: str, name: str, value: str) -> ResponseValue:
+    return ResponseValue(step=step, path=path, name=name, of="", value=value, unseen=True)
 
 
 def is_id(piece: str) -> bool:
@@ -175,7 +175,7 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
-def _same(one: AnswerValue, value: Any, name: str) -> bool:
+def _same(one: ResponseValue, value: Any, name: str) -> bool:
     """Return whether a value of a request likely comes from a response, and is not just equal."""
     if one.unseen and (name == one.name or is_random(str(value))):
         return True

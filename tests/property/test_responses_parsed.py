@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.hostile import damaged
-from osbench.common.network.answer_bound import AnswerBound
-from osbench.worker.http.wire.answer_head import HEAD_LIMIT, LINES_LIMIT
-from osbench.worker.http.wire.answer_parser import INTERIM_LIMIT, AnswerParser
+from osbench.common.network.response_bound import ResponseBound
 from osbench.worker.http.wire.content_codings import decoded
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd
+from osbench.worker.http.wire.response_head import HEAD_LIMIT, LINES_LIMIT
+from osbench.worker.http.wire.response_parser import INTERIM_LIMIT, ResponseParser
+from osbench.worker.http.wire.wire_errors import BadResponse, EarlyEnd
 
 names = st.sampled_from(["Server", "X-Any", "Date", "ETag", "content-type", "Set-Cookie"])
 values = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=20)
@@ -56,9 +56,11 @@ def _head(lines: list[str]) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-def read(pieces: list[bytes], *, bodiless: bool = False, parser: AnswerParser | None = None) -> Any:
+def read(
+    pieces: list[bytes], *, bodiless: bool = False, parser: ResponseParser | None = None
+) -> Any:
     """What a parser makes of pieces and then the end of the stream."""
-    parser = parser or AnswerParser()
+    parser = parser or ResponseParser()
     parser.expect(bodiless=bodiless, keep_body=True)
     request: Any = None
     try:
@@ -71,7 +73,7 @@ def read(pieces: list[bytes], *, bodiless: bool = False, parser: AnswerParser | 
         parser.end()
         answer = parser.answer(request, ExchangePhases(1))
         return answer.status, answer.reason, answer.fields, _content(answer), False
-    except (BadAnswer, EarlyEnd) as error:
+    except (BadResponse, EarlyEnd) as error:
         return type(error)
 
 
@@ -117,7 +119,7 @@ def test_any_bytes_are_an_answer_or_refused(data, headed):
 
 @given(answers(), answers(), st.lists(st.integers(0, 10**6), max_size=4))
 def test_answers_one_after_another_do_not_touch_each_other(first, second, cuts):
-    parser = AnswerParser()
+    parser = ResponseParser()
     for data, *_ in (first, first, second, first):
         assert read(split(data, cuts), parser=parser) == read([data])
 
@@ -174,7 +176,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("rest", REFUSED.values(), ids=REFUSED.keys())
 def test_what_can_be_read_in_two_ways_is_refused(rest):
-    assert issubclass(read([b"HTTP/1.1 200 OK\r\n" + rest]), BadAnswer)
+    assert issubclass(read([b"HTTP/1.1 200 OK\r\n" + rest]), BadResponse)
 
 
 @pytest.mark.parametrize(
@@ -189,16 +191,16 @@ def test_what_can_be_read_in_two_ways_is_refused(rest):
     ],
 )
 def test_what_is_no_answer_is_refused(data):
-    assert read([data]) is BadAnswer
+    assert read([data]) is BadResponse
 
 
 def test_bytes_after_an_answer_cost_the_connection():
-    parser = AnswerParser()
+    parser = ResponseParser()
     parser.expect(bodiless=False, keep_body=False)
 
     assert parser.take(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n")
     assert not parser.reusable
-    with pytest.raises(BadAnswer, match="without a request"):
+    with pytest.raises(BadResponse, match="without a request"):
         parser.take(b"x")
 
 
@@ -238,7 +240,7 @@ def test_content_codings_are_undone(body):
         "unknown": body,
     }
     for coding, data in cases.items():
-        assert decoded(data, coding, AnswerBound(4000)) == body
+        assert decoded(data, coding, ResponseBound(4000)) == body
 
 
 @given(st.data(), st.sampled_from(["gzip", "deflate", "zstd"]))
@@ -247,8 +249,8 @@ def test_damaged_content_is_refused(data, coding):
     makers = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
     hostile = data.draw(damaged(makers[coding](body)))
     try:
-        found = decoded(hostile, coding, AnswerBound(4000))
-    except BadAnswer:
+        found = decoded(hostile, coding, ResponseBound(4000))
+    except BadResponse:
         return
 
     assert len(found) <= 4000
@@ -263,6 +265,6 @@ def test_content_that_grows_beyond_its_limit_is_refused(coding):
         makers = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstandard.compress}
         data = makers[coding](body)
 
-    assert decoded(data, coding, AnswerBound(len(body))) == body
-    with pytest.raises(BadAnswer, match="more than the 9,999,999 bytes"):
-        decoded(data, coding, AnswerBound(len(body) - 1))
+    assert decoded(data, coding, ResponseBound(len(body))) == body
+    with pytest.raises(BadResponse, match="more than the 9,999,999 bytes"):
+        decoded(data, coding, ResponseBound(len(body) - 1))

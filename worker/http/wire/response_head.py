@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from osbench.worker.http.wire.wire_errors import BadAnswer, DifferentLengths
+from osbench.worker.http.wire.wire_errors import BadResponse, DifferentLengths
 
 #: Longest head of a response, bytes; as long as one line may be for http.client.
 HEAD_LIMIT = 64 * 1024
@@ -49,7 +49,7 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 _DIGITS_LIMIT = 18
 
 
-class AnswerHead:
+class ResponseHead:
     """The checked head of a response: it can be read in one way only."""
 
     __slots__ = (
@@ -65,12 +65,12 @@ class AnswerHead:
     )
 
     def __init__(self, raw: bytes) -> None:
-        """`raw` is the head with its empty line. Raises BadAnswer."""
+        """`raw` is the head with its empty line. Raises BadResponse."""
         lines = raw.split(b"\r\n")
         if not _tidy(raw, len(lines) - 1):
-            raise BadAnswer("a header line of the answer is malformed")
+            raise BadResponse("a header line of the response is malformed")
         if len(lines) > LINES_LIMIT + 3:
-            raise BadAnswer(f"the answer has more than {LINES_LIMIT} header lines")
+            raise BadResponse(f"the response has more than {LINES_LIMIT} header lines")
         first = lines[0]
         version, code = first[:9], first[9:12]
         if (
@@ -79,7 +79,7 @@ class AnswerHead:
             or code < b"100"
             or first[12:13] not in (b"", b" ")
         ):
-            raise BadAnswer(f"not an HTTP/1.1 answer: {shown_bytes(raw)}")
+            raise BadResponse(f"not an HTTP/1.1 answer: {shown_bytes(raw)}")
         self.raw = raw
         self.size = len(raw)
         self.status = int(code)
@@ -91,7 +91,7 @@ class AnswerHead:
             name, colon, value = line.partition(b":")
             name = name.lower()
             if not colon or (name not in _COMMON and not _TOKEN.fullmatch(name)):
-                raise BadAnswer("a header line of the answer is malformed")
+                raise BadResponse("a header line of the response is malformed")
             if name in _DECIDING_NAMES:
                 value = value.strip(b" \t").lower()
                 framing[name] = b"%b,%b" % (framing[name], value) if name in framing else value
@@ -111,14 +111,14 @@ class AnswerHead:
         #: Content codings of the body, whole, as their header has them; "" for none.
         self.codings = "" if self.status == PARTIAL else codings
 
-    def next(self, raw: bytes) -> AnswerHead:
+    def next(self, raw: bytes) -> ResponseHead:
         """Return the head that follows this one on a connection: only lines that differ are read.
 
-        Raises BadAnswer.
+        Raises BadResponse.
         """
         lines = raw.split(b"\r\n")
         if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):
-            return AnswerHead(raw)
+            return ResponseHead(raw)
         for line, earlier in zip(lines, self._lines, strict=True):
             if line != earlier:
                 name, colon, _ = line.partition(b":")
@@ -129,8 +129,8 @@ class AnswerHead:
                     or not earlier.lower().startswith(name + colon)
                     or (name not in _COMMON and not _TOKEN.fullmatch(name))
                 ):
-                    return AnswerHead(raw)
-        head: AnswerHead = object.__new__(AnswerHead)
+                    return ResponseHead(raw)
+        head: ResponseHead = object.__new__(ResponseHead)
         head.raw = raw
         head.size = len(raw)
         head.status = self.status
@@ -174,16 +174,16 @@ class AnswerHead:
 
 
 def refuse_early(begun: bytes, seen: int) -> None:
-    """Refuse a beginning that cannot become a head any more. Raises BadAnswer.
+    """Refuse a beginning that cannot become a head any more. Raises BadResponse.
 
     The first `seen` bytes have been passed before.
     """
     if not begun.startswith(_BEGINNING[: len(begun)]):
-        raise BadAnswer(f"not an HTTP/1.1 answer: {shown_bytes(begun)}")
+        raise BadResponse(f"not an HTTP/1.1 answer: {shown_bytes(begun)}")
     if len(begun) >= HEAD_LIMIT + 4:
-        raise BadAnswer(f"the head of the answer is longer than {HEAD_LIMIT} bytes")
+        raise BadResponse(f"the head of the response is longer than {HEAD_LIMIT} bytes")
     if _BARE_LF.search(begun, seen):
-        raise BadAnswer("a header line of the answer is malformed")
+        raise BadResponse("a header line of the response is malformed")
 
 
 # most lines of a service's responses are the same each time
@@ -208,17 +208,17 @@ def _length(status: int, framing: dict[bytes, bytes]) -> int:
     coding = framing.get(b"transfer-encoding")
     if coding is not None:
         if lengths is not None:
-            raise BadAnswer("the answer has both Content-Length and Transfer-Encoding")
+            raise BadResponse("the response has both Content-Length and Transfer-Encoding")
         if coding != b"chunked":
-            raise BadAnswer(f"transfer coding {shown_bytes(coding)} is not known")
+            raise BadResponse(f"transfer coding {shown_bytes(coding)} is not known")
     digits = b""
     if lengths is not None:
         different = {length.strip(b" \t") for length in lengths.split(b",")}
         if len(different) > 1:
-            raise DifferentLengths("the answer has several Content-Lengths that differ")
+            raise DifferentLengths("the response has several Content-Lengths that differ")
         digits = different.pop()
         if not digits.isdigit() or len(digits) > _DIGITS_LIMIT:
-            raise BadAnswer(f"Content-Length {shown_bytes(digits)} is not a length")
+            raise BadResponse(f"Content-Length {shown_bytes(digits)} is not a length")
     if status in _WITHOUT_BODY or status < 200:
         return 0
     if coding is not None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from osbench.common.network.answer_bound import UNBOUNDED, AnswerBound
-from osbench.worker.http.wire.answer_head import (
-    CHUNKED,
-    HEAD_LIMIT,
-    UNTIL_CLOSE,
-    AnswerHead,
-    refuse_early,
-)
+from osbench.common.network.response_bound import UNBOUNDED, ResponseBound
 from osbench.worker.http.wire.chunks import ChunkDecoder
 from osbench.worker.http.wire.content_codings import UnkeptBody
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
-from osbench.worker.http.wire.http_answer import HttpAnswer
-from osbench.worker.http.wire.wire_errors import BadAnswer, EarlyEnd, TooLongAnswer
+from osbench.worker.http.wire.raw_response import RawResponse
+from osbench.worker.http.wire.response_head import (
+    CHUNKED,
+    HEAD_LIMIT,
+    UNTIL_CLOSE,
+    ResponseHead,
+    refuse_early,
+)
+from osbench.worker.http.wire.wire_errors import BadResponse, EarlyEnd, TooLongResponse
 from osbench.worker.http.wire.wire_request import WireRequest
 
 #: Most interim responses (100 Continue and the like) before one response.
@@ -28,13 +28,13 @@ _PIECES = 4096
 
 _END = b"\r\n\r\n"
 #: Stands for the head before the first one; no response has its length.
-_NO_HEAD: Final = AnswerHead(b"HTTP/1.1 999 \r\n\r\n")
+_NO_HEAD: Final = ResponseHead(b"HTTP/1.1 999 \r\n\r\n")
 
 # kinds of the bytes that come next, if it is not a number of bytes
 _IDLE, _HEAD, _CHUNKS, _TO_END = -10, -11, -12, -13
 
 
-class AnswerParser:
+class ResponseParser:
     """Reads one response after another; one parser for each connection.
 
     The head of a response is mostly equal to the head before it on the same connection, byte for
@@ -90,7 +90,7 @@ class AnswerParser:
         """Return whether received bytes are unprocessed: `take`, also with b"", processes them."""
         return self._chunks.behind
 
-    def expect(self, *, bodiless: bool, keep_body: bool, bound: AnswerBound = UNBOUNDED) -> None:
+    def expect(self, *, bodiless: bool, keep_body: bool, bound: ResponseBound = UNBOUNDED) -> None:
         """Prepare for a response: `bodiless` after HEAD; a body is kept only with `keep_body`.
 
         `bound` limits a response that is kept, with its head; a response that is not kept may be
@@ -107,7 +107,7 @@ class AnswerParser:
     def take(self, data: bytes) -> bool:
         """Take bytes that were received; return True when the response is complete.
 
-        Raises BadAnswer, also for bytes that come when no response is expected, and TooLongAnswer.
+        Raises BadResponse, also if no response is expected, and TooLongResponse.
         """
         left = self._left
         before = self.received
@@ -130,7 +130,7 @@ class AnswerParser:
                 return True
         try:
             return self._take(data)
-        except BadAnswer:
+        except BadResponse:
             self._left = _IDLE
             self._held = b""
             raise
@@ -142,9 +142,9 @@ class AnswerParser:
         self.reusable = False
         if left != _TO_END:
             raise EarlyEnd(
-                "the connection ended in the middle of the answer"
+                "the connection ended in the middle of the response"
                 if self.received
-                else "the connection ended without an answer"
+                else "the connection ended without a response"
             )
 
     def plain_status(self, phases: ExchangePhases) -> int:
@@ -156,15 +156,15 @@ class AnswerParser:
         phases.status = status = head.status
         return status
 
-    def answer(self, request: WireRequest, phases: ExchangePhases) -> HttpAnswer:
+    def answer(self, request: WireRequest, phases: ExchangePhases) -> RawResponse:
         """Return the response, when it is complete."""
         phases.received_bytes = self.received
         phases.status = self._head.status
-        return HttpAnswer(request, self._head, self._body, phases, self._bound)
+        return RawResponse(request, self._head, self._body, phases, self._bound)
 
     def _take(self, data: bytes) -> bool:
         if self.received > self._bound.most_bytes and isinstance(self._body, list):
-            raise TooLongAnswer(self._bound.message())
+            raise TooLongResponse(self._bound.message())
         if self._left == _HEAD:
             body = self._heads(data)
             if body is None:
@@ -187,7 +187,7 @@ class AnswerParser:
             if not self._chunks.finished:
                 return False
         else:
-            raise BadAnswer("bytes came without a request")
+            raise BadResponse("bytes came without a request")
         self._left = _IDLE
         # bytes after a response are unsolicited: nothing after them can be trusted
         self.reusable = not data and self._head.keep
@@ -216,13 +216,13 @@ class AnswerParser:
                 return data
             self._between(head)
 
-    def _between(self, head: AnswerHead) -> None:
+    def _between(self, head: ResponseHead) -> None:
         """Skip an interim response."""
         self._interim += 1
         if head.status == 101 or self._interim > INTERIM_LIMIT:
-            raise BadAnswer(f"an answer {head.status} without a request")
+            raise BadResponse(f"a response {head.status} without a request")
 
-    def _begin(self, head: AnswerHead) -> None:
+    def _begin(self, head: ResponseHead) -> None:
         self._head = head
         if head.codings and self._body is None:
             self._body = UnkeptBody(head.codings, self._bound)
@@ -236,7 +236,7 @@ class AnswerParser:
         else:
             self._left = _TO_END if head.length == UNTIL_CLOSE else head.length
             if head.length > self._bound.most_bytes and isinstance(self._body, list):
-                raise TooLongAnswer(self._bound.message(head.length))
+                raise TooLongResponse(self._bound.message(head.length))
 
     def _keep(self, data: bytes) -> None:
         if self._body is not None and data:

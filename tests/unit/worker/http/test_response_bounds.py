@@ -16,22 +16,22 @@ import zstandard
 
 from helpers.hostile import bounded
 from osbench.common.network import bounded_adapter
-from osbench.common.network.answer_bound import AnswerBound
 from osbench.common.network.bounded_adapter import LINES_BYTES, bounded_session
+from osbench.common.network.response_bound import ResponseBound
 from osbench.common.plugin.scenario import Scenario
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.tls_contexts import TlsContexts, Trust
 from osbench.worker.http.user.http_session import HttpSession, LoopHttpSession
 from osbench.worker.http.user.request_base import Base
-from osbench.worker.http.wire import cookies, http_answer
+from osbench.worker.http.wire import cookies, raw_response
 from osbench.worker.http.wire.chunks import ChunkDecoder
 from osbench.worker.http.wire.content_codings import SLICE, UnkeptBody, decoding
-from osbench.worker.http.wire.wire_errors import BadAnswer, CannotSecure, TooLongAnswer
+from osbench.worker.http.wire.wire_errors import BadResponse, CannotSecure, TooLongResponse
 
 MIB = 1 << 20
-BOUND = AnswerBound(MIB, "[worker] answer_limit_mib")
-SAID = r"more than the 1 MiB that \[worker\] answer_limit_mib allows"
+BOUND = ResponseBound(MIB, "[worker] response_limit_mib")
+SAID = r"more than the 1 MiB that \[worker\] response_limit_mib allows"
 
 _OK = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -94,15 +94,15 @@ ANSWERS = {
 }
 
 TOO_LONG = {
-    "announced": rf"the answer has 10,000,000,000 bytes, {SAID}",
-    "until-close": rf"the answer has {SAID}",
-    "chunks": rf"the answer has {SAID}",
-    "gzip": rf"the answer of {len(BOMB):,} bytes decodes to {SAID}",
-    "twice": rf"the answer of [0-9,]+ bytes decodes to {SAID}",
-    "zstd": rf"the answer of [0-9,]+ bytes decodes to {SAID}",
+    "announced": rf"the response has 10,000,000,000 bytes, {SAID}",
+    "until-close": rf"the response has {SAID}",
+    "chunks": rf"the response has {SAID}",
+    "gzip": rf"the response of {len(BOMB):,} bytes decodes to {SAID}",
+    "twice": rf"the response of [0-9,]+ bytes decodes to {SAID}",
+    "zstd": rf"the response of [0-9,]+ bytes decodes to {SAID}",
 }
 
-#: Lines that do not end, nor do they. http.client takes a 103 for the answer itself.
+#: Lines that do not end, nor do they. http.client takes a 103 for the response itself.
 ENDLESS = ["continues", "lines", "line", "chunk-size", "extension", "trailers", "trailer"]
 
 
@@ -174,7 +174,7 @@ def user(request: pytest.FixtureRequest) -> User:
 def test_an_answer_that_is_too_long_fails_the_request(server, user, client, name):
     url = f"{server.url}/{name}"
 
-    with bounded(24 * MIB), pytest.raises(TooLongAnswer, match=f"GET {url}: {TOO_LONG[name]}"):
+    with bounded(24 * MIB), pytest.raises(TooLongResponse, match=f"GET {url}: {TOO_LONG[name]}"):
         user.get(url, **CLIENTS[client])
 
     assert user.get(f"{server.url}/fine", **CLIENTS[client])[0].body == b"fine"
@@ -208,7 +208,7 @@ def test_lines_without_an_end_fail_the_request(server, user, client, name):
 
 
 def test_endless_hints_fail_the_request(server, user):
-    with bounded(24 * MIB), pytest.raises(BadAnswer, match="an answer 103 without a request"):
+    with bounded(24 * MIB), pytest.raises(BadResponse, match="a response 103 without a request"):
         user.get(f"{server.url}/hints")
 
 
@@ -243,7 +243,7 @@ def test_small_chunks_cost_what_is_in_them(server, user):
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is done in the thread of the loop: steps of reading an answer, and turns of others."""
+    """What is done in the thread of the loop: steps of reading a response, and turns of others."""
     done: list[str] = []
 
     def noted(*args: Any) -> Any:
@@ -262,7 +262,7 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return called
 
-    monkeypatch.setattr(http_answer, "decoding", noted)
+    monkeypatch.setattr(raw_response, "decoding", noted)
     monkeypatch.setattr(ChunkDecoder, "take", counted(ChunkDecoder.take))
     monkeypatch.setattr(UnkeptBody, "look", counted(UnkeptBody.look))
     return done
@@ -279,9 +279,9 @@ def test_others_have_their_turn_while_an_answer_is_read(server, turns, name, kee
             await asyncio.sleep(0)
 
     async def asked() -> None:
-        client = LoopClient((), AnswerBound(64 * MIB))
+        client = LoopClient((), ResponseBound(64 * MIB))
         beside = asyncio.create_task(others())
-        with contextlib.suppress(TooLongAnswer):
+        with contextlib.suppress(TooLongResponse):
             await client.request("GET", f"{server.url}/{name}", (), {}, keep_body=keep)
         beside.cancel()
 
@@ -303,10 +303,10 @@ def test_others_have_their_turn_while_an_answer_is_read(server, turns, name, kee
     ids=["bomb", "members", "frames", "within"],
 )
 def test_a_slice_is_a_bounded_piece_of_work(codings, coded, least):
-    slices = decoding(coded, codings, AnswerBound(64 * MIB))
+    slices = decoding(coded, codings, ResponseBound(64 * MIB))
 
     steps = 0
-    with contextlib.suppress(TooLongAnswer):
+    with contextlib.suppress(TooLongResponse):
         for _ in slices:
             steps += 1
 

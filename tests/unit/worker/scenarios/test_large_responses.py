@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from helpers.hostile import bounded
-from osbench.common.network.answer_bound import AnswerBound
+from osbench.common.network.response_bound import ResponseBound
 from osbench.common.openstack.thread_sessions import keep_connections
 from osbench.common.plugin.atomic import Recorder
 from osbench.worker.engine.body import without_loop
@@ -71,12 +71,12 @@ def test_packed_answers_are_not_unpacked(url, redirects, more, in_loop, monkeypa
 
 def transport_with(most_bytes: int) -> requests.Session:
     transport = requests.Session()
-    keep_connections(transport, AnswerBound(most_bytes))
+    keep_connections(transport, ResponseBound(most_bytes))
     return transport
 
 
 def test_an_answer_of_a_cloud_is_read_to_a_bound(url):
-    refused = f"the answer of {len(BOMB):,} bytes decodes to more than the 4 MiB that are read"
+    refused = f"the response of {len(BOMB):,} bytes decodes to more than the 4 MiB that are read"
     with (
         transport_with(4 * MIB) as transport,
         bounded(32 * MIB),
