@@ -142,6 +142,12 @@ class Ramp:
         climb = self.step * (position * (position - 1)) / 2
         return (self.start * position + climb) * self.duration
 
+    def integral(self, elapsed_s: Fraction) -> Fraction:
+        """Return the integral of the rate over the first `elapsed_s` seconds: arrivals, exact."""
+        position = min(elapsed_s // self.duration, self.last)
+        begun_s = elapsed_s - position * self.duration
+        return self.before(position) + self.rate(position) * begun_s
+
     def position(self, level: Fraction | int) -> int:
         """Position of the segment in which the integral of the rate passes `level`."""
         return bisect_right(range(self.last + 1), level, key=self.before) - 1

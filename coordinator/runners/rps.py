@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
+from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.coordinator.runners.possible_rates import FASTEST, SLOWEST
+from osbench.coordinator.runners.possible_rates import FASTEST, MOST_PLANNED, SLOWEST
 from osbench.coordinator.runners.rates import Ramp, exact, points
 from osbench.coordinator.runners.runner_schema import (
     ARRIVALS,
@@ -28,6 +29,13 @@ from osbench.plugin import runner
 from osbench.plugin.durations import DURATION
 
 _AT_LEAST_ONE: Mapping[str, Any] = {"type": "number", "minimum": 1}
+
+_LENGTH: Mapping[str, Any] = {
+    **DURATION,
+    "exclusiveMinimum": 0,
+    "maximum": 1e9,
+    "description": "seconds of load, instead of `times`",
+}
 
 _RATE: Mapping[str, Any] = {
     "anyOf": [
@@ -50,12 +58,13 @@ _RATE: Mapping[str, Any] = {
 
 
 class Rps(runner.Runner):
-    """Starts `times` iterations at `rps` arrivals per second over all workers.
+    """Starts iterations at `rps` arrivals per second over all workers.
 
+    It ends after `times` iterations, or after the load of `duration`: one of them must be given.
     `rps` is a rate, or a ramp: `start` arrivals per second, and `step` more after every `duration`
     seconds (1 unless given), up to `end`. `arrivals` are `even` or follow a `poisson` process with
-    the seed `seed` (0 unless given). At most `max_concurrency` iterations (`times` unless given)
-    run at once; arrivals beyond that are dropped. `max_cpu_count` is accepted for compatibility
+    the seed `seed` (0 unless given). At most `max_concurrency` iterations (all unless given) run at
+    once; arrivals beyond that are dropped. `max_cpu_count` is accepted for compatibility
     with Rally and has no effect.
     """
 
@@ -66,6 +75,7 @@ class Rps(runner.Runner):
         "type": "object",
         "properties": {
             "times": TIMES,
+            "duration": _LENGTH,
             "rps": _RATE,
             "timeout": TIMEOUT,
             "max_concurrency": MAX_CONCURRENCY,
@@ -73,13 +83,13 @@ class Rps(runner.Runner):
             "arrivals": ARRIVALS,
             "seed": SEED,
         },
-        "required": ["times", "rps"],
+        "required": ["rps"],
         "additionalProperties": False,
     }
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a falling ramp, and rates that are too low or too high."""
+        """Refuse a load without one end, a falling ramp, and too low or too high rates."""
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
         problems = [
@@ -92,6 +102,11 @@ class Rps(runner.Runner):
                 f"rps.end must not be less than rps.start, got end {rate['end']}"
                 f" and start {rate['start']}"
             )
+        if ("times" in config) == ("duration" in config):
+            said = "got both" if "times" in config else "both are missing"
+            problems.append(f"give either times, iterations in all, or duration, seconds: {said}")
+        if not problems and (planned := cls(config).planned) > MOST_PLANNED:
+            problems.append(f"{planned:.3g} arrivals are planned; the limit is {MOST_PLANNED:.0e}")
         return problems
 
     @classmethod
@@ -102,16 +117,18 @@ class Rps(runner.Runner):
     @property
     def concurrency(self) -> int:
         """The most iterations that may run at once."""
-        return int(self.config.get("max_concurrency", self.config["times"]))
+        return int(self.config.get("max_concurrency", self.planned))
 
-    @property
+    @cached_property
     def planned(self) -> int:
-        """Equal to `times`."""
-        return int(self.config["times"])
+        """Return `times`, or how many arrivals `duration` has at the rate, at least 1."""
+        if "times" in self.config:
+            return int(self.config["times"])
+        return max(1, floor(self.ramp.integral(exact(self.config["duration"]))))
 
     @property
     def planned_s(self) -> float:
-        """When one arrival more than `times` would be due, if arrivals are even."""
+        """Return when one arrival more than `planned` would be due, if arrivals are even."""
         times = Fraction(self.planned)
         segment = self.ramp.segment(self.ramp.position(times))
         return float(segment.instants(times - segment.before, np.zeros(1))[0])

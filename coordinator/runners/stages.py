@@ -7,13 +7,10 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from osbench.coordinator.runners import runner_schema
-from osbench.coordinator.runners.possible_rates import FASTEST, SLOWEST
+from osbench.coordinator.runners.possible_rates import FASTEST, MOST_PLANNED, SLOWEST
 from osbench.coordinator.runners.rates import Stages, points
 from osbench.coordinator.runners.schedule import Schedule, schedule
 from osbench.plugin import runner
-
-#: Limit on the arrivals of one workload.
-MOST_PLANNED = 10**10
 
 _RATE: Mapping[str, Any] = {"type": "number", "minimum": 0, "maximum": FASTEST}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgpack
@@ -16,7 +17,7 @@ from osbench.common.protocol.unpacking import unpack
 from osbench.common.regular_files import read_regular
 from osbench.common.secrets.masking import mask
 from osbench.common.secrets.url_masking import without_credentials
-from osbench.common.task import Task, Workload
+from osbench.common.task import Named, Task, Workload
 from osbench.coordinator.storage import digests
 from osbench.coordinator.storage.run_directory import RunDirectory
 
@@ -80,13 +81,31 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
         "scenario": workload.scenario,
         "scenario_source": plugins.scenario(workload.scenario).source,
         "args": mask(workload.args),
-        "runner": {workload.runner.name: mask(workload.runner.config)},
-        "sla": {named.name: mask(named.config) for named in workload.sla},
+        "runner": _named((workload.runner,)),
+        "sla": _named(workload.sla),
         "idempotent": workload.idempotent,
         "warmup": workload.warmup_s,
         "abort": dict(workload.abort),
         "args_from": workload.args_from,
+        "users": mask(workload.users),
+        "think": dict(workload.think),
+        "http": mask(workload.http),
+        "contexts": _named(workload.contexts),
+        "hooks": [
+            {
+                "description": hook.description,
+                "action": _named((hook.action,)),
+                "trigger": _named((hook.trigger,)),
+            }
+            for hook in workload.hooks
+        ],
+        "phases": dict(workload.phases),
     }
+
+
+def _named(plugins: Sequence[Named]) -> dict[str, Any]:
+    """Return the configurations by name, without secrets."""
+    return {one.name: mask(one.config) for one in plugins}
 
 
 def summary_of(directory: RunDirectory) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -142,8 +141,8 @@ class Adhoc(UrlOptions):
     def _runner(self) -> dict[str, Any]:
         limit = {} if self.timeout is None else {"timeout": self.timeout}
         if self.rps is not None:
-            times = self.times or max(1, math.floor(self.rps * float(self.duration or 0)))
-            return {"rps": {"rps": self.rps, "times": times, **limit}}
+            end = {"times": self.times} if self.times else {"duration": self.duration}
+            return {"rps": {"rps": self.rps, **end, **limit}}
         users = self.concurrency or 1
         if self.duration is not None:
             config = {"duration": self.duration, "concurrency": users, **limit}

@@ -36,6 +36,7 @@ def test_schemas_are_schemas(runner):
         (ConstantForDuration, {"duration": 2.5, "concurrency": 4, "timeout": 1}),
         (Rps, {"times": 1, "rps": 0.1, "max_concurrency": 1, "max_cpu_count": 1, "timeout": 1}),
         (Rps, {"times": 1, "rps": {"start": 1, "end": 1, "step": 1}}),
+        (Rps, {"duration": 0.1, "rps": 0.1}),
         (Constant, {"times": 3, "concurrency": 3, "ramp_up": 2.5}),
         (ConstantForDuration, {"duration": 2, "concurrency": 4, "ramp_up": 2}),
         (Rps, {"times": 1, "rps": 1, "arrivals": "poisson", "seed": 1}),
@@ -74,6 +75,9 @@ def test_configurations_that_are_accepted(runner, config):
         (ConstantForDuration, {"duration": 1, "max_cpu_count": 1}),
         (Rps, {"times": 1}),
         (Rps, {"rps": 1}),
+        (Rps, {"times": 1, "duration": 1, "rps": 1}),
+        (Rps, {"duration": 0, "rps": 1}),
+        (Rps, {"duration": 1e9, "rps": 1e9}),
         (Rps, {"times": 1, "rps": 0}),
         (Rps, {"times": 1, "rps": 1e-300}),
         (Rps, {"times": 1, "rps": float("inf")}),
@@ -213,6 +217,29 @@ def test_a_stage_goes_on_with_the_fraction_of_an_arrival_that_was_left():
     arrivals = runner.step(0.0, NOTHING, [1]).arrivals
 
     assert arrivals == [0.0, 1.0, 1.75, 2.25, 2.75]
+
+
+@pytest.mark.parametrize(
+    ("rate", "duration", "planned"),
+    [
+        (20, 30, 600),
+        (0.1, 1, 1),
+        (0.1, 30, 3),
+        (3, 0.5, 1),
+        # 5 a second for 3 s, 10 for 3 s, 15 for 3 s, then 20
+        ({"start": 5, "end": 20, "step": 5, "duration": 3}, 2, 10),
+        ({"start": 5, "end": 20, "step": 5, "duration": 3}, 7, 60),
+        ({"start": 5, "end": 20, "step": 5, "duration": 3}, 100, 1910),
+    ],
+)
+def test_rps_for_a_duration_plans_the_arrivals_of_that_time(rate, duration, planned):
+    runner = Rps({"rps": rate, "duration": duration})
+
+    step = runner.step(1000.0, NOTHING, [1])
+
+    assert (runner.planned, len(step.arrivals)) == (planned, planned)
+    assert step.arrivals[-1] < duration or planned == 1
+    assert runner.planned_s >= step.arrivals[-1]
 
 
 def test_rps_is_done_when_all_arrivals_are_settled():

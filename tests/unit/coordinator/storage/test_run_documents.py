@@ -13,7 +13,7 @@ from helpers.summaries import to_json
 from osbench.common.deployment.record import Deployment
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.plugin.plugins import Plugins
-from osbench.common.task import Task
+from osbench.common.task import HookConfig, Named, Subtask, Task, Workload
 from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.storage.run_documents import SUMMARY, describe, summary_of
 from osbench.coordinator.storage.run_listing import described
@@ -83,3 +83,42 @@ def test_the_trace_store_of_a_run_is_kept_without_its_password(
 
     assert found["trace_store"] == store
     assert describe("run", 0.0, task, [], Plugins(), None)["trace_store"] == ""
+
+
+def test_the_request_for_a_run_has_all_that_shapes_its_load_and_no_secret() -> None:
+    workload = Workload(
+        place="w",
+        position=0,
+        scenario="Dummy.dummy",
+        args={},
+        runner=Named(name="poisson", config={"rps": 5}),
+        users={"file": "users.csv"},
+        think={"min": 1, "max": 2},
+        http={"base": "http://a", "headers": {"Authorization": "Bearer abc123"}},
+        contexts=(Named(name="users", config={"tenants": 2}),),
+        hooks=(
+            HookConfig(
+                description="outage",
+                action=Named(name="shell", config="stop --password hunter22"),
+                trigger=Named(name="event", config={"unit": "time", "at": [30]}),
+            ),
+        ),
+        phases={"fault": "outage"},
+    )
+    task = Task(title="a", subtasks=(Subtask(title="a", workloads=(workload,)),))
+
+    (found,) = describe("run", 0.0, task, [], Plugins(), None)["workloads"]
+
+    assert found["users"] == {"file": "users.csv"}
+    assert found["think"] == {"min": 1, "max": 2}
+    assert found["contexts"] == {"users": {"tenants": 2}}
+    assert found["hooks"] == [
+        {
+            "description": "outage",
+            "action": {"shell": "stop --password ***"},
+            "trigger": {"event": {"unit": "time", "at": [30]}},
+        }
+    ]
+    assert found["phases"] == {"fault": "outage"}
+    assert found["http"]["base"] == "http://a"
+    assert "abc123" not in str(found)
