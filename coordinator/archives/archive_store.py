@@ -32,6 +32,9 @@ class ArchiveStore(Protocol):
     def place(self) -> str:
         """The folder or URL, without secrets."""
 
+    def is_missing(self) -> bool:
+        """Return whether the folder of the archive is known not to exist."""
+
     def listed(self, folder: str) -> dict[str, int]:
         """Names in a folder and their bytes; none if there is no such folder."""
 
@@ -58,6 +61,10 @@ class FolderStore:
     def place(self) -> str:
         """The path of the folder."""
         return str(self._root)
+
+    def is_missing(self) -> bool:
+        """Return whether the folder does not exist."""
+        return not self._root.exists()
 
     def listed(self, folder: str) -> dict[str, int]:
         """Names in a folder and their bytes."""

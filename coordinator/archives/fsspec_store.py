@@ -37,6 +37,10 @@ class FsspecStore:
             raise self._error("open it", error) from None
         self._root: str = root.rstrip("/")
 
+    def is_missing(self) -> bool:
+        """Return False: object stores have no empty folders to ask for."""
+        return False
+
     def listed(self, folder: str) -> dict[str, int]:
         """Names in a folder and their bytes."""
         found: dict[str, int] = {}

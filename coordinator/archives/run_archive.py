@@ -101,6 +101,13 @@ class RunArchive:
         """The folder or URL, without secrets."""
         return self._store.place
 
+    def emptiness(self) -> str:
+        """Return why there is no run: the folder does not exist, or is empty."""
+        if self._store.is_missing():
+            advice = "check the path; `runs push` creates it"
+            return f"the archive {self.place} does not exist: {advice}"
+        return f"there is no run in the archive {self.place}"
+
     # index
 
     def runs(self) -> list[ArchivedRun]:

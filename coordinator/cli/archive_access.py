@@ -25,7 +25,7 @@ def archived_runs(settings: CommandSettings, url: str | None) -> list[ArchivedRu
     archive = archive_at(settings, url)
     found = archive.runs()
     if not found:
-        warn_of(f"there is no run in the archive {archive.place}")
+        warn_of(archive.emptiness())
     return found
 
 

@@ -26,6 +26,7 @@ from osbench.coordinator.comparison.comparison_json import comparison_json
 from osbench.coordinator.comparison.comparison_page import compare_page
 from osbench.coordinator.comparison.comparison_result import ChangeVerdict, ComparisonResult
 from osbench.coordinator.comparison.comparison_text import show_comparison
+from osbench.coordinator.report.exit_code import meaning
 from osbench.coordinator.storage.run_directory import RunDirectory
 
 #: Begins the name of all runs with a tag.
@@ -95,7 +96,13 @@ def read_side(
         if name.startswith(TAG):
             tag = name.removeprefix(TAG)
             tagged = [
-                *finished_runs(data_dir, (tag,), left_out=left_out(damaged), archived=archived)
+                *finished_runs(
+                    data_dir,
+                    (tag,),
+                    left_out=left_out(damaged),
+                    unsound=warn_of_unsound,
+                    archived=archived,
+                )
             ]
             if not tagged:
                 raise UsageError(
@@ -110,6 +117,12 @@ def read_side(
         else:
             found.append(read_compared_run(found_run(settings, name, damaged=damaged)))
     return found
+
+
+def warn_of_unsound(run: ComparedRun) -> None:
+    """Print that a run is left out because its load was not the requested one."""
+    code = run.exit_code
+    warn_of(f"left out: run {run.run_id} ended with exit code {code}: {meaning(code)}")
 
 
 def _directory_of(run: ComparedRun) -> RunDirectory:

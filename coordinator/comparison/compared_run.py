@@ -149,10 +149,13 @@ def finished_runs(
     tags: tuple[str, ...] = (),
     *,
     left_out: Callable[[str], None] | None = None,
+    unsound: Callable[[ComparedRun], None] | None = None,
     among: Iterable[RunDirectory] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> Iterator[ComparedRun]:
     """Yield runs with results whose load was the one requested, oldest first; no timelines.
+
+    `unsound` is called with each run whose load was another, which is not yielded.
 
     `among`: the only runs of the data directory that are considered. `archived`: runs of an archive
     in addition; a run of both counts once. Raises DamagedRun for a run whose files are cut or
@@ -172,8 +175,12 @@ def finished_runs(
             continue
         if found is None:
             continue
-        if found.summary["exit_code"] in SOUND and set(tags) <= set(found.summary["tags"]):
+        if not set(tags) <= set(found.summary["tags"]):
+            continue
+        if found.summary["exit_code"] in SOUND:
             yield found
+        elif unsound is not None:
+            unsound(found)
 
 
 def _of_directory(directory: RunDirectory) -> ComparedRun | None:

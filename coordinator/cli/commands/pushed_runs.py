@@ -110,7 +110,7 @@ def pull(
     archive = archive_at(settings, url)
     there = {one.run_id: one for one in archive.runs()}
     if not there:
-        raise UsageError(f"there is no run in the archive {archive.place}")
+        raise UsageError(archive.emptiness())
     if run:
         names = sorted(there)
         chosen = [

@@ -94,7 +94,7 @@ def list_(
         there = archive_at(settings, archive)
         found = [one.record.row() for one in there.runs()[::-1]]
         if not found:
-            click.echo(f"no runs in the archive {there.place}", err=True)
+            click.echo(there.emptiness(), err=True)
     rows = [row for row in found if set(tag) <= set(row["tags"])]
     if as_json:
         click.echo(json.dumps(rows))

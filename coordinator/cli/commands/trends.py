@@ -15,7 +15,7 @@ from rich.console import Console
 from osbench.common.errors import UsageError
 from osbench.coordinator.cli.archive_access import archived_runs
 from osbench.coordinator.cli.base import CommandSettings, console, with_settings, write_file
-from osbench.coordinator.cli.comparison_options import left_out
+from osbench.coordinator.cli.comparison_options import left_out, warn_of_unsound
 from osbench.coordinator.cli.options.option_rules import Rule, RuledCommand
 from osbench.coordinator.cli.options.option_table import OptionSet, flag, option, option_set
 from osbench.coordinator.cli.options.shared_options import (
@@ -189,16 +189,31 @@ def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)
     archived = archived_runs(settings, wanted.archive)
+    unsound: list[ComparedRun] = []
     for run in finished_runs(
-        data_dir, wanted.tag, left_out=left_out(wanted.damaged), archived=archived
+        data_dir,
+        wanted.tag,
+        left_out=left_out(wanted.damaged),
+        unsound=unsound.append,
+        archived=archived,
     ):
-        name = run.kinship if wanted.by_load else run.fingerprint
-        fits = wanted.fingerprint is None or name.startswith(wanted.fingerprint)
-        if fits and wanted.task in (None, run.manifest.get("task")):
-            groups.setdefault(name, []).append(run)
+        if _fits(run, wanted):
+            groups.setdefault(_group(run, wanted), []).append(run)
     if not groups:
         raise UsageError("no finished run matches: `osbench-coord runs list` shows what there is")
     if wanted.task is None and wanted.fingerprint is None and not (wanted.check and wanted.tag):
         newest = max(groups, key=lambda name: groups[name][-1].run_id)
-        return {newest: groups[newest]}
+        groups = {newest: groups[newest]}
+    for run in unsound:
+        if _fits(run, wanted) and _group(run, wanted) in groups:
+            warn_of_unsound(run)
     return groups
+
+
+def _group(run: ComparedRun, wanted: TrendsOptions) -> str:
+    return run.kinship if wanted.by_load else run.fingerprint
+
+
+def _fits(run: ComparedRun, wanted: TrendsOptions) -> bool:
+    name, task = _group(run, wanted), run.manifest.get("task")
+    return name.startswith(wanted.fingerprint or "") and wanted.task in (None, task)

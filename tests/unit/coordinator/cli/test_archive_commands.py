@@ -167,7 +167,7 @@ def test_runs_are_pulled_by_name_task_tag_and_number(invoke: Invoke, here: Path,
         (("runs", "push", "20269999", "TEAM"), "no run '20269999' in "),
         (("runs", "pull", "TEAM", "20269999"), "no run '20269999' in TEAM; the newest is"),
         (("runs", "pull", "TEAM", "--task", "Unknown"), "no run in the archive TEAM matches"),
-        (("runs", "pull", "TEAM-empty"), "there is no run in the archive TEAM-empty"),
+        (("runs", "pull", "TEAM-empty"), "the archive TEAM-empty does not exist"),
         (("runs", "pull", "TEAM", "last", "--newest", "2"), "--newest cannot be combined with RUN"),
         (("runs", "pull", ""), "an archive is a folder, or a URL such as s3://BUCKET/FOLDER"),
         (("trends", "--archive", "s3://a:hunter2@b/c"), "a URL with a password is seen by others"),
@@ -189,11 +189,21 @@ def test_what_is_wrong_is_one_message(
     assert done.stdout == ""
 
 
-def test_an_empty_archive_is_listed(invoke: Invoke, team: str) -> None:
+def test_an_archive_that_does_not_exist_is_not_merely_empty(invoke: Invoke, team: str) -> None:
     done = invoke("runs", "list", "--archive", team)
 
     assert done.exit_code == 0
-    assert done.stderr == f"no runs in the archive {team}\n"
+    assert done.stderr == (
+        f"the archive {team} does not exist: check the path; `runs push` creates it\n"
+    )
+
+
+def test_an_empty_archive_is_listed(invoke: Invoke, team: str) -> None:
+    Path(team).mkdir()
+    done = invoke("runs", "list", "--archive", team)
+
+    assert done.exit_code == 0
+    assert done.stderr == f"there is no run in the archive {team}\n"
     trend = invoke("trends", "--archive", team)
     assert trend.exit_code == 2
     assert trend.stderr == (

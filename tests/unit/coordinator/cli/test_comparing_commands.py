@@ -76,6 +76,22 @@ def test_what_is_worse_gives_exit_code_1_and_what_is_better_0(invoke, tmp_path):
     assert "Better: p" in better.output
 
 
+def test_runs_whose_load_was_another_are_left_out_and_named(invoke, tmp_path):
+    random = chance()
+    before, after = side(QUEUE, random, "A", 4), side(QUEUE, random, "B", 4)
+    after[1].summary["exit_code"] = 4
+    keep(tmp_path, before, tag="before")
+    keep(tmp_path, after, tag="after")
+
+    done = invoke("compare", "tag:before", "tag:after", "--json")
+    trend = invoke("trends", "--tag", "after")
+
+    assert json.loads(done.stdout)["after"] == ["B0", "B2", "B3"]
+    said = "Warning: left out: run B1 ended with exit code 4: "
+    assert said in done.stderr
+    assert said in trend.stderr
+
+
 def test_earlier_runs_in_the_data_directory_say_how_much_runs_differ(invoke, tmp_path):
     random = chance()
     keep(tmp_path, side(QUEUE, random, "H", 6))
