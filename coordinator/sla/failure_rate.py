@@ -60,10 +60,10 @@ class FailureRate(sla.Sla):
         if not ran:
             return self.verdict(False, "no iteration has ended")
         percent = 100 * failed / ran
+        allowed = f"{low:g} % to {high:g} %" if low else f"at most {high:g} %"
         return self.verdict(
             low <= percent <= high,
-            f"{failed} of {ran} iterations failed: {percent:.4g} %,"
-            f" allowed {low:g} % to {high:g} %",
+            f"{failed} of {ran} iterations failed: {percent:.4g} %, allowed {allowed}",
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:

@@ -198,7 +198,7 @@ def rps_workload():
             Verdict(
                 criterion="failure_rate",
                 success=False,
-                detail="6 of 998 iterations failed: 0.6012 %, allowed 0 % to 0 %",
+                detail="6 of 998 iterations failed: 0.6012 %, allowed at most 0 %",
             ),
         ),
         hooks=(restart_hook(),),

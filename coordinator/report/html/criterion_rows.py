@@ -106,7 +106,7 @@ def _failure_rate(
         found=percent_text(share, 3),
         asked=asked,
         ok=verdict.success,
-        share=100 * share / high if high else (2.0 if share else 0.0),
+        share=100 * share / high if high else None if share else 0.0,
         basis=f"{whole(workload.bad)} of {counted(workload.ran, 'iteration')}",
         key="failure_rate",
     )
@@ -135,8 +135,7 @@ def _percentile_row(
     key = _KEYS.get(percent)
     value = times.max if percent == 100 else times.percentile(key) if key else None
     interval = times.ci.get(key) if key else None
-    clause = _CLAUSE.match(said)
-    found = time_text(value) if value is not None else spaced(clause["found"] if clause else said)
+    found = time_text(value) if value is not None else _found(said)
     is_main = not action and kind == workload.kind
     ok = value <= most if value is not None else success
     return CriterionRow(
@@ -151,6 +150,12 @@ def _percentile_row(
         limit_s=most if is_main else None,
         percent=percent if is_main else None,
     )
+
+
+def _found(said: str) -> str:
+    """Return what a clause of the verdict of `percentile` found, without the criterion's name."""
+    clause = _CLAUSE.match(said)
+    return spaced(clause["found"] if clause else said.partition(": ")[2] or said)
 
 
 def _start_lag(

@@ -185,7 +185,8 @@ def _not_met(
 def _words(row: CriterionRow) -> str:
     if not row.asked:
         return f"{row.criterion}: {row.found}"
-    return f"{row.criterion} {row.found} ({row.asked})"
+    colon = "" if row.found[:1].isdigit() else ":"
+    return f"{row.criterion}{colon} {row.found} ({row.asked})"
 
 
 def _notes(facts: PageFacts, most: int) -> str:

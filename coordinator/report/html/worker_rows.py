@@ -14,6 +14,7 @@ from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.results.worker_figures import WorkerFigures
 from osbench.coordinator.statistics.latency_matrix import LatencyMatrix, percentile_of
+from osbench.coordinator.statistics.proportions import share_interval
 
 Ints = NDArray[np.int64]
 
@@ -21,6 +22,10 @@ Ints = NDArray[np.int64]
 #: than all others together, to count as different.
 _ENOUGH = 100
 _APART = 0.15
+#: Failed iterations that a worker must have had, and how many times as often as the others they
+#: must have failed, to count as different. Failures come in bursts, so that less is chance.
+_FEW_FAILED = 10
+_MOST_ALIKE = 3.0
 #: Points of a line of CPU usage.
 _CPU_POINTS = 60
 #: A worker that only the timeline has.
@@ -86,6 +91,36 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
         row = _row(name, about, found, (own, others), (ran[name], total))
         rows.append(replace(row, odd=odd.get(name), cpu=_cpu_over_time(cpu.get(name, ()))))
     return sorted(rows, key=lambda row: (row.label, row.pid))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingWorker:
+    """The worker whose iterations failed far more often than those of all others."""
+
+    row: WorkerRow
+    #: Fractions of iterations that failed, 0 to 1: its own, and of all other workers together.
+    own: float
+    others: float
+
+
+def failing_worker(rows: Sequence[WorkerRow]) -> FailingWorker | None:
+    """Return the worker that failed clearly more often than the others; None if none did.
+
+    Clearly: at least `_MOST_ALIKE` times as often, at least `_FEW_FAILED` times, and the 95 %
+    intervals of both fractions are apart.
+    """
+    ran, failed = sum(row.iterations for row in rows), sum(row.failed for row in rows)
+    found = []
+    for row in rows:
+        other_ran, other_failed = ran - row.iterations, failed - row.failed
+        if row.failed < _FEW_FAILED or not other_ran:
+            continue
+        own, others = row.failed / row.iterations, other_failed / other_ran
+        low, _ = share_interval(row.failed, row.iterations)
+        _, high = share_interval(other_failed, other_ran)
+        if low > high and own >= _MOST_ALIKE * others:
+            found.append(FailingWorker(row=row, own=own, others=others))
+    return max(found, key=lambda one: one.own, default=None)
 
 
 def _cpu_over_time(points: Sequence[Sequence[float]]) -> list[tuple[float, float]]:

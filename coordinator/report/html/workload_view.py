@@ -33,7 +33,12 @@ from osbench.coordinator.report.html.page_numbers import (
     whole,
 )
 from osbench.coordinator.report.html.time_charts import ChartData, charts_of
-from osbench.coordinator.report.html.worker_rows import WorkerRow, worker_rows
+from osbench.coordinator.report.html.worker_rows import (
+    FailingWorker,
+    WorkerRow,
+    failing_worker,
+    worker_rows,
+)
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.report.model.time_figures import ByState, TimeFigures
@@ -110,6 +115,8 @@ class WorkloadView:
     load_words: str
     finding: str
     odd: WorkerRow | None
+    #: The worker whose iterations failed far more often than those of the others.
+    failing: FailingWorker | None
     times: list[tuple[str, str, TimeFigures]]
     criterion_bars: list[Markup]
     actions: list[ActionRow]
@@ -206,6 +213,7 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
         load_words=load_words(facts),
         finding=_finding(facts, charts),
         odd=_oddest(workers),
+        failing=failing_worker(workers),
         times=_time_rows(facts.report),
         criterion_bars=[_criterion_bar(row) for row in criteria],
         actions=_action_rows(facts.report.actions, axis),

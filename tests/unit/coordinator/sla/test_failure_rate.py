@@ -20,7 +20,7 @@ def test_timed_out_iterations_count_as_failed():
 
     assert not verdict.success
     assert verdict.criterion == "failure_rate"
-    assert verdict.detail == "20 of 100 iterations failed: 20 %, allowed 0 % to 10 %"
+    assert verdict.detail == "20 of 100 iterations failed: 20 %, allowed at most 10 %"
 
 
 def test_lost_dropped_and_unstarted_iterations_do_not_count():

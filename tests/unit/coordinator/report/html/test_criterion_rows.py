@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.report_facts import facts_of
+from helpers.shown_page import page_of
 from osbench.coordinator.report.html.criterion_rows import (
     CriterionRow,
     criterion_rows,
@@ -130,3 +131,37 @@ def test_not_all_is_never_rounded_to_all(tmp_path: Path) -> None:
     workload = first(tmp_path, {}, ok=9_999_999, failed=1, timed_out=0)
 
     assert succeeded_text(workload.report) == "99.99"
+
+
+def test_a_percentile_of_nothing_does_not_repeat_its_name(tmp_path: Path) -> None:
+    config = {"p": 95, "max_s": 0.25, "action": "none such"}
+
+    row = row_of(tmp_path, "percentile", config, "p95 of none such: nothing has succeeded")
+
+    assert (row.criterion, row.found) == ("p95 of none such", "nothing has succeeded")
+    assert row.share is None
+
+
+def test_failures_beyond_a_limit_of_0_are_no_share_of_it(tmp_path: Path) -> None:
+    facts = first(
+        tmp_path,
+        {"failure_rate": {"max": 0}},
+        verdict("failure_rate", "6 of 998 iterations failed", success=False),
+    )
+
+    (row,) = criterion_rows(facts)
+
+    assert (row.asked, row.share) == ("at most 0\u202f%", None)
+
+
+def test_a_run_without_success_has_no_empty_charts(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    accounting = facts.summary["workloads"][0]["accounting"]
+    accounting.update(failed=accounting["failed"] + accounting["ok"], ok=0)
+
+    page = page_of(facts)
+
+    assert "No iteration succeeded, so there is no percentile curve." in page
+    for chart in ("rates", "bands", "curve", "hist"):
+        assert f'id="w1-{chart}"' not in page
+    assert 'id="w1-heat"' in page

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.report_facts import facts_of
 from helpers.shown_page import page_of
-from osbench.coordinator.report.html.worker_rows import worker_rows
+from osbench.coordinator.report.html.worker_rows import failing_worker, worker_rows
 from osbench.coordinator.report.html.workload_facts import WorkloadFacts
 from osbench.coordinator.report.model.model import WorkloadReport
 from osbench.coordinator.results.worker_figures import WorkerFigures
@@ -126,3 +126,38 @@ def test_the_page_sends_nobody_to_a_network_that_is_the_same(
 
     assert said in text
     assert not_said not in text
+
+
+def failing(*failed: int) -> dict[str, Any]:
+    """Parts of workers that ran 500 iterations each."""
+    return {
+        f"w{number}": part(20) | {"ok": 500 - bad, "failed": bad}
+        for number, bad in enumerate(failed)
+    }
+
+
+@pytest.mark.parametrize(
+    ("failed", "label"),
+    [
+        ((1, 126), "W1"),
+        ((0, 0, 12), "W2"),
+        ((100, 120), None),
+        ((0, 9), None),
+        ((500, 500), None),
+        ((200,), None),
+    ],
+)
+def test_the_one_that_fails_more_is_found(failed: tuple[int, ...], label: str | None) -> None:
+    found = failing_worker(worker_rows(workload(failing(*failed))))
+
+    assert (found and found.row.label) == label
+
+
+def test_the_page_names_the_worker_that_fails_more(tmp_path: Path) -> None:
+    facts = facts_of(tmp_path)
+    facts.timeline["workloads"][0]["workers"] = failing(1, 126)
+
+    text = " ".join(re.sub(r"<[^>]+>", "", page_of(facts)).split()).replace("\u202f", " ")
+
+    assert "w1 failed 25.2 % of its iterations, the other 0.2 %." in text
+    assert "All workers saw much the same." not in text
