@@ -111,9 +111,8 @@ def _seconds(name: str, default: float, text: str, low: float = 0.0) -> cfg.Opt:
     return cfg.Opt(name, type=_Seconds(min=low, type_name="seconds"), default=default, help=text)
 
 
-def _whole(name: str, default: int, text: str, low: int, was: str | None = None) -> cfg.Opt:
-    kind = _Whole(min=low, type_name="number")
-    return cfg.Opt(name, type=kind, default=default, help=text, deprecated_name=was)
+def _whole(name: str, default: int, text: str, low: int) -> cfg.Opt:
+    return cfg.Opt(name, type=_Whole(min=low, type_name="number"), default=default, help=text)
 
 
 _DEFAULT = [
@@ -308,7 +307,6 @@ _WORKER = [
         "iteration fails on a larger one. A body that is not kept, as with `stream: true`, has "
         "no such limit.",
         low=1,
-        was="answer_limit_mib",
     ),
     _whole(
         "trace_expiry_s", 86400, "Seconds after which the spans of a trace expire in Redis.", low=1

@@ -74,6 +74,20 @@ def test_every_span_stands_in_a_tree_or_is_left_out(trace):
     assert sorted([*inside, *tree.left_out]) == list(range(len(trace.spans)))
 
 
+def corrected_ns(graph):
+    """Sum of the parts below 0 of a packed graph: spans overlap within the error of clocks.
+
+    The critical path cuts the earlier of two such spans; a replay keeps both and the correction.
+    """
+    at, total, numbers = 0, 0, graph.tolist()
+    while at < len(numbers):
+        at += 1 + numbers[at]
+        lengths = numbers[at + 2 : at + 1 + 2 * numbers[at] : 2]
+        total -= sum(length for length in lengths if length < 0)
+        at += 1 + 2 * numbers[at]
+    return total
+
+
 @pytest.mark.dear
 @settings(max_examples=200, deadline=None)
 @given(any_trace(), st.lists(st.floats(0, 1), min_size=25, max_size=25))
@@ -94,4 +108,4 @@ def test_a_replay_is_exact_and_shorter_spans_make_nothing_longer(trace, left):
         path = critical_path(tree, root, clocks)
         if not has_branches(tree, path.visited, clocks):
             gone = sum((one.end - one.start) * (1 - less[one.span]) for one in path.segments)
-            assert shorter == pytest.approx(length - gone)
+            assert abs(shorter - (length - gone)) <= corrected_ns(graph) + 1e-6

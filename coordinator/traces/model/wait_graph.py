@@ -184,7 +184,8 @@ def ends_before(earlier: int, begin: int, end: int, slack: int) -> bool:
 def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
     """Return nanoseconds from start to end of a packed graph, for each column of `left`.
 
-    `left` is by place the part of its time that is left, with an additional last row of 1.
+    `left` is by place the part of its time that is left, with an additional last row of 1. The
+    result is at least 0: corrections of clocks stay as long as they were.
     """
     numbers = packed.tolist()
     found: list[Floats] = []
@@ -202,7 +203,7 @@ def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
             value = value + left[numbers[part]] * numbers[part + 1]
         at += 1 + 2 * count
         found.append(value)
-    return found[-1]
+    return np.maximum(found[-1], 0.0)
 
 
 def _merged(events: list[_Event]) -> list[_Event]:

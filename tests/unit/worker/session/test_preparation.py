@@ -37,8 +37,8 @@ def test_few_virtual_users_of_http_are_threads(users_each, is_coroutine):
     assert body.is_coroutine == is_coroutine
 
 
-def test_the_setting_bounds_answers_of_all_clients(tmp_path):
-    (tmp_path / "osbench.conf").write_text("[worker]\nanswer_limit_mib = 3\n")
+def test_the_setting_bounds_responses_of_all_clients(tmp_path):
+    (tmp_path / "osbench.conf").write_text("[worker]\nresponse_limit_mib = 3\n")
     plugins = Plugins()
     hashed = plugins.scenario(HTTP).source_hash
     preparation = Preparation(load([str(tmp_path / "osbench.conf")]), plugins)
