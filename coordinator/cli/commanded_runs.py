@@ -124,12 +124,19 @@ def _in_directory(
 
     if mode.once or mode.repeat:
         raise UsageError("--once and --repeat are for one task, not for a directory")
-    if exports.wanted.given or exports.metrics:
+    if exports.exports or exports.metrics:
         raise UsageError(
-            "--report, --export and --metrics are for one run, not for a directory:"
+            "--export and --metrics are for one run, not for a directory:"
             " `osbench-coord report RUN` exports each of its runs"
         )
-    return run_directory(settings, wanted, progress, keep_going=mode.keep_going, as_json=as_json)
+    return run_directory(
+        settings,
+        wanted,
+        progress,
+        keep_going=mode.keep_going,
+        page=exports.report,
+        as_json=as_json,
+    )
 
 
 def resume_as_asked(

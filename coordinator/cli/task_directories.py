@@ -19,10 +19,12 @@ from osbench.coordinator.cli.options.task_options import read_task
 from osbench.coordinator.cli.progress_display import Progress
 from osbench.coordinator.cli.repeated_runs import run_tagged
 from osbench.coordinator.formatting import count, plain
-from osbench.coordinator.report.exit_code import MEANINGS, worst
+from osbench.coordinator.report.exit_code import AROUND, MEANINGS, worst
 from osbench.coordinator.report.model.model import Report
 from osbench.coordinator.report.text import render
 from osbench.coordinator.run.plan import new_run_id
+from osbench.coordinator.storage.frames import reason_of
+from osbench.coordinator.storage.run_directory import RunDirectory
 from osbench.coordinator.text_table import TextTable, figures, names, texts
 
 #: Version of the JSON object that `run DIR` prints.
@@ -50,15 +52,19 @@ def run_directory(
     progress: Progress,
     *,
     keep_going: bool,
+    page: str | None,
     as_json: bool,
 ) -> int:
     """Run the task files of the directory `wanted.source`; returns the worst exit code of all.
 
     All are checked before the first is run. Unless `keep_going`, the first that does not end with 0
-    is the last. All runs get one tag in common. Raises UsageError if there is no task file, and if
-    a file is faulty unless `keep_going`.
+    is the last. All runs get one tag in common. `page`: path of an HTML page of all runs. Raises
+    UsageError if there is no task file, and if a file is faulty unless `keep_going`.
     """
-    paths = task_files(Path(str(wanted.source)))
+    folder = Path(str(wanted.source))
+    paths = task_files(folder)
+    if page is not None:
+        check_page(Path(page))
     wrong = _wrong(settings, wanted, paths)
     if wrong and not keep_going:
         listed = "\n".join(f"{path.name}: {said}" for path, said in wrong.items())
@@ -75,7 +81,51 @@ def run_directory(
         echo(json.dumps({"format": FORMAT, "tag": tag, "exit_code": code, "tasks": tasks}))
     else:
         _print(found, tag, code)
+    if page is not None and not _written(settings, found, folder, Path(page), code):
+        return worst((code, AROUND))
     return code
+
+
+def check_page(path: Path) -> None:
+    """Raise UsageError if the page or the folder beside it cannot be written."""
+    if path.suffix not in (".html", ".htm"):
+        raise UsageError(
+            f"--report {path}: the page of a directory needs a name that ends with .html; the"
+            " reports of its runs are written to the folder of that name"
+        )
+    if not path.parent.is_dir():
+        raise UsageError(f"--report {path}: there is no folder {path.parent}: create it")
+
+
+def _written(
+    settings: CommandSettings, found: Sequence[TaskRun], folder: Path, page: Path, code: int
+) -> bool:
+    """Write the page of all tasks; return False, after a message, if that is not possible."""
+    from osbench.coordinator.report.html import (  # noqa: PLC0415 - templates take a while
+        RunOnPage,
+        write_runs_page,
+    )
+    from osbench.coordinator.report.page_facts import gather  # noqa: PLC0415 - as above
+    from osbench.coordinator.report.run_facts import read_facts  # noqa: PLC0415 - as above
+
+    def on_page(one: TaskRun) -> RunOnPage:
+        facts, error = None, one.error
+        if one.summary is not None:
+            try:
+                name = str(one.summary["run_id"])
+                facts = gather(read_facts(RunDirectory.find(settings.conf.data_dir, name)))
+            except OsbenchError as problem:
+                error = f"its report cannot be made: {problem}"
+        return RunOnPage(file=one.path.name, exit_code=one.exit_code, facts=facts, error=error)
+
+    title = folder.resolve().name or str(folder)
+    try:
+        write_runs_page(page, title, map(on_page, found), code)
+    except OSError as error:
+        echo(escaped(f"Error: --report {page}: cannot write it: {reason_of(error)}"), err=True)
+        return False
+    echo(f"wrote {page}", err=True)
+    return True
 
 
 def task_files(folder: Path) -> list[Path]:

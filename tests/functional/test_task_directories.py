@@ -80,7 +80,9 @@ def test_all_are_checked_before_the_first_is_run(tmp_path: Path, nightly: Path) 
     [
         (("empty",), "empty has no file *.yaml, *.yml or *.json to run"),
         (("nightly", "--once"), "are for one task, not for a directory"),
-        (("nightly", "--report", "r.html"), "`osbench-coord report RUN` exports each of its runs"),
+        (("nightly", "--export", "csv"), "`osbench-coord report RUN` exports each of its runs"),
+        (("nightly", "--report", "night"), "needs a name that ends with .html"),
+        (("nightly", "--report", "none/night.html"), "there is no folder none: create it"),
         (("nightly/10-first.yaml", "--keep-going"), "--keep-going is for a directory of tasks"),
     ],
 )
@@ -94,3 +96,38 @@ def test_what_cannot_be_done_with_a_directory_is_said(
     assert done.returncode == 2
     assert said in " ".join(done.stderr.split())
     assert not (nightly.parent / ".osbench" / "runs").exists()
+
+
+def test_one_page_has_all_tasks_and_links_to_their_reports(tmp_path: Path, nightly: Path) -> None:
+    write(nightly, "20-second.yaml", max_avg_duration=1e-9)
+    write(nightly, "25-mistyped.yaml", scenario="Dummy.dumy")
+
+    done = coord(
+        tmp_path, "run", "nightly", "--keep-going", "--report", "night.html", "--json", "--quiet"
+    )
+
+    page = (tmp_path / "night.html").read_text("utf-8")
+    tasks = {one["file"]: one for one in json.loads(done.stdout)["tasks"]}
+    assert done.returncode == 2
+    assert "2 of 4 tasks did not end well." in page
+    assert "Dummy.dumy" in page
+    assert not tasks["25-mistyped.yaml"]["run"]
+    for name in ("10-first.yaml", "20-second.yaml", "30-last.json"):
+        run = tasks[name]["run"]["run_id"]
+        assert f'href="night/{run}.html"' in page
+        assert f'href="night/{run}.html#w1"' in page
+        assert "<script" in (tmp_path / "night" / f"{run}.html").read_text("utf-8")
+    assert "<script" not in page
+
+
+def test_a_page_that_cannot_be_written_after_the_load_keeps_the_runs(
+    tmp_path: Path, nightly: Path
+) -> None:
+    (tmp_path / "night").write_text("a file where the folder of reports should be")
+
+    done = coord(tmp_path, "run", "nightly", "--report", "night.html", "--json", "--quiet")
+
+    assert done.returncode == 5
+    assert "Error: --report night.html: cannot write it: " in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(json.loads(done.stdout)["tasks"]) == 2

@@ -51,7 +51,7 @@ Examples:
   osbench-coord run task.yaml --once               one iteration, with its requests and logs
   osbench-coord run task.yaml --repeat 5           then: compare with five runs of tomorrow
   osbench-coord run task.yaml --detach             then: status, abort, runs show
-  osbench-coord run nightly/ --keep-going          all tasks of a directory, one exit code
+  osbench-coord run nightly/ --keep-going --report night.html   all tasks of a directory
   osbench-coord run task.yaml --archive s3://team-runs/shop
 
 \b

@@ -191,7 +191,12 @@ class RunExportOptions(OptionSet):
 
     SECTION = "Exports"
 
-    report: str | None = option("--report", metavar="FILE", help=f"At the end, write {_PAGE}.")
+    report: str | None = option(
+        "--report",
+        metavar="FILE",
+        help=f"At the end, write {_PAGE}. Of a directory of tasks: one page of all, linked to the "
+        "report of each in the folder of that name.",
+    )
     exports: tuple[str, ...] = repeated(
         "--export",
         metavar="NAME[=TARGET]",

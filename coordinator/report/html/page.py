@@ -63,7 +63,7 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
 
     The same facts give the same bytes. The live page is fed by `osbench.update`.
     """
-    page, live = _Page.of(facts), facts.live
+    page, live = PageViews.of(facts), facts.live
     data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
     if not live:
         data["table"] = page.table.columns if page.table else None
@@ -73,7 +73,7 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
             for one in view.outputs
             if one.figure
         ]
-    return _template("report.html.j2").render(
+    return template_of("report.html.j2").render(
         page.context()
         | {
             "frame": frame,
@@ -93,20 +93,20 @@ def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
     These are the inside of its element `overview`, and for each workload the numbers of its charts
     with the other parts of its section as HTML.
     """
-    page = _Page.of(facts)
+    page = PageViews.of(facts)
     context = page.context()
     charts = []
     for view, numbers in zip(page.views, page.payloads, strict=True):
         html = {
-            f"{view.facts.anchor}-{part}": _template(name).render(context, m=view)
+            f"{view.facts.anchor}-{part}": template_of(name).render(context, m=view)
             for part, name in _LIVE_PARTS.items()
         }
         charts.append({**numbers, "html": html})
-    return _template("overview.j2").render(context), charts
+    return template_of("overview.j2").render(context), charts
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Page:
+class PageViews:
     """All views of one page."""
 
     live: bool
@@ -123,7 +123,7 @@ class _Page:
     table: IterationTable | None
 
     @classmethod
-    def of(cls, facts: PageFacts) -> _Page:
+    def of(cls, facts: PageFacts) -> PageViews:
         """Return the views of a run."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
@@ -155,13 +155,19 @@ class _Page:
         """Titles of the workloads."""
         return [one.title for one in self.workloads]
 
-    def context(self) -> dict[str, Any]:
-        """Return the variables that all templates may use."""
+    def context(self, page: str = "", mark: str = "") -> dict[str, Any]:
+        """Return the variables that all templates may use.
+
+        On a page of several runs `page` is the address of the run's own report, to which links
+        lead, and `mark` the prefix of the anchors of this run.
+        """
         groups = self.traces.groups if self.traces else []
         shown = _shown(self.traces)
         return {
             "NB": page_numbers.NARROW,
             "live": self.live,
+            "page": page,
+            "mark": mark,
             "run": self.head,
             "views": self.views,
             "overview": self.overview,
@@ -240,5 +246,6 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _template(name: str) -> jinja2.Template:
+def template_of(name: str) -> jinja2.Template:
+    """Return a template of the page, by the name of its file."""
     return _environment().get_template(name)

@@ -93,6 +93,16 @@ def policy(live: bool) -> str:
     )
 
 
+@functools.cache
+def still_policy() -> str:
+    """Return the Content-Security-Policy of a page without scripts: this style, nothing else."""
+    styles = hashes([style()])
+    return (
+        f"default-src 'none'; style-src {styles}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
 def _colours(theme: int) -> str:
     tokens = json.loads(text("tokens.json"))
     return "".join(f"--{name}:{values[theme]};" for name, values in tokens.items())
