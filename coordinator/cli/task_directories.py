@@ -87,7 +87,7 @@ def run_directory(
 
 
 def check_page(path: Path) -> None:
-    """Raise UsageError if the page or the folder beside it cannot be written."""
+    """Raise UsageError if the path does not end with .html, or its folder does not exist."""
     if path.suffix not in (".html", ".htm"):
         raise UsageError(
             f"--report {path}: the page of a directory needs a name that ends with .html; the"

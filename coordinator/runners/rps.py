@@ -60,7 +60,7 @@ _RATE: Mapping[str, Any] = {
 class Rps(runner.Runner):
     """Starts iterations at `rps` arrivals per second over all workers.
 
-    It ends after `times` iterations, or after the load of `duration`: one of them must be given.
+    It ends after `times` iterations, or after `duration`; a task has one or the other.
     `rps` is a rate, or a ramp: `start` arrivals per second, and `step` more after every `duration`
     seconds (1 unless given), up to `end`. `arrivals` are `even` or follow a `poisson` process with
     the seed `seed` (0 unless given). At most `max_concurrency` iterations (all unless given) run at

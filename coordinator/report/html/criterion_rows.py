@@ -153,7 +153,7 @@ def _percentile_row(
 
 
 def _found(said: str) -> str:
-    """Return what a clause of the verdict of `percentile` found, without the criterion's name."""
+    """Return the value in a clause of the verdict of `percentile`, else its reason for none."""
     clause = _CLAUSE.match(said)
     return spaced(clause["found"] if clause else said.partition(": ")[2] or said)
 

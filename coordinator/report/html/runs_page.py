@@ -1,4 +1,4 @@
-"""One page for several runs: a table of all, then the first screen of each run."""
+"""The page of several runs: a table of all, then the first screen of each report."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class RunOnPage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
-    """A run with what the page shows of it."""
+class _TaskRow:
+    """A task in the table, with its views."""
 
     file: str
     exit_code: int | None
@@ -50,7 +50,7 @@ class _Row:
 
 
 def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code: int) -> None:
-    """Write the page of several runs, and the report of each in a folder beside it.
+    """Write the page of several runs, and the report of each in a folder next to it.
 
     The folder has the name of the page without its suffix. A run without facts is named on the page
     with the reason. Raises OSError.
@@ -76,14 +76,14 @@ def write_runs_page(path: Path, title: str, runs: Iterable[RunOnPage], exit_code
     )
 
 
-def _row(run: RunOnPage, folder: Path) -> _Row:
+def _row(run: RunOnPage, folder: Path) -> _TaskRow:
     report, views = "", None
     if run.facts is not None:
         name = f"{run.facts.run_id}.html"
         folder.mkdir(exist_ok=True)
         (folder / name).write_text(render_page(run.facts), "utf-8")
         report, views = quote(f"{folder.name}/{name}"), PageViews.of(run.facts)
-    return _Row(
+    return _TaskRow(
         file=plain(run.file, 100),
         exit_code=run.exit_code,
         said=plain(" ".join(run.error.split()) or meaning(run.exit_code or 0), 500),
@@ -92,7 +92,7 @@ def _row(run: RunOnPage, folder: Path) -> _Row:
     )
 
 
-def _overview(row: _Row, mark: str) -> Markup:
+def _overview(row: _TaskRow, mark: str) -> Markup:
     """Return the first screen of a run, its links leading to the run's own report."""
     if row.views is None:
         return Markup("")

@@ -95,7 +95,7 @@ def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
 
 @dataclass(frozen=True, kw_only=True)
 class FailingWorker:
-    """The worker whose iterations failed far more often than those of all others."""
+    """The worker that failed a far greater fraction of its iterations than all others."""
 
     row: WorkerRow
     #: Fractions of iterations that failed, 0 to 1: its own, and of all other workers together.

@@ -115,7 +115,7 @@ class WorkloadView:
     load_words: str
     finding: str
     odd: WorkerRow | None
-    #: The worker whose iterations failed far more often than those of the others.
+    #: The worker that failed a far greater fraction of its iterations than the others.
     failing: FailingWorker | None
     times: list[tuple[str, str, TimeFigures]]
     criterion_bars: list[Markup]
