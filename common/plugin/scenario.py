@@ -276,6 +276,14 @@ class Scenario:
         return []
 
     @classmethod
+    def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
+        """Return the names that atomic actions may have, each without the names around it.
+
+        None if they cannot be known before the load. Criteria on other actions are refused.
+        """
+        return None
+
+    @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return errors in arguments of a workload without `http: {base: ...}` or a service."""
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -168,6 +168,11 @@ class Sla:
     def check_config(cls, config: Any) -> list[str]:
         """Return messages on errors that the schema cannot detect; `config` fits the schema."""
         return []
+
+    @classmethod
+    def judged_actions(cls, config: Any) -> Collection[str]:
+        """Return the atomic actions that the criterion judges, nested ones as "outer > inner"."""
+        return ()
 
     def add(self, columns: Columns) -> None:
         """Take result rows, for criteria that need more than `Statistics` provides.

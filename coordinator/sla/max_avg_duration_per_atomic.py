@@ -43,6 +43,11 @@ class MaxAvgDurationPerAtomic(sla.Sla):
             if limit < 0
         ]
 
+    @classmethod
+    def judged_actions(cls, config: Any) -> list[str]:
+        """Return the actions that have a limit."""
+        return list(config)
+
     def add(self, columns: sla.Columns) -> None:
         """Add up the actions of successful iterations."""
         lines = columns.actions

@@ -72,6 +72,11 @@ class Percentile(sla.Sla):
             if "over_s" in limit
         ]
 
+    @classmethod
+    def judged_actions(cls, config: Any) -> list[str]:
+        """Return the actions of the limits."""
+        return [limit["action"] for limit in _limits(config) if "action" in limit]
+
     def add(self, columns: sla.Columns) -> None:
         """Count successful iterations, if windows are judged."""
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):

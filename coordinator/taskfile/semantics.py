@@ -18,7 +18,7 @@ from osbench.common.plugin.signature import PLACEHOLDER
 from osbench.common.plugin.sla import Sla
 from osbench.common.secrets.masking import error_text
 from osbench.common.task import ABORT_OVER_S, Named, Subtask, Task, Workload
-from osbench.coordinator.taskfile import data, drill_phases, scripted_load
+from osbench.coordinator.taskfile import data, drill_phases, judged_actions, scripted_load
 from osbench.coordinator.taskfile.parsing import DEFAULT_SLA
 from osbench.coordinator.taskfile.places import (
     Use,
@@ -88,6 +88,7 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
             ):
                 for message in _ask_plugin(asked_of, workload):
                     yield Problem(args_place(workload, task.version), message)
+            yield from judged_actions.faults(task, workload, plugin, plugins)
     yield from virtual_users.http_faults(workload)
     yield from runner_faults
     if runner is not None:

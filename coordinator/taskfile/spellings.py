@@ -17,7 +17,7 @@ RUNNER_KEYS: Mapping[str, str] = {
     "requests": "the number of iterations is `times`",
     "rate": "arrivals per second are `rps` of the runner rps",
     "target": "`target` is a key of a stage, in the runner stages",
-    "duration": "a duration ends the runners constant_for_duration and, for arrivals, stages",
+    "duration": "a duration ends the runners constant_for_duration and, for arrivals, rps and stages",
     "time": "the length of a load is `duration` of the runner constant_for_duration",
     "run_time": "the length of a load is `duration` of the runner constant_for_duration",
     "think": "`think: {min: 1s}` is a key of the workload, beside `runner`",
@@ -26,7 +26,7 @@ RUNNER_KEYS: Mapping[str, str] = {
 }
 
 _CONSTANT = "constant_for_duration: {concurrency: 50, duration: 30s}"
-_RPS = "rps: {rps: 20, times: 600}"
+_RPS = "rps: {rps: 20, duration: 30s}"
 _STAGES = "stages: {stages: [{duration: 1m, target: 50}]}"
 _USER_STAGES = "user_stages: {stages: [{duration: 1m, users: 50}]}"
 

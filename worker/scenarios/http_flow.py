@@ -10,7 +10,7 @@ from osbench.common.plugin.scenario import Scenario, configure
 from osbench.common.plugin.signature import near
 from osbench.worker.scenarios.flow import flow_schema, placeholders
 from osbench.worker.scenarios.flow.flow_checks import all_steps, mistakes, of_flow
-from osbench.worker.scenarios.flow.flow_steps import Flow
+from osbench.worker.scenarios.flow.flow_steps import RELOGIN, Flow
 from osbench.worker.scenarios.flow.placeholders import Values
 from osbench.worker.scenarios.flow.saved_values import unsaved
 
@@ -43,6 +43,16 @@ class HttpFlow(Scenario):
         if args.get("branch") and ("mix" in args or "steps" in args):
             found += cls.check_branches(method, args, (args["branch"],))
         return [*found, *dict.fromkeys(what for step in steps for what in mistakes(step))]
+
+    @classmethod
+    def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
+        """Return the names of steps and branches, and `relogin`; None if a step has no name."""
+        names = [step.get("name") for step in all_steps(args)]
+        if not all(names):
+            return None
+        branches = [branch.get("name") for branch in _mappings(args.get("mix"))]
+        logs_in = args.get("relogin") or any(step.get("relogin") for step in all_steps(args))
+        return [str(name) for name in (*names, *branches, *([RELOGIN] if logs_in else []))]
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:

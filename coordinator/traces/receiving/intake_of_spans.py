@@ -66,7 +66,7 @@ class SpanIntake:
         self._counts_file = path.with_suffix(".json")
         self.counts = _counts_in(self._counts_file)
         self._spool = SpanSpool(path, limit_bytes)
-        self._stop_storinged = False
+        self._stopped = False
         self._failed = ""
         self._lost = 0
 
@@ -82,7 +82,7 @@ class SpanIntake:
                 else self._from_protobuf(raw, of_request)
             )
             for trace_id, span in found:
-                if self._stop_storinged or self._failed or self._spool.is_full:
+                if self._stopped or self._failed or self._spool.is_full:
                     lost += 1
                 else:
                     kept += 1
@@ -94,7 +94,7 @@ class SpanIntake:
             counts.accepted += kept
             counts.strangers += of_request.strangers
             counts.malformed += of_request.malformed
-            if self._stop_storinged:
+            if self._stopped:
                 counts.late += lost
             else:
                 counts.refused += lost
@@ -117,7 +117,7 @@ class SpanIntake:
     def stop_storing(self) -> None:
         """Store no further spans: from now on they count as late."""
         self.flush()
-        self._stop_storinged = True
+        self._stopped = True
 
     @property
     def failure(self) -> str:
@@ -126,7 +126,7 @@ class SpanIntake:
 
     @property
     def _reason(self) -> str:
-        if self._stop_storinged:
+        if self._stopped:
             return "the run has ended, and its traces are being read"
         if self._failed:
             return f"spans cannot be written: {self._failed}"

@@ -34,9 +34,9 @@ def task(**keys):
         ({"runner": {"constant": {"users": 4}}}, "runner.constant.users", "is `concurrency`"),
         ({"runner": {"constant": {"think": 1}}}, "runner.constant.think", "key of the workload"),
         (
-            {"runner": {"rps": {"rps": 2, "times": 9, "duration": "5s"}}},
-            "runner.rps.duration",
-            "a duration ends the runners constant_for_duration and, for arrivals, stages",
+            {"runner": {"constant": {"times": 9, "duration": "5s"}}},
+            "runner.constant.duration",
+            "a duration ends the runners constant_for_duration and, for arrivals, rps and stages",
         ),
         ({"sla": {"p95": 2}}, "sla.p95", "write percentile: {p: 95, max_s: 2}"),
         ({"sla": {"p99.9": "2s"}}, 'sla["p99.9"]', "write percentile: {p: 99.9, max_s: 2s}"),

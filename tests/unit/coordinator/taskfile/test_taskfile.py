@@ -218,7 +218,11 @@ def test_all_problems_are_reported_at_once_with_place_and_value(refusal):
             "",
             "rps.end must not be less than rps.start, got end 2 and start 3",
         ),
-        ({"rps": 1}, "", "times is missing"),
+        (
+            {"rps": 1},
+            "",
+            "give either times, iterations in all, or duration, seconds: both are missing",
+        ),
     ],
 )
 def test_rates_that_cannot_be(refusal, config, place, message):
