@@ -1,6 +1,6 @@
-"""A membership of a worker process as the coordinator sees it: one state machine, no I/O.
+"""State of one membership (a worker process's part in a run), as the coordinator sees it. No I/O.
 
-ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` takes the heartbeat of a poll;
+States: ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` takes the heartbeat of a poll;
 `run/failover.py` declares workers lost and takes them back.
 """
 
@@ -16,14 +16,14 @@ from osbench.coordinator.fleet.membership import Membership
 
 #: Memory of the estimate of a worker's speed, seconds.
 RATE_MEMORY_S = 1.0
-#: A worker whose speed is not known well gets at most this many times more with each report.
+#: Factor by which the stock of a worker may grow with each report of its speed.
 GROWTH = 16
-#: A worker that has run dry gets this much work at least, seconds, by the speed of its last report.
+#: A worker that has run dry may have this much work, in seconds at its last reported speed.
 DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a worker from its joining to its leaving."""
+    """States of a membership, from the worker's joining to its leaving."""
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -36,7 +36,7 @@ class WorkerState(enum.Enum):
 
 
 class LeaveReason(enum.Enum):
-    """Reasons why a worker takes no more work; the first values are states of its heartbeat."""
+    """Reasons why a worker takes no more work. Two are states in its heartbeat."""
 
     DRAINING = "draining"
     #: Too many of its threads run on after their iteration timed out.
@@ -50,7 +50,7 @@ class LeaveReason(enum.Enum):
 
 
 class Readiness(enum.Enum):
-    """States of the preparation of the workload that a worker serves."""
+    """States of a worker's preparation of the workload that it serves."""
 
     PENDING = enum.auto()
     READY = enum.auto()
@@ -68,13 +68,13 @@ NOT_GRANTED = (-1, None, 0.0)
 
 
 def carried(beat: Heartbeat, *, coroutines: bool) -> int:
-    """Return how many virtual users a worker process can have, as coroutines or as threads."""
+    """Return how many virtual users a worker process can have: coroutines, or else threads."""
     return beat.coroutines if coroutines else beat.capacity
 
 
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
-    """State of one membership. Mutable, and equal only to itself."""
+    """Mutable state of one membership, a worker's part in a run. Equal only to itself."""
 
     beat: Heartbeat
     membership: Membership
@@ -84,7 +84,7 @@ class WorkerHandle:
     leave_reason: LeaveReason | None = None
     #: Seconds of successful polls without a sign of life.
     silence_s: float = 0.0
-    #: When it gave a sign of life last, and when its speed was reported last, monotonic.
+    #: When it last gave a sign of life, monotonic seconds; 0 if never.
     alive_at: float = 0.0
     #: Number of the workload it serves, and whether its virtual users are coroutines.
     workload: int = -1
@@ -103,7 +103,7 @@ class WorkerHandle:
     recall: set[int] = field(default_factory=set)
     #: Some of them are not in a control record yet.
     untold: bool = False
-    #: Iterations a second, estimated; 0 is unknown.
+    #: Iterations per second, estimated; 0 if unknown.
     rate: float = 0.0
     #: Most iterations that it may have in hand; grows while its speed is not known well. None
     #: before anything is known.
@@ -115,32 +115,34 @@ class WorkerHandle:
 
     @property
     def incarnation(self) -> str:
-        """The name of the worker's process."""
+        """Name of the worker process: host, pid and random bits."""
         return self.beat.incarnation
 
     @property
     def name(self) -> str:
-        """The worker's name in ledger, statistics and report."""
+        """Name of the worker in ledger, statistics and report; differs for each membership."""
         return self.membership.name
 
     @property
     def mid(self) -> str:
-        """The id of the membership."""
+        """Id of the membership."""
         return self.membership.mid
 
     @property
     def present(self) -> bool:
-        """Return whether the worker is alive: its users may be busy."""
+        """Return whether the worker is ACTIVE or LEAVING: neither lost nor left."""
         return self.state in _HEARD
 
     @property
     def leaving(self) -> bool:
-        """Return whether the worker is alive and takes no more work."""
+        """Return whether the worker is present and takes no more work."""
         return self.present and self.leave_reason is not None
 
     @property
     def gone(self) -> bool:
-        """Return whether the worker's process has given up this membership."""
+        """Return whether the worker process has left: its heartbeats are of another run, or of
+        none.
+        """
         return self.leave_reason is LeaveReason.GONE
 
     @property
@@ -150,44 +152,53 @@ class WorkerHandle:
 
     @property
     def has_users(self) -> bool:
-        """Return whether the worker can have virtual users."""
+        """Return whether the worker can have virtual users: it is ACTIVE and has prepared."""
         return self.state is WorkerState.ACTIVE and self.ready
 
     @property
     def capacity(self) -> int:
-        """Virtual users that the worker can have of its workload; 0 if it can have none now."""
+        """Most virtual users that the worker can have of its workload; 0 unless `has_users`."""
         return carried(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
 
     @property
     def holds_work(self) -> bool:
-        """Return whether, by its last heartbeat, the worker has work or undelivered results."""
+        """Return whether the worker has iterations, or results that are not on disk.
+
+        Known from its last heartbeat: busy users, queued iterations, batches not taken, or blocks
+        not acknowledged.
+        """
         beat, known = self.beat, self.membership
         undelivered = beat.got < known.seq or beat.made > known.acknowledged
         return bool(beat.busy or beat.queued or undelivered)
 
     @property
     def undelivered(self) -> int:
-        """Number of blocks that it had made, by its last heartbeat, and that are not on disk."""
+        """Number of result blocks made up to the last heartbeat that are not on disk."""
         known = self.membership
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)
 
     @property
     def clock_moved_s(self) -> tuple[float, float]:
-        """Seconds by which its host's wall clock was set back and forward since its first beat."""
+        """Seconds by which its host's wall clock was set (back, forward) since its first heartbeat.
+
+        (0.0, 0.0) before the first heartbeat.
+        """
         if self.clock_set_s is None:
             return 0.0, 0.0
         back, forward = self.clock_set_s
         return self.beat.clock_set_s[0] - back, self.beat.clock_set_s[1] - forward
 
     def age_s(self, now: float) -> float:
-        """Return the seconds since its last sign of life; `now` is monotonic."""
+        """Return the seconds from its last sign of life until `now`, monotonic seconds."""
         return now - self.alive_at
 
     def takes_work(self, now: float) -> bool:
-        """Return whether it can be granted work now: it is alive and has no open recall.
+        """Return whether the worker can be granted work at `now`, monotonic seconds.
 
-        Work that is granted after its final block would never come back.
+        It must be ACTIVE and ready, with a sign of life less than `FRESH_S` old. It must have
+        neither a recall of batches nor a final block: work granted after that would never come
+        back.
         """
         if self.recall or self.membership.final:
             return False
@@ -196,9 +207,11 @@ class WorkerHandle:
     # transitions
 
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
-        """Apply the heartbeat of a poll that reached Redis, `since_s` after the previous poll.
+        """Apply the heartbeat that a poll of Redis found; None if there was none.
 
-        Returns whether it is a new sign of life of this membership.
+        Returns whether it is new and of this coordinator's session. If not new, `silence_s` grows
+        by `since_s`, the seconds since the previous poll. A heartbeat of another membership makes
+        the worker LEAVING (gone); draining or stuck also do. `now` is monotonic seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -226,7 +239,9 @@ class WorkerHandle:
         return True
 
     def signed(self, now: float) -> None:
-        """Note a sign of life: a heartbeat, or a block that was not known."""
+        """Note a sign of life at `now` (monotonic seconds): a new heartbeat, or a new result
+        block.
+        """
         self.silence_s = 0.0
         self.alive_at = now
 
@@ -237,34 +252,46 @@ class WorkerHandle:
             self.state = WorkerState.LEAVING
 
     def unreadable(self) -> None:
-        """Give the worker no more work: its results cannot be read."""
+        """Make the worker LEAVING for good: its results cannot be read, so it gets no more work."""
         self._leave(LeaveReason.UNREADABLE)
 
     def unreachable(self) -> None:
-        """Give the worker no more work: batches do not arrive at it."""
+        """Make the worker LEAVING for good: batches do not arrive at it, so it gets no more
+        work.
+        """
         self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
-        """Mark the worker as LOST, without users: it was silent until its lease was over."""
+        """Mark the worker as LOST and take its users away; does nothing if it is LOST or LEFT.
+
+        The caller has seen it silent until its lease (the time in which it may start iterations)
+        ended.
+        """
         if self.present:
             self.state = WorkerState.LOST
             self.target = self.share = self.held = 0
             self.generation += 1
 
     def found(self) -> None:
-        """Take back a worker that was declared lost and sends heartbeats again."""
+        """Take back a LOST worker that sends heartbeats again; does nothing in other states.
+
+        It becomes ACTIVE, or LEAVING if it had a reason to leave.
+        """
         if self.state is WorkerState.LOST:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
 
     def mark_left(self) -> None:
-        """Mark the worker as LEFT: all of its blocks are on disk, the final one too."""
+        """Mark the worker as LEFT, without users: all its blocks are on disk, the final one too."""
         self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0
 
     # workloads
 
     def begin(self, workload: int, *, coroutines: bool = False) -> None:
-        """Serve a new workload, whose virtual users are `coroutines` or threads."""
+        """Reset the state for a new workload: not prepared, no users, speed unknown.
+
+        `workload` is its number; its virtual users are `coroutines` or threads.
+        """
         self.workload, self.uses_coroutines = workload, coroutines
         self.readiness = Readiness.PENDING
         self.generation = 0
@@ -274,7 +301,11 @@ class WorkerHandle:
         self.stock = self.blind_s = None
 
     def go_on(self, workload: int, *, coroutines: bool = False) -> bool:
-        """Serve a workload as under an earlier coordinator; return whether it did so there."""
+        """Continue a workload that the worker serves under an earlier coordinator.
+
+        Takes its users from its heartbeat and returns True if the worker has prepared this
+        workload; else resets it as `begin` does and returns False.
+        """
         self.begin(workload, coroutines=coroutines)
         if self.beat.prepared != workload or self.beat.problem:
             return False
@@ -287,32 +318,39 @@ class WorkerHandle:
         return True
 
     def room(self) -> int:
-        """Return how many iterations it may have in hand: about 2 s of work, 2 per user or more."""
+        """Return the most iterations that the worker may have in hand, running and queued.
+
+        That is `stock`, and at least two per user. If nothing is known of its speed it is
+        `BLIND_PER_USER` per user.
+        """
         if self.stock is None:
             return timers.BLIND_PER_USER * self.share
         return max(timers.STOCK_PER_USER * self.share, self.stock)
 
     @property
     def trip_s(self) -> float:
-        """Seconds of a round trip from the worker to Redis."""
+        """Seconds of a round trip from the worker to Redis, at most `TRIP_MOST_S`."""
         # half of the shortest trip is the uncertainty of its clock
         return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
 
     @property
     def trips_s(self) -> float:
-        """Seconds from the sending of its results to the batch that follows from them."""
+        """Seconds from the end of an iteration to the arrival of the batch that replaces it.
+
+        Estimated as `TRIPS` round trips to Redis.
+        """
         return timers.TRIPS * self.trip_s
 
     @property
     def known(self) -> bool:
-        """Return whether its measured speed alone bounds its stock."""
+        """Return whether the stock is as large as the measured speed allows: it no longer grows."""
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property
     def scant(self) -> bool:
-        """Return whether its iterations are long, so that it has fewer than two per user.
+        """Return whether the measured speed allows less than two iterations per user in hand.
 
-        If they become short, such a stock is soon used up.
+        Iterations are long then. If they become short, such a stock is soon used up.
         """
         return self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.share
 
@@ -320,16 +358,21 @@ class WorkerHandle:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
 
     def slow(self) -> None:
-        """Reduce the stock of a worker without results to two iterations per user."""
+        """Set an unknown stock to 0, so that `room` is two iterations per user; a known one
+        stays.
+        """
         self.stock = self.stock or 0
 
     def measured(self, rows: int, busy_s: float, *, dry: bool = False) -> None:
-        """Update its rate and stock: `rows` iterations took `busy_s` user-seconds.
+        """Update `rate` and `stock` by a report: `rows` iterations took `busy_s` user-seconds.
 
-        The rate is that of a worker with enough to do, whenever its blocks arrive: users divided by
-        the length of an iteration. If a worker is `dry`, some of its users have nothing to do, and
-        its rate rises to the measured one at once: the memory of slow iterations, such as the first
-        iterations of a service, would make it wait again and again.
+        `rows` = 0 changes nothing. The rate is iterations per second if all users have work,
+        whenever blocks arrive. It is averaged over about `RATE_MEMORY_S` seconds. The stock grows
+        to at most `GROWTH` times `room` per report.
+
+        `dry`: some users had nothing to do. Then the rate rises to the measured one at once: the
+        memory of slow iterations, such as the first of a service, would make the worker wait again
+        and again.
         """
         if not rows:
             return
