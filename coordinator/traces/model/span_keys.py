@@ -1,4 +1,4 @@
-"""The keys by which time is summed: service, work and detail, in a bounded number."""
+"""Keys by which time is summed: service, name and detail of a span. Their number is bounded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ KEYS, DETAILS = 2000, 100
 OTHER = "(other)"
 
 WAIT_SERVICE, WAIT_QUEUE = "wait for service", "wait in queue"
-#: From when an iteration was due until it started.
+#: Time from the scheduled start of an iteration to its start.
 LATE_START = "late start"
 
 
 class SpanKey(NamedTuple):
-    """A kind of work, or of waiting: then `who` is caller and callee."""
+    """A kind of work of a service, or of waiting: then `who` is "CALLER -> CALLEE"."""
 
     who: str
     what: str
@@ -31,7 +31,7 @@ class SpanKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanPattern:
-    """Selects keys; `*` in its texts stands for any text."""
+    """Selects keys by service and name; `*` in its texts stands for any text."""
 
     #: The service, or its first part, such as `shop` for `shop/web`.
     service: str
@@ -39,7 +39,11 @@ class SpanPattern:
     name: str
 
     def matches(self, key: SpanKey) -> bool:
-        """Return whether the pattern selects a key."""
+        """Return whether the pattern selects a key.
+
+        Its service must fit the key's service or the first part of it; its name must fit the name,
+        or name and detail.
+        """
         services = (key.who, key.who.partition("/")[0])
         names = (key.what, f"{key.what} {key.about}")
         return any(fits(self.service, one) for one in services) and any(
@@ -48,7 +52,10 @@ class SpanPattern:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Return whether a text matches a pattern, in which `*` stands for any text; in linear time."""
+    """Return whether a text matches a pattern, in which `*` stands for any text.
+
+    Takes linear time. Case matters, and no other character is special.
+    """
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == text
@@ -65,7 +72,10 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
-    """Return the key of a segment of a critical path."""
+    """Return the key of a segment of a critical path: work of its span, or a wait for another.
+
+    A wait is one in a queue if either span is of RPC, a producer or a consumer.
+    """
     span = tree.spans[segment.span]
     if segment.awaited < 0:
         return SpanKey(span.service, span.name, span.detail)
@@ -80,7 +90,10 @@ def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
 
 
 class Vocabulary:
-    """Numbers for keys; above the limits new keys are counted as `OTHER`."""
+    """Numbers the keys of a run, from 0; bounds memory if services build names from data.
+
+    Above `KEYS` keys, or `DETAILS` details of one kind of work, new keys share a key `OTHER`.
+    """
 
     def __init__(self) -> None:
         self.keys: list[SpanKey] = []
@@ -88,7 +101,7 @@ class Vocabulary:
         self._details: dict[tuple[str, str], int] = {}
 
     def number(self, key: SpanKey) -> int:
-        """Return the number of a key."""
+        """Return the number of a key, its position in `keys`; a new key is added."""
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = self._new(key)
