@@ -153,8 +153,9 @@ class WaitGraph:
         return frame.join
 
     def _settle(self, frame: _Frame) -> None:
-        """Move the running child that ends first to the ended children, instead of those it waited
-        for.
+        """Move the running child that ends first to the ended children.
+
+        It replaces the ended children that its start waited for.
         """
         end, event = heapq.heappop(frame.running)
         for earlier in frame.waited.pop(event):
