@@ -1,4 +1,4 @@
-"""The causes of a band of slow traces: which keys take more time in it than in the middle.
+"""The causes of a band of slow traces: keys that take more time in it than around the median.
 
 The times of a trace's keys sum to its duration, so the differences of their means sum to the
 difference of the durations: nothing is left unexplained and nothing is counted twice.
@@ -36,7 +36,7 @@ _SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """The contribution of one key to slow traces. Times are mean seconds per trace."""
+    """Contribution of one key to slow traces. Times are mean seconds per trace."""
 
     who: str
     what: str
@@ -67,19 +67,19 @@ class Cause:
 
     @property
     def key(self) -> SpanKey:
-        """The key."""
+        """Service, name and detail of the work, or of the wait."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
     def host(self) -> str:
-        """The host with most of the time; "" if it is spread over hosts or not known."""
+        """Host with at least 80 % of the time; "" if there is none."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Middle:
-    """The traces that slow ones are compared with."""
+    """Traces around the median, with which slow ones are compared."""
 
     features: Features
     #: Numbers of the traces in the middle, and of all that succeeded and are not outliers.
@@ -89,7 +89,7 @@ class Middle:
 
 
 class CauseSearch:
-    """Compares the keys of slow traces with the keys of traces in the middle."""
+    """Compares the time of each key in slow traces with that in traces around the median."""
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
@@ -113,8 +113,8 @@ class CauseSearch:
     def causes(self) -> list[Cause]:
         """Return the causes of slow traces, largest excess first; empty if there are none.
 
-        There is one for each tested key (the keys with the greatest differences) that takes time in
-        slow traces or in traces in the middle.
+        There is one for each tested key (the `TESTED` keys with the greatest differences) that
+        takes time in slow traces or in traces in the middle. Most of them are not clear.
         """
         several = self._several()
         found = [
@@ -125,7 +125,9 @@ class CauseSearch:
         return sorted(found, key=lambda cause: -cause.excess_s)
 
     def _difference(self, alone: Ints) -> Difference:
-        """Return the differences of some keys, then of all others together."""
+        """Return the difference of slow traces and middle: a column for each key of `alone`, then
+        the rest.
+        """
         tables = [
             np.column_stack((table[:, alone], np.delete(table, alone, axis=1).sum(axis=1)))
             for table in self._times
@@ -139,7 +141,9 @@ class CauseSearch:
         )
 
     def _several(self) -> frozenset[int]:
-        """Return columns of the keys that are clear causes, alone or together."""
+        """Return columns of the keys that are clear causes, alone or together; empty if there are
+        none.
+        """
         columns = [
             column
             for column in np.argsort(-self._excess[self._tested]).tolist()
@@ -202,7 +206,7 @@ class CauseSearch:
         return tuple((host, time / whole) for host, time in ordered[:5])
 
     def _is_beyond(self, columns: list[int]) -> bool:
-        """Return whether there is far more of some keys than their usual spread explains.
+        """Return whether the excess of some keys is far more than their usual spread explains.
 
         The spread is continued as an exponential tail, from median and upper quartile: rare faults
         do not affect it.
@@ -217,7 +221,10 @@ class CauseSearch:
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
     def _is_part(self, column: int) -> bool:
-        """Return whether a key may be a cause together with other keys."""
+        """Return whether a key may be a cause together with others.
+
+        It must be significant, have a fifth of the excess, and be in a tenth of the slow traces.
+        """
         key = self._tested[column]
         return bool(
             float(self.found.p[column]) < 0.05
@@ -226,7 +233,9 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether some keys are most of the difference, together."""
+        """Return whether some keys together are most of the difference, in most of the slow
+        traces.
+        """
         keys = self._tested[columns]
         base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
         if len(columns) == 1:
@@ -243,13 +252,15 @@ class CauseSearch:
         )
 
     def _seen(self, columns: list[int]) -> float:
-        """Return the share of the slow traces above 99 % of the middle in these keys."""
+        """Return the fraction (0 to 1) of slow traces with more time in these keys than 99 % of the
+        middle.
+        """
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))
 
 
 def thinned(rows: Ints, most: int) -> Ints:
-    """Return at most `most` of some traces, evenly spread."""
+    """Return all rows, or `most` of them at equal distances."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
@@ -258,7 +269,8 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
     Neighbours may be slow for a single reason: a stall of a second is one event, however many
     requests it delays. Traces are close if their distance is below a tenth of the average one, so
-    that one in ten randomly placed traces is assigned to its neighbour's cluster.
+    that one in ten randomly placed traces is assigned to its neighbour's cluster. Each trace is a
+    cluster if iteration numbers are not unique.
     """
     numbers = middle.features.iteration[slow]
     if len(np.unique(numbers)) < len(slow):
@@ -273,7 +285,7 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
 
 def _exponential_mean(low: float, high: float) -> float:
-    """Mean of the unit exponential distribution between two of its quantiles, 0 to 1."""
+    """Return the mean of the unit exponential distribution between two of its quantiles, 0 to 1."""
 
     def integral(share: float) -> float:
         # of -ln(1 - u) from `share` to 1
