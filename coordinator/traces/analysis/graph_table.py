@@ -38,8 +38,8 @@ class GraphTable:
     def graph(self, at: int) -> Ints:
         """Return the packed wait graph of the trace in row `at`.
 
-        Empty if the trace has no parallel branches, or is not in the random part; `_TOO_LARGE` if it
-        was too large.
+        Empty if the trace has no parallel branches, or is not in the random part; `_TOO_LARGE` if
+        it was too large.
         """
         found: Ints = self.numbers[self.begin[at] : self.begin[at + 1]]
         return found
