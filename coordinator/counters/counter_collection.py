@@ -81,7 +81,7 @@ class CounterSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSpan:
-    """Begin and duration of the load of one workload."""
+    """When the load of one workload began, and how long it lasted."""
 
     #: Redis time, seconds since 1970.
     t0_at: float
@@ -158,7 +158,10 @@ class _Axis:
 
 @dataclass(kw_only=True)
 class _Reading:
-    """All queries of one run to Prometheus. `run` is for a thread, `result` for the caller."""
+    """Reads the counters of one run from Prometheus in a thread.
+
+    `run` is the body of the thread; `result` is for the caller, at any time.
+    """
 
     settings: CounterSettings
     loads: Mapping[int, LoadSpan]
@@ -405,7 +408,9 @@ def _host_part(instance: str) -> str:
 
 
 def _told_apart(series: Sequence[CounterSeries]) -> list[CounterSeries]:
-    """Return the series, with " #2", " #3" ... added to names whose label was there before."""
+    """Return the series; of equal labels (name and host) later ones get " #2", " #3" ... in the
+    name.
+    """
     seen: Counter[str] = Counter()
     found = []
     for one in series:

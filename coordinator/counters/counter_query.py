@@ -30,7 +30,7 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class CounterKind(StrEnum):
-    """Meanings of a counter's values; they say whether a greater value is worse."""
+    """Kinds of counters: they say whether a greater value is worse, and whether it has a limit."""
 
     #: Used part of a resource that is full at 1.
     SHARE = "share"

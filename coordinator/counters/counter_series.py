@@ -22,7 +22,7 @@ _P95 = 95
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterSeries:
-    """Values of one counter of one host at equal intervals."""
+    """A counter of one host: its values at equal intervals over the load of a workload."""
 
     name: str
     #: "" if the query does not name one.
@@ -39,13 +39,13 @@ class CounterSeries:
 
     @property
     def is_known(self) -> bool:
-        """Return whether there is at least one value."""
+        """Return whether at least one value is known."""
         return bool(np.isfinite(self.values).any())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadCounters:
-    """All counters for the time in which one workload was under load."""
+    """All counters over the load of one workload, on one time axis."""
 
     #: Seconds between two values; the first is that of t0.
     step_s: float = 1.0
@@ -106,7 +106,9 @@ class CounterFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedCounters:
-    """The counters of a run by number of the workload, and notes on how they were read."""
+    """Result of reading the counters of a run: by number of the workload, and notes for the
+    report.
+    """
 
     workloads: dict[int, WorkloadCounters] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

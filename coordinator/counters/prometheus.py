@@ -73,7 +73,7 @@ class Prometheus:
         self._queries = BoundedQueries({"Accept": "application/json", **given})
 
     def now_s(self) -> float:
-        """Return the clock of the server, seconds since 1970."""
+        """Return the time of the server's clock, seconds since 1970."""
         data = self._ask("query", {"query": "time()"})
         try:
             return float(data["result"][1])

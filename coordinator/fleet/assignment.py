@@ -11,7 +11,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle, carried
 
 @dataclass(frozen=True, kw_only=True)
 class AskedUsers:
-    """The virtual users that one workload requests: their number and kind."""
+    """Number and kind of the virtual users that one workload requests."""
 
     #: Name of the workload.
     name: str
@@ -24,7 +24,7 @@ class AskedUsers:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerNeeds:
-    """Worker processes and virtual users without which a task cannot run."""
+    """Least worker processes and virtual users with which a task can run."""
 
     #: Worker processes, at least.
     workers: int

@@ -60,7 +60,7 @@ class Dismissal:
         self._epoch = epoch
 
     def serving(self) -> list[Heartbeat]:
-        """Read and return the valid heartbeats of workers that serve the run now."""
+        """Read the heartbeats of all workers; return the valid heartbeats of this run."""
         return [beat for beat in self._heartbeats.present() if beat.run == self._run]
 
     def dismiss(self, memberships: Iterable[tuple[str, str]]) -> tuple[int, int]:

@@ -22,7 +22,10 @@ OTHER_VERSION = "other version"
 
 
 class HeartbeatReader:
-    """Reads the heartbeats of workers from Redis. Methods raise StoreUnreachable, StoreError."""
+    """Reads and verifies the heartbeats of workers in Redis; remembers the last ones.
+
+    Methods raise StoreUnreachable, StoreError.
+    """
 
     def __init__(self, client: Client, signer: Signer) -> None:
         self._wire = Wire(client)

@@ -10,7 +10,10 @@ MISSING_MOST = 10_000
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
-    """The result blocks and batches of one membership, kept until the end of the run."""
+    """State of one membership in the coordinator: blocks on disk, last granted batch, losses.
+
+    A membership is one stay of a worker process in a run. It is kept until the end of the run.
+    """
 
     #: Id of its first session.
     mid: str
@@ -33,13 +36,13 @@ class Membership:
 
     @property
     def whole(self) -> bool:
-        """Return whether all blocks up to the final one are on disk: the worker starts nothing
+        """Return whether the final block and all before it are on disk: no result can come any
         more.
         """
         return 0 < self.final <= self.acknowledged
 
     def has(self, number: int) -> bool:
-        """Return whether the block with this number is on disk."""
+        """Return whether the result block with this number is on disk."""
         return number <= self.acknowledged or number in self.have
 
     def missing(self, delivered: int) -> list[int]:
@@ -51,7 +54,11 @@ class Membership:
         return [number for number in behind if number not in self.have]
 
     def note(self, number: int) -> None:
-        """Note that the block with this number is on disk; does nothing if that is known."""
+        """Note that the result block with this number is on disk; raises `acknowledged` if no gap
+        is left.
+
+        Does nothing if the block is known.
+        """
         if number > self.acknowledged:
             self.have.add(number)
             while self.acknowledged + 1 in self.have:

@@ -70,12 +70,12 @@ class _Invitation:
 
     @property
     def takes_over(self) -> bool:
-        """Return whether the offer is to a worker that had joined under an earlier coordinator."""
+        """Return whether the worker had joined the run under an earlier coordinator process."""
         return self.session != self.membership
 
 
 class _Wait:
-    """Times of one wait for workers: its begin, since when there are enough, and an outage of
+    """Clock of one wait for workers: its begin, since when there are enough, and outages of
     Redis.
     """
 
@@ -85,8 +85,9 @@ class _Wait:
         self._away: float | None = None
 
     def away_s(self) -> float:
-        """Note that Redis is unreachable; return the seconds since the outage began, 0.0 at
-        first.
+        """Return the seconds since Redis became unreachable, 0.0 in the first call of an outage.
+
+        To be called only while Redis is unreachable; `look` ends the outage.
         """
         now = time.monotonic()
         if self._away is None:
@@ -148,22 +149,26 @@ class WorkerPool:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The live workers that have followed an offer of this coordinator, draining ones too."""
+        """The live workers that serve under this coordinator, leaving ones included."""
         return [worker for worker in self.workers.values() if worker.present and worker.session]
 
     @property
     def unheard(self) -> list[WorkerHandle]:
-        """The live workers of an earlier coordinator that have not followed this one yet."""
+        """The live workers that joined under an earlier coordinator and have not followed this one
+        yet.
+
+        Workers whose process has left the run are not included.
+        """
         workers = self.workers.values()
         return [one for one in workers if one.present and not one.session and not one.gone]
 
     def serving(self, workload: int) -> list[WorkerHandle]:
-        """Return the live workers that serve a workload; `workload` is its number."""
+        """Return the live workers of this coordinator whose workload has this number."""
         return [worker for worker in self.present if worker.workload == workload]
 
     @property
     def idle(self) -> list[WorkerHandle]:
-        """The live workers that serve no workload and take new work."""
+        """The live workers that have joined, serve no workload, and are not leaving."""
         return [worker for worker in self.present if worker.workload < 0 and not worker.leaving]
 
     @property

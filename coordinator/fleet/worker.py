@@ -23,7 +23,7 @@ DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a membership, from the worker's joining to its leaving."""
+    """States of a membership: one worker process's part in a run."""
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -36,7 +36,10 @@ class WorkerState(enum.Enum):
 
 
 class LeaveReason(enum.Enum):
-    """Reasons why a worker takes no more work. Two are states in its heartbeat."""
+    """Reasons why a worker takes no more work.
+
+    The values of DRAINING and STUCK are states that a heartbeat reports.
+    """
 
     DRAINING = "draining"
     #: Too many of its threads run on after their iteration timed out.
@@ -50,7 +53,7 @@ class LeaveReason(enum.Enum):
 
 
 class Readiness(enum.Enum):
-    """States of a worker's preparation of the workload that it serves."""
+    """States of a worker's preparation for the workload that it serves."""
 
     PENDING = enum.auto()
     READY = enum.auto()
@@ -115,33 +118,37 @@ class WorkerHandle:
 
     @property
     def incarnation(self) -> str:
-        """Name of the worker process: host, pid and random bits."""
+        """Name of the worker process, unique for each start: host, pid and random bits."""
         return self.beat.incarnation
 
     @property
     def name(self) -> str:
-        """Name of the worker in ledger, statistics and report; differs for each membership."""
+        """Key of the membership in ledger, statistics and report.
+
+        It is the incarnation, with "+2", "+3" for later memberships of one process.
+        """
         return self.membership.name
 
     @property
     def mid(self) -> str:
-        """Id of the membership."""
+        """Id of the membership: that of its first session."""
         return self.membership.mid
 
     @property
     def present(self) -> bool:
-        """Return whether the worker is ACTIVE or LEAVING: neither lost nor left."""
+        """Return whether the state is ACTIVE or LEAVING; LOST and LEFT workers are not present."""
         return self.state in _HEARD
 
     @property
     def leaving(self) -> bool:
-        """Return whether the worker is present and takes no more work."""
+        """Return whether the worker is present, and has a reason to take no more work."""
         return self.present and self.leave_reason is not None
 
     @property
     def gone(self) -> bool:
-        """Return whether the worker process has left: its heartbeats are of another run, or of
-        none.
+        """Return whether the worker process has left the membership.
+
+        Its heartbeats are of another run, or of none.
         """
         return self.leave_reason is LeaveReason.GONE
 
@@ -157,7 +164,10 @@ class WorkerHandle:
 
     @property
     def capacity(self) -> int:
-        """Most virtual users that the worker can have of its workload; 0 unless `has_users`."""
+        """Most virtual users that the worker can have, of the kind that its workload uses.
+
+        0 if it is not ACTIVE or has not prepared.
+        """
         return carried(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
 
     @property
@@ -173,7 +183,9 @@ class WorkerHandle:
 
     @property
     def undelivered(self) -> int:
-        """Number of result blocks made up to the last heartbeat that are not on disk."""
+        """Number of result blocks that the worker has made, by its last heartbeat, and that are not
+        on disk.
+        """
         known = self.membership
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)
@@ -190,7 +202,10 @@ class WorkerHandle:
         return self.beat.clock_set_s[0] - back, self.beat.clock_set_s[1] - forward
 
     def age_s(self, now: float) -> float:
-        """Return the seconds from its last sign of life until `now`, monotonic seconds."""
+        """Return the seconds from the worker's last sign of life until `now`, monotonic seconds.
+
+        A large number if there was none.
+        """
         return now - self.alive_at
 
     def takes_work(self, now: float) -> bool:
@@ -252,12 +267,16 @@ class WorkerHandle:
             self.state = WorkerState.LEAVING
 
     def unreadable(self) -> None:
-        """Make the worker LEAVING for good: its results cannot be read, so it gets no more work."""
+        """Make the worker take no more work for good, because its results cannot be read.
+
+        An ACTIVE worker becomes LEAVING.
+        """
         self._leave(LeaveReason.UNREADABLE)
 
     def unreachable(self) -> None:
-        """Make the worker LEAVING for good: batches do not arrive at it, so it gets no more
-        work.
+        """Make the worker take no more work for good, because its batches do not arrive.
+
+        An ACTIVE worker becomes LEAVING.
         """
         self._leave(LeaveReason.UNREACHABLE)
 
@@ -329,7 +348,11 @@ class WorkerHandle:
 
     @property
     def trip_s(self) -> float:
-        """Seconds of a round trip from the worker to Redis, at most `TRIP_MOST_S`."""
+        """Estimated seconds of a round trip from the worker to Redis, from the uncertainty of its
+        clock.
+
+        At most `TRIP_MOST_S`.
+        """
         # half of the shortest trip is the uncertainty of its clock
         return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
 
@@ -343,7 +366,7 @@ class WorkerHandle:
 
     @property
     def known(self) -> bool:
-        """Return whether the stock is as large as the measured speed allows: it no longer grows."""
+        """Return whether its speed is known well: the stock has grown to the limit by the speed."""
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property

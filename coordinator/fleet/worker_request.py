@@ -19,13 +19,16 @@ def processes(count: int) -> str:
 
 
 def unverified(count: int) -> str:
-    """Return a message on `count` workers that sign heartbeats with another key."""
+    """Return a message on `count` workers whose heartbeats were signed with another key."""
     subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
     return f"{subject} with another key: copy the coordinator's key file to every worker."
 
 
 def other_version(beats: Sequence[Heartbeat]) -> str:
-    """Return a message on workers of another osbench version, with the first `NAMED` of them."""
+    """Return a message on workers of another osbench version, which are not used.
+
+    Names the first `NAMED` of them.
+    """
     shown = [plain(f"{one.host}:{one.pid} has {one.version}") for one in beats[:NAMED]]
     more = f" and {len(beats) - NAMED} more" if len(beats) > NAMED else ""
     return (
@@ -36,7 +39,10 @@ def other_version(beats: Sequence[Heartbeat]) -> str:
 
 
 def not_joined(incarnations: Iterable[str]) -> str:
-    """Return a message on workers that were invited and did not join, with the first `NAMED`."""
+    """Return a message on workers that were invited and did not join in time.
+
+    Names the first `NAMED` of them, without the random part of their names.
+    """
     # the name without its random part
     names = sorted(plain(one.rpartition(".")[0]) for one in incarnations)
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -70,7 +76,7 @@ class WorkerRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Shortage:
-    """Workers that a request has got so far, and workers that it cannot have."""
+    """Workers that a request has got so far, and reasons why it has no others."""
 
     request: WorkerRequest
     #: Worker processes taken, and the virtual users that they carry of each kind.
@@ -91,7 +97,9 @@ class Shortage:
 
     @property
     def is_met(self) -> bool:
-        """Return whether the request has all worker processes and virtual users that it needs."""
+        """Return whether the request has as many worker processes as wanted, and all virtual
+        users.
+        """
         return self.got >= self.request.wanted and self.carries_users
 
     @property
@@ -113,8 +121,8 @@ class Shortage:
         return min((one for one in kinds if one[1]), key=lambda one: one[0] - one[1])
 
     def waiting(self) -> str:
-        """Return a message while the run waits: users and worker processes so far, and the
-        reasons.
+        """Return a message on a wait: users and worker processes so far, and why others are not
+        taken.
         """
         request, (carried, users) = self.request, self._scarce
         of = f" of {request.wanted}" if request.wanted > 1 else ""
@@ -124,7 +132,7 @@ class Shortage:
         )
 
     def refusal(self) -> str:
-        """Return the message of the FleetError with which the run ends: workers lacking, and a
+        """Return the message of the error with which the run ends: the workers that lack, and a
         remedy.
         """
         request, got, (carried, users) = self.request, self.got, self._scarce

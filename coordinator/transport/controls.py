@@ -15,7 +15,9 @@ NAMED_MOST = 64
 
 
 class Controls:
-    """Control records of a run's workers: kept here, and written to Redis when they change."""
+    """The control records of a run's workers: last state of each, and which are not in Redis
+    yet.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -27,8 +29,9 @@ class Controls:
         self._unwritten: set[str] = set()
 
     def change(self, workers: Iterable[WorkerHandle], **fields: Any) -> None:
-        """Set the same fields in the records of some workers, and write changed records as `write`
-        does.
+        """Set the same fields in the records of some workers, and write changed records to Redis.
+
+        Skips workers and raises errors as `write` does.
         """
         self.write(dict.fromkeys(workers, fields))
 

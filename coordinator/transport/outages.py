@@ -48,7 +48,7 @@ class Outage:
 
 
 class Outages:
-    """The present outages of Redis and of a separate broker. True if there is one."""
+    """The servers that are unreachable now: Redis, or a separate broker. True if there is one."""
 
     def __init__(self, note: Callable[[Outage, float], None], patience_s: float) -> None:
         """`note` is called at the end of an outage of `OUTAGE_S` or more, with the server and
@@ -69,16 +69,19 @@ class Outages:
 
     @property
     def servers(self) -> str:
-        """Return the unreachable servers, joined by "and"; "" if there are none."""
+        """Names and addresses of the unreachable servers, joined by "and"; "" if there are none."""
         return " and ".join(one.server for one in self._away)
 
     @property
     def redis(self) -> str:
-        """Return the address of the run's Redis if it is unreachable; else ""."""
+        """Name and address of the run's Redis if it is unreachable; else ""."""
         return "".join(one.server for one in self._away if not one.is_broker)
 
     def take(self, error: StoreUnreachable) -> None:
-        """Note that a server did not respond; the first time in an outage, log a warning."""
+        """Note that the server of `error` did not respond.
+
+        The first time in an outage, logs a warning; later calls change nothing.
+        """
         server = _server(error)
         if server not in self._away:
             lasts = "work" if server.is_broker else "lease"

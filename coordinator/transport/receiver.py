@@ -43,7 +43,7 @@ class Inbox(Protocol):
 
 
 class Receiver:
-    """Receives the results of all workloads of a run, until it is closed."""
+    """Moves the results of all workloads of a run from Redis to disk, and counts them."""
 
     def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel
@@ -106,7 +106,10 @@ class Receiver:
             results.duplicates += 1
 
     def _take(self, blocks: list[Block]) -> list[Arrival]:
-        """Write blocks to disk, then count them; return the counted iterations."""
+        """Write blocks to disk and sync, then count them; return the counted iterations.
+
+        Writes memberships that are not known yet to the journal first. Raises StorageError.
+        """
         if not blocks:
             return []
         # a worker describes a failure in the first block that has it

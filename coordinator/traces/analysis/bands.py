@@ -16,7 +16,7 @@ _EXEMPLARS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class BandExample:
-    """A typical trace of its band."""
+    """A trace that is shown as an example: id, iteration and duration."""
 
     trace_id: str
     #: -1 if it is not of an iteration.
@@ -114,7 +114,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
 
 
 def exemplar(features: Features, at: int) -> BandExample:
-    """Return the trace in row `at` as an example."""
+    """Return the trace in row `at` of the features as an example."""
     return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),

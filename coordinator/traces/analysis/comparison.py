@@ -90,7 +90,10 @@ class Comparison:
 
 
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
-    """Compare the groups that both runs have, by name, in the order of the first run."""
+    """Compare the groups of traces (such as workloads) that both runs have by name.
+
+    The order is that of the first run. The same `seed` gives the same result.
+    """
     both = (before, after)
     return [
         _compared(before, after, name, [_rows(one, name) for one in both], seed)
@@ -152,7 +155,10 @@ def _compared(
 
 
 def _rows(features: Features, name: str) -> Ints:
-    """Return the successful traces of a group that can be compared, fastest first."""
+    """Return rows of the group's successful traces, fastest first; ValueError if it is missing.
+
+    Incomplete traces are left out, unless most are incomplete.
+    """
     number = features.groups.index(name)
     chosen = (features.group == number) & (features.outcome == Outcome.OK)
     rows = usable(features, np.flatnonzero(chosen))

@@ -34,7 +34,7 @@ class SpanCounts:
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Count and duration of work that continued after the span around it had ended."""
+    """Spans of one kind that continued after the span around them had ended: number and time."""
 
     count: int = 0
     #: Total nanoseconds after that end.
@@ -85,7 +85,7 @@ class TraceCoverage:
         return not (stops or starts)
 
     def leave_out(self, tree: Tree) -> None:
-        """Count the spans that were left out of a tree, by service and reason."""
+        """Count the spans that were left out of a tree as orphan or stale, by service."""
         for at, why in tree.left_out.items():
             spans = self._service(tree.spans[at].service)
             spans.orphan += why == ORPHAN

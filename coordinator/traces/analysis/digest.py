@@ -31,7 +31,7 @@ class Survey:
         self._late = LateWork()
 
     def add(self, trace: Trace) -> None:
-        """Add one trace to both."""
+        """Add the clock samples and the late spans of one trace."""
         self._samples.add(trace)
         self._late.add(trace)
 

@@ -243,7 +243,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def _is_unanswered(features: Features, rows: Ints) -> bool:
-    """Return whether all work of some traces is osbench's own, so that services wrote no spans."""
+    """Return whether the traces `rows` have no work of services, only osbench's own."""
     inside = np.zeros(len(features), bool)
     inside[rows] = True
     places = np.unique(features.place[inside[features.rows()]]).tolist()
@@ -312,7 +312,11 @@ def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part,
 
 
 def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
-    """Return the most frequent sequences of keys on critical paths, at most `shown`."""
+    """Return the most frequent sequences of keys on critical paths, at most `shown`.
+
+    The most frequent comes first, each with percentiles of its traces among `rows`. Sequences above
+    the limit of the table are one entry, "(other shapes)".
+    """
     found = []
     numbers, counts = np.unique(features.shape[rows], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:shown]

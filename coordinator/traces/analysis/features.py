@@ -85,11 +85,11 @@ class Features:
         return len(self.traces)
 
     def rows(self) -> Ints:
-        """Return for each entry the row of its trace."""
+        """Return for each entry of the table the row of its trace."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
     def key_of_place(self) -> Ints:
-        """Return for each place the number of its key."""
+        """Return for each place (a key on a host) the number of its key."""
         return np.array([key for key, _ in self.places], np.int64)
 
     def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
@@ -170,7 +170,7 @@ _START = itemgetter(2)
 
 
 class FeatureTable:
-    """Builds the feature table: each trace adds a row."""
+    """Builds the feature table: each call of `add` adds the row of a trace."""
 
     def __init__(self, groups: Sequence[str] = (), clocks: Clocks | None = None) -> None:
         self._clocks = clocks or Clocks()
@@ -224,7 +224,7 @@ class FeatureTable:
         self._graphs.add(tree.trace_id, self._graph(tree, root, path))
 
     def close(self) -> Features:
-        """Return the finished table."""
+        """Return the finished table; the builder is not used any more."""
         arrays: dict[str, Any] = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
         return Features(
             keys=tuple(self._vocabulary.keys),

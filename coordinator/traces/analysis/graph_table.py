@@ -78,7 +78,7 @@ class GraphTable:
 
 
 class GraphRows:
-    """Builds the table of wait graphs: each trace adds a row."""
+    """Builds the table of wait graphs: each call of `add` adds the row of a trace."""
 
     def __init__(self, most: int = NUMBERS) -> None:
         self._most = most
@@ -108,7 +108,7 @@ class GraphRows:
             self._graphs, self._size = kept, sum(map(len, kept.values()))
 
     def close(self) -> GraphTable:
-        """Return the finished table."""
+        """Return the finished table; the builder is not used any more."""
         numbers = array("q")
         begin = array("q", [0])
         for at in range(len(self._hashes)):

@@ -51,13 +51,16 @@ def limits(name: str) -> tuple[int, int]:
 
 
 def cut(ordered: Ints, low: int, high: int) -> Ints:
-    """Return the traces between two percentiles, of traces ordered fastest first."""
+    """Return the rows from percentile `low` up to `high`, of rows ordered fastest first."""
     count = len(ordered)
     return ordered[_place(count, low) : _place(count, high)]
 
 
 def usable(features: Features, rows: Ints) -> Ints:
-    """Return the traces to compare: the complete ones, or all if more than half are incomplete."""
+    """Return the rows of complete traces; all rows if more than half of them are incomplete.
+
+    A trace is complete if every span has start and stop.
+    """
     whole = rows[features.whole[rows]]
     # if most traces are incomplete, parts are missing systematically
     return whole if 2 * len(whole) >= len(rows) else rows

@@ -24,7 +24,7 @@ _WAITING = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """Figures of one trace point. Times are seconds, without pauses of the scenario within."""
+    """Figures of one trace point: all spans of one service and name. Times are seconds."""
 
     name: str
     #: Number of occurrences, and of traces with it.
@@ -145,7 +145,10 @@ class Ranking:
 
 
 def own_ns(tree: Tree, at: int) -> int:
-    """Return the nanoseconds of a span in which no span directly within it ran."""
+    """Return the self time of the span at a position: without the times of its children.
+
+    Nanoseconds; the time of overlapping children is subtracted once.
+    """
     low, high = tree.start[at], tree.end[at]
     own = high - low
     children = tree.children[at]

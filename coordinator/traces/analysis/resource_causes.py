@@ -46,7 +46,7 @@ _NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IterationCounters:
-    """Counters by group of traces, and the times of the rows of a feature table."""
+    """Counters of the system under test, and when the iterations of a feature table ran."""
 
     #: By number of the group.
     groups: Mapping[int, WorkloadCounters]
@@ -70,7 +70,9 @@ class ResourceCause:
     p: float
 
     def words(self, host: str) -> str:
-        """Return the counter and both values as text; says if `host` is its host."""
+        """Return a message on the counter and both values; it says so if the counter is of
+        `host`.
+        """
         slow, others = value_text(self.slow, self.unit), value_text(self.others, self.unit)
         of_it = ", the host of that span," if _is_host(self.host, host) else ""
         label = plain(counter_label(self.name, self.host))

@@ -101,7 +101,9 @@ UNANSWERED = (
 
 
 def words(key: SpanKey) -> str:
-    """Return a key as text for a message; a wait is described as "waiting for ..."."""
+    """Return a key as text for a message: service, name, detail; or "waiting for SERVICE (from
+    ...)".
+    """
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")
         where = "in the queue to" if key.what == WAIT_QUEUE else "for"
@@ -136,8 +138,9 @@ def _how(cause: Cause) -> str:
 
 
 def _more_calls(cause: Cause) -> str:
-    """Return numbers of calls as text, or percentages of the traces with calls if not all have
-    any.
+    """Return a comparison of calls as text: numbers of calls per trace, slow and normal.
+
+    If not all traces have calls, returns the percentages of traces that have any.
     """
     if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
         number = f"{cause.calls_slow:.3g}"

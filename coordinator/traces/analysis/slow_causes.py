@@ -36,7 +36,10 @@ _SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Contribution of one key to slow traces. Times are mean seconds per trace."""
+    """Contribution of one key (a kind of work or of waiting) to slow traces.
+
+    Times are mean seconds per trace.
+    """
 
     who: str
     what: str
@@ -72,14 +75,14 @@ class Cause:
 
     @property
     def host(self) -> str:
-        """Host with at least 80 % of the time; "" if there is none."""
+        """Host with at least 80 % of the key's time in slow traces; "" if there is none."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Middle:
-    """Traces around the median, with which slow ones are compared."""
+    """The traces around the median, and all that slow traces were selected from."""
 
     features: Features
     #: Numbers of the traces in the middle, and of all that succeeded and are not outliers.
@@ -89,7 +92,7 @@ class Middle:
 
 
 class CauseSearch:
-    """Compares the time of each key in slow traces with that in traces around the median."""
+    """Finds the keys whose time makes a band of traces slower than the traces around the median."""
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
@@ -141,8 +144,11 @@ class CauseSearch:
         )
 
     def _several(self) -> frozenset[int]:
-        """Return columns of the keys that are clear causes, alone or together; empty if there are
+        """Return columns (positions among the tested keys) of clear causes; empty if there are
         none.
+
+        If one key is a clear cause alone, others beyond their usual spread are, too. Otherwise
+        several are if they are clear together.
         """
         columns = [
             column
@@ -233,8 +239,10 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether some keys together are most of the difference, in most of the slow
-        traces.
+        """Return whether some keys together explain the excess.
+
+        True if they are surely more than half of it, beyond their usual spread, and high in most
+        slow traces.
         """
         keys = self._tested[columns]
         base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
@@ -260,7 +268,7 @@ class CauseSearch:
 
 
 def thinned(rows: Ints, most: int) -> Ints:
-    """Return all rows, or `most` of them at equal distances."""
+    """Return `rows`, or if they are more than `most`, `most` of them at equal distances."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 

@@ -52,7 +52,7 @@ class CallMean:
 
 
 class _Gauge:
-    """Counts and durations of the spans that one SLA criterion selects."""
+    """Collects calls per trace and durations of the spans that one SLA criterion selects."""
 
     def __init__(self, selection: SpanSelection) -> None:
         self._pattern = SpanPattern(service=selection.service, name=selection.name)
@@ -96,7 +96,7 @@ class _Gauge:
 
 
 class SpanCalls:
-    """Counts spans trace by trace; memory does not grow with the number of traces."""
+    """Counts spans per iteration, trace by trace; memory does not grow with their number."""
 
     def __init__(self, selections: Mapping[int, Sequence[SpanSelection]] | None = None) -> None:
         """`selections`: spans to count for SLA criteria, by number of the group."""
@@ -135,7 +135,7 @@ class SpanCalls:
             sums[1] += calls * calls
 
     def figures(self) -> dict[int, tuple[SpanFigures, ...]]:
-        """Return by group the figures of its selections, in their order."""
+        """Return by group the figures of its selections, in the order in which they were given."""
         return {
             group: tuple(gauge.figures(self._incomplete[group]) for gauge in gauges)
             for group, gauges in self._gauges.items()

@@ -18,7 +18,9 @@ _LISTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SpanChange:
-    """Spans selected by a pattern, and the part of their time that is left."""
+    """A change to predict: a pattern that selects spans, and the fraction of their time that is
+    left.
+    """
 
     #: Service, name and detail, or a part from the left; `*` stands for any text.
     pattern: str
@@ -26,7 +28,11 @@ class SpanChange:
     left: float
 
     def matches(self, key: SpanKey) -> bool:
-        """Return whether the change applies to a key."""
+        """Return whether the pattern selects a key: service or project, name, and detail if it has
+        one.
+
+        Spaces are equal whatever their number; `*` stands for any text.
+        """
         pattern = _plain(self.pattern)
         return any(fits(pattern, _plain(text)) for text in _forms(key))
 

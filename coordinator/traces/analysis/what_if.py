@@ -62,7 +62,7 @@ class PredictedValue:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationLimit:
-    """Upper limit of an SLA criterion on durations of iterations, seconds."""
+    """Limit of an SLA criterion on a percentile or the mean of iterations' durations."""
 
     criterion: str
     #: Percentile; 100 is the longest, None the mean.
@@ -74,7 +74,9 @@ class DurationLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """Fraction of the excess over an SLA limit that a change of spans removes."""
+    """Effect of a change on one SLA limit: the fraction of the excess over it that would be
+    gone.
+    """
 
     limit: DurationLimit
     shift: PredictedValue
@@ -85,7 +87,7 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedLoad:
-    """Kind of load and SLA limits of a group of traces, as far as they are known."""
+    """Kind of load, SLA limits and start lags of a group of traces, as far as they are known."""
 
     #: Arrivals do not wait for responses; None if not known.
     is_open: bool | None = None
@@ -96,7 +98,7 @@ class PredictedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Predicted effect of a change on one group of traces."""
+    """Predicted effect of a change on the durations of one group of traces."""
 
     name: str
     #: Unit of prediction, in the singular: `features.TRACE` or `ITERATION`.
@@ -116,7 +118,10 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Potential:
-    """Gain of halving the time of one kind of span. Times are seconds."""
+    """Gain of halving the time of one kind of span, off mean and percentiles of durations.
+
+    Times are seconds.
+    """
 
     who: str
     what: str
@@ -398,7 +403,7 @@ def _quantile(durations: Floats, percent: float) -> Floats:
 
 
 def _tail(durations: Floats) -> Floats:
-    """Return the mean of the slowest 5 % of each column."""
+    """Return the mean of the slowest 5 % of durations, for each column."""
     place = _place(len(durations), 95)
     found: Floats = np.partition(durations, place, axis=0)[place:].mean(axis=0)
     return found

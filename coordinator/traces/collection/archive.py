@@ -88,7 +88,7 @@ class Spool:
 
 
 class Archive:
-    """The folder `traces` of a run directory: kept traces, digest of all, counts."""
+    """The folder `traces` of a run directory: kept traces, feature table of all, and counts."""
 
     def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
         """`run`: the run directory. `files` verifies files against the run's digests; None makes
@@ -140,7 +140,7 @@ class Archive:
         draft.replace(self._folder / "collection.json")
 
     def release(self) -> None:
-        """Close the file of kept traces, if it is open."""
+        """Close the file of kept traces if it is open; a later `keep` would replace the file."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None

@@ -104,7 +104,7 @@ class _SampledBlocks:
 
 
 class _DividedRows:
-    """The rows of a block, with their times divided into parts by key."""
+    """The rows of a block: iteration, due time, outcome, total time, and its parts by key."""
 
     def __init__(self, rows: Columns, vocabulary: Vocabulary) -> None:
         self.iteration = rows.iteration

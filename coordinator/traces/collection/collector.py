@@ -48,7 +48,7 @@ _GAPS_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSettings:
-    """Sources of traces, and limits on time and number for their collection."""
+    """Sources of traces, and settings of their collection: limits, retention, selected spans."""
 
     retention: Retention
     #: Longest wait for late events, and expiry of kept traces in the store, seconds.
@@ -81,7 +81,7 @@ class CollectionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """Result of a collection: overhead, explanations, figures and notes."""
+    """Result of a collection, for the report of a run."""
 
     #: By workload.
     costs: tuple[Cost | None, ...] = ()
@@ -97,7 +97,7 @@ class Collected:
 
 @dataclass(kw_only=True)
 class _Read:
-    """The traces read so far, with the number of events that each had."""
+    """State of reading: traces read so far from store, files and spools."""
 
     #: A trace that is read again counts twice here, which does not matter for a first pass.
     survey: Survey = field(default_factory=Survey)
@@ -117,7 +117,7 @@ class _Read:
 
 
 class Collection:
-    """Collects the traces of one run. Use `collect` once."""
+    """Collects the traces of one run from all sources. `collect` is called once."""
 
     def __init__(
         self,
@@ -298,8 +298,9 @@ class Collection:
 
     @staticmethod
     def _parts(trace_id: str, read: _Read) -> tuple[Trace | None, ...]:
-        """Return the parts of a trace from files and from received spans; None for a missing
-        part.
+        """Return the two parts of a trace outside the store: from files, and from received spans.
+
+        A missing part is None.
         """
         received = read.received.get(trace_id) if read.received is not None else None
         return read.parts.get(trace_id), received

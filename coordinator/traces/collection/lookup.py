@@ -26,7 +26,7 @@ _DIGITS = 11
 
 
 class TraceLocations(Protocol):
-    """Settings of a command that a lookup of a trace needs."""
+    """Settings that a lookup of a trace needs: directory of runs and deployment records."""
 
     @property
     def data_dir(self) -> Path:
@@ -34,7 +34,7 @@ class TraceLocations(Protocol):
 
     @property
     def deployments(self) -> Deployments:
-        """The deployment records, for the address of the trace store."""
+        """Deployment records; they have the addresses of trace stores."""
 
 
 def find_trace(

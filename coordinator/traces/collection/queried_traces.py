@@ -54,7 +54,7 @@ _WORDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySettings:
-    """Backend of the queries, and limits on their number, time and size."""
+    """Backend to query traces from, and limits on number, time and bytes."""
 
     backend: TraceBackend
     #: Most traces, about, and most queries at once.
@@ -69,7 +69,7 @@ class QuerySettings:
 
 @dataclass(kw_only=True)
 class _Asked:
-    """State of all queries so far."""
+    """State of all queries so far: result by trace, reasons, and whether to go on."""
 
     states: dict[str, BackendState] = field(default_factory=dict)
     #: Ids of known spans of traces whose parents are missing.
@@ -91,7 +91,10 @@ class _Asked:
 
 
 class QueriedTraces:
-    """Queries the traces of one run. Use `fetch` once."""
+    """Queries the traces of one run from a backend, and writes them to a spool.
+
+    `fetch` is called once, then the other methods.
+    """
 
     def __init__(
         self, directory: RunDirectory, settings: QuerySettings, wanted: Callable[[], bool]
@@ -124,7 +127,7 @@ class QueriedTraces:
 
     @property
     def skipped(self) -> int:
-        """Number of malformed spans."""
+        """Number of malformed spans in the responses."""
         return self._asked.skipped
 
     def found(self) -> frozenset[str]:

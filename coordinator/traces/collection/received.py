@@ -23,7 +23,10 @@ _NO_LIMIT = 1 << 62
 
 
 class ReceivedTraces:
-    """Traces that were received, queried, or sent by workers; quick in the order of their ids."""
+    """Reads traces from spools: received spans, queried spans, and spans of workers.
+
+    Quick if `get` is called in the order of the ids.
+    """
 
     def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
         """Write the spans of workers in result blocks to a spool, and open the spools of others.

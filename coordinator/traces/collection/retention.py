@@ -23,7 +23,7 @@ _CLASSES = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Limits on kept traces: numbers, a fraction, and bytes."""
+    """Rules for keeping traces: number of slow and failed ones, fraction of others, bytes."""
 
     #: For each workload: number of the slowest successful traces, and of failed ones.
     slowest: int
@@ -58,8 +58,9 @@ class Retention:
         return kept
 
     def has_room(self, reason: int, size: int) -> bool:
-        """Return whether a trace may be kept for this reason if `size` bytes are on disk
-        already.
+        """Return whether a trace may be kept for `reason` if kept traces have `size` bytes already.
+
+        Random ones may use half of the limit, examples all, others nine tenths.
         """
         tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
         return size < self.limit * tenths // 10

@@ -14,7 +14,7 @@ EVENT_BYTES = 450
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRatePlan:
-    """Wanted number of slow traces, and the space in the trace store."""
+    """Inputs of a sample rate: wanted number of slow traces, and space in the trace store."""
 
     #: Percentile above which traces are wanted, and their number.
     tail_percent: float

@@ -77,7 +77,10 @@ class TraceSet:
 
 
 def has_traces(directory: RunDirectory) -> bool:
-    """Return whether a run has collected traces. Raises DamagedRun."""
+    """Return whether a run has collected traces.
+
+    Raises DamagedRun if they are missing or differ from the run's digests.
+    """
     return Archive(directory.path, directory.files).exists
 
 

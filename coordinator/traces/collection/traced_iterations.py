@@ -26,7 +26,7 @@ UNKNOWN = "(unknown)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedIterations:
-    """Traced iterations as arrays with one entry per iteration."""
+    """Iterations that were traced, as arrays with an entry for each."""
 
     workload: Ints
     iteration: Ints
@@ -118,7 +118,7 @@ def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
 
 
 class _FoundRows:
-    """The rows of traced iterations, block after block."""
+    """Collects the rows of traced iterations, block after block."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Ints, ...]] = []
@@ -133,7 +133,9 @@ class _FoundRows:
         errors: Ints,
         warming: NDArray[np.bool_],
     ) -> None:
-        """Add the rows of a block that are at the positions `at`, with their traces and errors."""
+        """Add the rows of a block at positions `at`; the other arrays have an entry for each of
+        them.
+        """
         self._ids.append(traces)
         self._columns.append(
             (
@@ -179,7 +181,10 @@ class _Beginnings:
 
 
 class _ErrorTypes:
-    """Types of errors, numbered from 1 for the run, by each worker's own failure numbers."""
+    """Numbers the types of errors of a run, from 1; 0 is none.
+
+    A worker numbers its failures itself, for each workload, and describes each once.
+    """
 
     def __init__(self) -> None:
         self.names = {"": 0}

@@ -60,7 +60,9 @@ class ClockSamples:
                 self._take(caller, span)
 
     def estimate(self) -> Clocks:
-        """Return the estimated offsets of all pairs of hosts with calls between them."""
+        """Return the offset of each pair of hosts with calls between them, estimated from the
+        samples.
+        """
         return Clocks(
             _estimate(pair, list(edges.values())) for pair, edges in sorted(self._pairs.items())
         )
@@ -88,7 +90,9 @@ class ClockSamples:
 
 
 class _Samples:
-    """Bounds of the clock offset from calls of one kind between two hosts, in nanoseconds."""
+    """Samples of one kind of call between two hosts: each bounds their clock offset, in
+    nanoseconds.
+    """
 
     def __init__(self, *, turned: bool, answered: bool) -> None:
         """`turned`: calls to the first host of the pair. `answered`: requests, not messages."""

@@ -15,7 +15,7 @@ _Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ClockStretch:
-    """A period in which the clock offset of two hosts is constant, or drifts linearly."""
+    """A period between two hosts in which their clock offset is constant, or drifts linearly."""
 
     #: Its begin and its last call by the clock of the reference, nanoseconds since 1970.
     from_ns: int
@@ -33,7 +33,7 @@ class ClockStretch:
 
 @dataclass(frozen=True, kw_only=True)
 class HostSkew:
-    """Estimated offset between the clocks of two hosts, from calls between them."""
+    """Estimated clock offset of a pair of hosts, from the calls between them."""
 
     #: The host whose clock is the reference, and the other one.
     reference: str
@@ -68,7 +68,7 @@ class HostSkew:
 
 
 class Clocks:
-    """Clock offsets between pairs of hosts; 0 for a pair without an estimate."""
+    """Estimated clock offsets of all pairs of hosts; a pair without an estimate counts as 0."""
 
     def __init__(self, skews: Iterable[HostSkew] = ()) -> None:
         self.skews = tuple(skews)
@@ -86,7 +86,7 @@ class Clocks:
 
     @property
     def unsteady(self) -> tuple[HostSkew, ...]:
-        """Pairs of hosts whose offset changed from call to call, so that it cannot be corrected."""
+        """Pairs of hosts whose offset changes from call to call, so that it cannot be corrected."""
         return tuple(one for one in self.skews if one.unsteady)
 
     def odd(self, one: HostSkew) -> tuple[str, str]:
@@ -110,7 +110,7 @@ class Clocks:
 
 
 class _Course:
-    """Offset over time between two hosts, for calls in one direction."""
+    """Clock offset between two hosts over time, for calls in one direction."""
 
     __slots__ = ("_begins", "_sign", "_stretches")
 

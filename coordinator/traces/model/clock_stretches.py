@@ -66,7 +66,9 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Course of the offset between two hosts over time."""
+    """Result of `fit`: periods of the offset between two hosts, and the error of corrected
+    times.
+    """
 
     #: Empty if the offset was constant.
     stretches: tuple[ClockStretch, ...] = ()

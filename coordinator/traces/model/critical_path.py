@@ -22,7 +22,7 @@ _TOLERANCE = 0.01
 
 
 class PathSegment(NamedTuple):
-    """A time segment of the critical path, assigned to one span."""
+    """Time on a critical path that one span spent, on own work or on waiting for another span."""
 
     #: Position of the span that the time is assigned to.
     span: int
@@ -34,7 +34,7 @@ class PathSegment(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Critical path of one root span."""
+    """Critical path of a root span: segments that together cover its duration."""
 
     #: Unordered; their lengths sum to the root's duration.
     segments: list[PathSegment]

@@ -19,7 +19,10 @@ LATE_START = "late start"
 
 
 class SpanKey(NamedTuple):
-    """A kind of work of a service, or of waiting: then `who` is "CALLER -> CALLEE"."""
+    """Key by which times are summed: service, name and detail of spans.
+
+    For waiting it is "CALLER -> CALLEE", the kind of waiting, and the names of both spans.
+    """
 
     who: str
     what: str
@@ -31,7 +34,7 @@ class SpanKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanPattern:
-    """Selects keys by service and name; `*` in its texts stands for any text."""
+    """Pattern for keys: a service and a name, in which `*` stands for any text."""
 
     #: The service, or its first part, such as `shop` for `shop/web`.
     service: str

@@ -21,7 +21,10 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Span(NamedTuple):
-    """Timed piece of work of a service. A tuple, because a run may have millions."""
+    """A timed piece of work of a service, such as a request or a statement.
+
+    It is a tuple, because a run may have millions.
+    """
 
     #: 16 hexadecimal digits, unique within the trace, if the id was a UUID or W3C's.
     span_id: str
@@ -63,7 +66,7 @@ class SpanOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """Spans of one trace, ordered by start and id."""
+    """The spans of one trace id, ordered by start and id."""
 
     #: 32 hexadecimal digits, or an id in another form.
     trace_id: str
@@ -75,7 +78,7 @@ class Trace:
 
     @property
     def lost_stops(self) -> int:
-        """Number of spans whose stop was not recorded."""
+        """Number of spans whose stop was never recorded, so that their duration is unknown."""
         return sum(1 for span in self.spans if span.marks & LOST_STOP)
 
     @property

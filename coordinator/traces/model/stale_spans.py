@@ -27,7 +27,10 @@ Usual = Mapping[tuple[_Outer, _Inner], int]
 
 
 class LateWork:
-    """Counts child spans that start after the end of their parent, to find their usual number."""
+    """Counts spans that start after the end of the span around them, by kinds of both.
+
+    The counts give the usual number of such late spans.
+    """
 
     def __init__(self) -> None:
         #: Number of spans by kind, and distribution of late spans by pair of kinds.

@@ -26,8 +26,9 @@ class Tree:
     )
 
     def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
-        """`any_root`: if the trace has no root span, use the spans whose parent is missing as
-        roots.
+        """Link the spans to a tree, convert their times, and leave out spans that no root reaches.
+
+        `any_root`: if the trace has no root span, the spans whose parent is missing are its roots.
         """
         self.trace_id = trace.trace_id
         self.spans = trace.spans
@@ -106,7 +107,10 @@ class Tree:
                     waiting.append((inner, shift + clocks.add_ns(spans[at], spans[inner])))
 
     def _close(self, reached: list[int]) -> None:
-        """Extend spans whose stop was lost to the latest end of their children."""
+        """Extend spans whose stop was lost to the latest end of their children.
+
+        `reached` has positions, parents before children.
+        """
         if not any(span.marks & LOST_STOP for span in self.spans):
             return
         for at in reversed(reached):

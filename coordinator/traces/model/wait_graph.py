@@ -42,7 +42,7 @@ class _Event:
 
 @dataclass(slots=True)
 class _Frame:
-    """A span whose children are being added to the graph."""
+    """A span of the graph under construction, with its children that are not added yet."""
 
     at: int
     low: int
@@ -63,8 +63,9 @@ class _Frame:
 
 
 class WaitGraph:
-    """Events of a trace in order: each follows all events that it waits for; the root's end is
-    last.
+    """Wait graph of a trace: events in order, each after all events that it waits for.
+
+    The first is the start of the root, the last its end.
     """
 
     def __init__(

@@ -33,7 +33,10 @@ _ROWS, _LEAST_ROWS = 6000, 100
 
 @dataclass(frozen=True, kw_only=True)
 class TracePick:
-    """An example: an iteration and its trace. Times are seconds; `due_s`, `started_s`: after t0."""
+    """An example trace in a report, with its iteration.
+
+    Times are seconds; `due_s` and `started_s` count from t0, the start of the load.
+    """
 
     #: For people: "slowest ok", "near p95", the class of the error, "slow".
     label: str
@@ -181,7 +184,7 @@ def _of(
 def _picked(
     rows: TracedIterations, workloads: Sequence[Mapping[str, Any]]
 ) -> list[list[PickedTrace]]:
-    """Return the examples of each workload, chosen from the kept traces."""
+    """Return for each workload the iterations whose traces are shown as examples."""
     return chosen(
         rows,
         _judged_by_response(workloads),

@@ -62,8 +62,9 @@ def duration_s(tree: Tree) -> float:
 
 
 def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
-    """Yield a row for each span of a trace, in tree order; siblings by start. None without
-    roots.
+    """Yield a row for each span of a trace that is not left out, in tree order.
+
+    Siblings are ordered by start. Yields none without roots.
     """
     if not tree.roots:
         return
@@ -78,7 +79,9 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
 
 
 class _PathTimes:
-    """Nanoseconds of own work and of waiting on critical paths, by position of span."""
+    """Nanoseconds of own work and of waiting on critical paths, by position of the span in its
+    tree.
+    """
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:
         self.own: dict[int, int] = {}

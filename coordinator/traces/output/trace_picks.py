@@ -23,7 +23,7 @@ _PERCENTILES = (P99, P95, P50)
 
 
 class PickedTrace(NamedTuple):
-    """An iteration that a report shows, and why."""
+    """An iteration whose trace a report shows: its label, kind and rank."""
 
     #: Smaller ones are shown first, of all workloads.
     order: int
@@ -93,7 +93,10 @@ def _candidates(
 
 
 def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> Iterator[PickedTrace]:
-    """Yield the slowest successful iteration of each of `_PARTS` equal parts of the load's time."""
+    """Yield the slowest successful iteration of each of `_PARTS` equal periods of the load.
+
+    `ok` has positions of successful iterations, `times` their times; `order` is the first rank.
+    """
     if not len(ok):
         return
     last = int(rows.started[ok].max()) + 1

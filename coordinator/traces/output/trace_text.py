@@ -123,7 +123,7 @@ def show_explanation(
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
-    """Print percentiles and changes of a group of traces between two runs."""
+    """Print how a group of traces differs between two runs: means, percentiles, changes by key."""
     _line(console, f"{found.name}: {found.sentence}", "bold")
     table = TextTable(names(""), figures("before", "after"))
     table.add_row("traces", count(found.traces_before), count(found.traces_after))

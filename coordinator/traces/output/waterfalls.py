@@ -37,7 +37,7 @@ _SEGMENTS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallSegment:
-    """A part of a row's bar; times are seconds after the start of the trace."""
+    """A coloured part of a row's bar; times are seconds after the start of the trace."""
 
     #: `SPAN`, `ERROR`, `PATH`, `WAITED` or `PAUSED`. The first segment of a row is the span itself.
     kind: str
@@ -47,7 +47,7 @@ class WaterfallSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallRow:
-    """A row for a span. Times are seconds; `start_s` counts from the start of the trace."""
+    """A span in a waterfall. Times are seconds; `start_s` counts from the start of the trace."""
 
     depth: int
     name: str
@@ -90,7 +90,7 @@ class WaterfallRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallFold:
-    """Equal consecutive siblings, shown as one row. Times are seconds."""
+    """Consecutive equal siblings, which a page can show as one row. Times are seconds."""
 
     depth: int
     name: str
@@ -106,7 +106,7 @@ class WaterfallFold:
 
 @dataclass(frozen=True, kw_only=True)
 class Waterfall:
-    """A trace as rows, folds and hidden spans. Times are seconds."""
+    """A trace in the form in which pages show it: a row per span. Times are seconds."""
 
     #: As OSProfiler writes it.
     trace_id: str

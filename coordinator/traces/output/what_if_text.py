@@ -36,7 +36,10 @@ def best_sentence(best: Sequence[Potential]) -> str:
 
 
 def show_best(console: Console, best: Sequence[Potential]) -> None:
-    """Print a message and a table on the gain of halving each kind of span; nothing if empty."""
+    """Print a message and a table: the gain of halving each of these kinds of spans.
+
+    Prints nothing if there are none.
+    """
     if not best:
         return
     _line(console, best_sentence(best))

@@ -25,7 +25,7 @@ _TRACE_ID, _SPAN_ID = 32, 16
 
 @dataclass(kw_only=True)
 class ReceivedCounts:
-    """Counts of received spans and requests by result."""
+    """Counts of received spans and requests: stored, or refused by reason."""
 
     #: Spans of the run that were stored.
     accepted: int = 0
@@ -50,14 +50,19 @@ class ReceivedCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """Number of spans of a request that were not stored, and the reason; 0 if all were."""
+    """Spans of a request that were not stored: their number, and why. Number 0 if all were
+    stored.
+    """
 
     spans: int = 0
     reason: str = ""
 
 
 class SpanIntake:
-    """Stores the spans of a run in a spool file, up to its size limit. For one thread."""
+    """Stores the spans of a run in a spool file, until it reaches its size limit.
+
+    Not thread-safe: one thread calls it.
+    """
 
     def __init__(self, run_id: str, path: Path, limit_bytes: int, *, everything: bool) -> None:
         """Open the spool and continue the counts of an earlier receiver of this run.
@@ -150,7 +155,7 @@ class SpanIntake:
             self._failed = error.strerror or str(error)
 
     def _note_lost(self) -> None:
-        """Count spans that were accepted, and could not be written later, as refused."""
+        """Count spans as refused that were accepted before, and could not be written."""
         lost, self._lost = self._spool.lost - self._lost, self._spool.lost
         self.counts.accepted -= lost
         self.counts.refused += lost

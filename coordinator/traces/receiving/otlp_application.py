@@ -34,7 +34,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class _RefusedRequest(Exception):
-    """A request that is not taken; has HTTP status, message and further headers of the response."""
+    """A request that is refused: HTTP status, message and further headers of the response."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -70,7 +70,9 @@ class OtlpApplication:
             await _send(send, 200, JSON if as_json else PROTOBUF, body, {})
 
     async def run(self, step: Callable[[], Any]) -> Any:
-        """Call a function in the thread of the intake; return its result."""
+        """Call a function in the intake's thread, without blocking the event loop; return its
+        result.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
     async def _answer(

@@ -33,7 +33,7 @@ _MODULE = "osbench.coordinator.traces.receiving.receiver_process"
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """Counts of the spans that a receiver got, and the reason if it failed."""
+    """Counts of spans and requests that a receiver got, by name; and its failure."""
 
     counts: dict[str, int]
     #: Reason if spans could not be written, or if the receiver ended before the run; else "".

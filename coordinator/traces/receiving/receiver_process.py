@@ -34,10 +34,10 @@ CLIENTS_S = 1
 
 
 class _QuietServer(uvicorn.Server):
-    """A server that does not handle signals: Ctrl-C is for the coordinator."""
+    """An HTTP server that leaves signals alone: the coordinator decides when it ends."""
 
     def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override] # as its base
-        """Return a context that installs no signal handlers."""
+        """Return a context that does nothing: that of uvicorn would install signal handlers."""
         return contextlib.nullcontext()
 
 

@@ -29,7 +29,9 @@ _TEXT = 200
 
 
 class SpanAttributes(NamedTuple):
-    """Detail, error type and attributes of a span, as far as they are kept."""
+    """The parts of a span's attributes that are kept: detail, type of error, and other
+    attributes.
+    """
 
     detail: str = ""
     error: str = ""

@@ -27,7 +27,7 @@ _LOOKED_AT = 1000
 
 
 class TraceSource(Protocol):
-    """A source from which traces can be read by id."""
+    """Interface of a source from which traces can be read by id."""
 
     #: Entries that could not be read.
     skipped: int
@@ -40,7 +40,7 @@ class TraceSource(Protocol):
 
 
 class FileSource(TraceSource, Protocol):
-    """A trace source that can also be read completely."""
+    """Interface of a trace source of which all traces can be read."""
 
     def all(self) -> Iterator[Trace]:
         """Yield every trace of the source. Raises OsbenchError."""

@@ -53,7 +53,9 @@ def is_trace_point(line: str) -> bool:
 
 
 class MistralLog:
-    """Traces in one log file, which is read anew for each call."""
+    """Traces in a log file of Mistral's trace points. Each call of `all` or `read` reads the file
+    anew.
+    """
 
     def __init__(self, path: Path, *, everything: bool = False) -> None:
         """`everything` keeps statements and parameters as logged."""

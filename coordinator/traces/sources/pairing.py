@@ -30,7 +30,7 @@ START, STOP = "-start", "-stop"
 
 
 class SpanEvent(NamedTuple):
-    """The start or the stop of a span, as one event."""
+    """The start or the stop of a span, as OSProfiler writes it."""
 
     #: Ids as written.
     trace_id: str

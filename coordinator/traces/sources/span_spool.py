@@ -35,7 +35,7 @@ _HEAD = struct.Struct("<BI")
 
 
 class SpanSpool:
-    """Appends spans to a file. The caller stops adding when `is_full`."""
+    """Appends spans of any traces to a file, compressed. The caller stops adding when `is_full`."""
 
     def __init__(self, path: Path, limit_bytes: int) -> None:
         """Open or create the file, and cut off an incomplete last record. Raises OSError.

@@ -48,7 +48,7 @@ _NO_PATH = "404 page not found"
 
 
 class BackendState(StrEnum):
-    """Results of querying one trace."""
+    """Results of querying one trace; some may change in a later query."""
 
     FOUND = "found"
     #: The backend reports that it returned some of its spans only.
@@ -66,7 +66,7 @@ class BackendState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BackendResponse:
-    """Result of querying one trace from a backend."""
+    """Result of querying one trace: its state, its spans, and a message if something is wrong."""
 
     trace_id: str
     state: BackendState
