@@ -70,11 +70,11 @@ def split_workers(
     """Divide workers among workloads: return positions in `capacities` by workload, ascending.
 
     Returns None if some workload would get fewer virtual users than it requests. `capacities` has
-    by worker the virtual users that it can have of each workload.
+    for each worker the virtual users that it can have of each workload.
 
-    Workers with the largest capacity come first. Each goes to the workload that lacks most users.
-    If none lacks any, it goes to the workload with the least capacity per requested user; an open
-    load counts as the average of the closed loads there.
+    Workers with larger capacity are assigned first. A worker goes to the workload that still lacks
+    most users. If no workload lacks any, the worker goes to the workload with the least capacity
+    per requested user. There an open load counts as the average of the closed loads.
     """
     closed = [one.count for one in asked if not one.is_open]
     average = sum(closed) / len(closed) if closed else 1.0

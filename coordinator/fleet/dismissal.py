@@ -44,14 +44,14 @@ class RunningIterations:
 
 
 class Dismissal:
-    """Ends the memberships of a run: each is one stay of a worker process in it.
+    """Ends the memberships of a run; a membership is one stay of a worker process in it.
 
     Methods raise StoreUnreachable, StoreError.
     """
 
     def __init__(self, client: Client, signer: Signer, run: str, epoch: int) -> None:
-        """`epoch`: number of this coordinator process of the run, counted from 1; the greatest so
-        far.
+        """`epoch`: number of this coordinator process of the run; earlier ones have smaller
+        numbers.
         """
         self._store = Store(client, run)
         self._heartbeats = HeartbeatReader(client, signer)

@@ -64,11 +64,12 @@ class HeartbeatReader:
         return [beat for beat in found if beat is not None]
 
     def of(self, incarnations: list[str]) -> list[Heartbeat | None]:
-        """Read the heartbeat of each named worker; None if it is missing, stale or not verified.
+        """Read the heartbeat of each named worker, in the order of the names.
 
-        Stale: unchanged for more than `WORKER_TTL_S` seconds, by this process's clock. Redis may
-        keep such a heartbeat if its clock was set back, or if somebody wrote it again. Forgets all
-        other workers. A refused heartbeat counts once in `refused`.
+        None for a heartbeat that is missing, refused, or unchanged for more than `WORKER_TTL_S`
+        seconds: Redis may keep an old one if its clock was set back, or if somebody wrote it again.
+        Names that are not given are forgotten. A heartbeat that cannot be verified counts once in
+        `refused`.
         """
         now = time.monotonic()
         records = self._wire.heartbeats(incarnations)

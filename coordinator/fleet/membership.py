@@ -54,10 +54,9 @@ class Membership:
         return [number for number in behind if number not in self.have]
 
     def note(self, number: int) -> None:
-        """Note that the result block with this number is on disk; raises `acknowledged` if no gap
-        is left.
+        """Note that the result block with this number is on disk; does nothing if that is known.
 
-        Does nothing if the block is known.
+        Moves `acknowledged` on past all consecutive numbers.
         """
         if number > self.acknowledged:
             self.have.add(number)

@@ -42,7 +42,7 @@ class FleetPort(Protocol):
     """Actions that the pool asks of the rest of a run: journal entries, and writes to Redis."""
 
     def join(self, mid: str, incarnation: str) -> Membership:
-        """Return the membership `mid`; if it is new, write it to the journal first."""
+        """Return the membership with the id `mid`; write a new one to the journal first."""
 
     def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
         """Write to the journal that acknowledged blocks are not on disk, and log a warning.
@@ -95,10 +95,11 @@ class _Wait:
         return now - self._away
 
     def look(self, *, met: bool) -> tuple[float, float]:
-        """Note that Redis is reachable; return the seconds waited, and the seconds since `met`.
+        """Return the seconds waited, and the seconds for which the request for workers has been
+        met.
 
-        `met`: the request for workers is met now. The second number is 0.0 while it is not. After
-        an outage both numbers start again from 0.
+        `met`: the request is met now; if not, the second number is 0.0. To be called while Redis is
+        reachable. After an outage both numbers start again from 0.
         """
         now = time.monotonic()
         if self._away is not None:
@@ -190,12 +191,13 @@ class WorkerPool:
     ) -> None:
         """Invite free workers and wait until the request is met, at most `request.wait_s` seconds.
 
-        With enough workers, waits up to `STRAGGLERS_S` more for other invited ones. `check` is
-        called in each pass and may raise; `say` gets a message if the wait is longer than
-        `SILENT_S`.
+        With enough workers, waits up to `STRAGGLERS_S` more for other invited workers. `check` is
+        called in each pass and may raise. `say` gets a message if the wait is longer than
+        `SILENT_S`, and at its end.
 
         Raises FleetError if workers are lacking at the end, or no more can come. Raises
-        StoreUnreachable if Redis is unreachable for `patience_s` seconds; and as `poll` does.
+        StoreUnreachable if Redis is unreachable for `patience_s` seconds. Raises other errors of
+        `poll`.
         """
         wait = _Wait()
         said = ""
@@ -255,10 +257,10 @@ class WorkerPool:
         )
 
     def invite(self, count: int | None) -> None:
-        """Write offers to as many free workers as `count`, including those invited before.
+        """Offer the run to free workers, to `count` of them or, if that is None, to all.
 
-        None invites all free workers; 0 or less invites no new ones. Offers that are still open are
-        written again, since they expire. The last poll says which workers are free. Raises
+        Free are workers that were idle in the last poll. Workers that have an open offer count, and
+        get it again, since offers expire. With 0 or less no further worker is invited. Raises
         StoreUnreachable.
         """
         free = {beat.incarnation: beat for beat in self._free}

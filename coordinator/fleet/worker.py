@@ -222,11 +222,13 @@ class WorkerHandle:
     # transitions
 
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
-        """Apply the heartbeat that a poll of Redis found; None if there was none.
+        """Apply the heartbeat that a poll of Redis found for this worker process; None if there was
+        none.
 
-        Returns whether it is new and of this coordinator's session. If not new, `silence_s` grows
-        by `since_s`, the seconds since the previous poll. A heartbeat of another membership makes
-        the worker LEAVING (gone); draining or stuck also do. `now` is monotonic seconds.
+        Returns whether the heartbeat is new and of this coordinator's session. If it is not new,
+        `silence_s` grows by `since_s`, the seconds since the previous poll. The worker starts
+        LEAVING if its process is in another membership, drains, or is stuck. `now` is in monotonic
+        seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -281,10 +283,10 @@ class WorkerHandle:
         self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
-        """Mark the worker as LOST and take its users away; does nothing if it is LOST or LEFT.
+        """Mark a present worker as LOST, and take its virtual users away.
 
-        The caller has seen it silent until its lease (the time in which it may start iterations)
-        ended.
+        Does nothing if the worker is LOST or LEFT. The caller has waited until the lease has ended,
+        the time in which a silent worker may start iterations.
         """
         if self.present:
             self.state = WorkerState.LOST
@@ -320,10 +322,10 @@ class WorkerHandle:
         self.stock = self.blind_s = None
 
     def go_on(self, workload: int, *, coroutines: bool = False) -> bool:
-        """Continue a workload that the worker serves under an earlier coordinator.
+        """Continue a workload that the worker has prepared under an earlier coordinator.
 
-        Takes its users from its heartbeat and returns True if the worker has prepared this
-        workload; else resets it as `begin` does and returns False.
+        Returns True and takes over the worker's users as its heartbeat reports them. Returns False
+        if it has not prepared this workload: then the state is reset as by `begin`.
         """
         self.begin(workload, coroutines=coroutines)
         if self.beat.prepared != workload or self.beat.problem:
@@ -358,9 +360,10 @@ class WorkerHandle:
 
     @property
     def trips_s(self) -> float:
-        """Seconds from the end of an iteration to the arrival of the batch that replaces it.
+        """Estimated seconds from the end of an iteration to the arrival of a batch that replaces
+        it.
 
-        Estimated as `TRIPS` round trips to Redis.
+        They are `TRIPS` round trips to Redis.
         """
         return timers.TRIPS * self.trip_s
 
@@ -381,8 +384,9 @@ class WorkerHandle:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
 
     def slow(self) -> None:
-        """Set an unknown stock to 0, so that `room` is two iterations per user; a known one
-        stays.
+        """Set an unknown stock to 0, so that `room` returns two iterations per user.
+
+        A known stock stays.
         """
         self.stock = self.stock or 0
 

@@ -104,9 +104,9 @@ class Shortage:
 
     @property
     def is_final(self) -> bool:
-        """Return whether no more workers can come: the requested number is there.
+        """Return whether no more workers will be taken, because the requested number is there.
 
-        If their virtual users are too few, a worker is not exchanged for a larger one.
+        This holds if their virtual users are too few, too: no worker is exchanged for a larger one.
         """
         return self.request.count is not None and self.got >= self.request.count
 

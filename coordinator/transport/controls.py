@@ -49,8 +49,9 @@ class Controls:
 
         Must not be called with a lost worker. Raises StoreUnreachable, StoreError.
 
-        `taking_over` has numbers of workloads of an earlier coordinator. Their workers are left out
-        until they have a record of this one: a first record without their workload would end it.
+        `taking_over` has numbers of workloads that began under an earlier coordinator. A worker of
+        such a workload is left out until it has a record of this coordinator: a record that does
+        not name the workload would end it.
         """
         told = [
             one

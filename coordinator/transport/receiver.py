@@ -146,10 +146,10 @@ class Receiver:
         return self._accounts.memberships[mid].name
 
     def _execute(self, will: Will) -> None:
-        """Return the iterations that an ended worker process did not start to the plan.
+        """Give iterations that an ended worker process did not start back to the plan.
 
         Writes that to the journal first. A will that is malformed or of another run is counted as
-        refused; a repeated or unknown one does nothing.
+        refused; a repeated or unknown will does nothing. Raises StorageError.
         """
         if will.run != self._channel.run_id or not _well_formed_will(will):
             self._channel.refuse("malformed")

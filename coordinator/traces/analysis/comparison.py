@@ -155,9 +155,10 @@ def _compared(
 
 
 def _rows(features: Features, name: str) -> Ints:
-    """Return rows of the group's successful traces, fastest first; ValueError if it is missing.
+    """Return the rows of the group's successful traces, fastest first.
 
-    Incomplete traces are left out, unless most are incomplete.
+    Incomplete traces are left out, unless most are incomplete. Raises ValueError if there is no
+    such group.
     """
     number = features.groups.index(name)
     chosen = (features.group == number) & (features.outcome == Outcome.OK)

@@ -63,9 +63,7 @@ class TraceCoverage:
 
     @property
     def unanswered(self) -> bool:
-        """Return whether there are spans, and all of them are osbench's own: no service wrote
-        any.
-        """
+        """Return whether there are spans, and osbench wrote all of them: services wrote none."""
         return self.traces > 0 and all(map(is_ours, self.services)) and bool(self.services)
 
     def add(self, trace: Trace) -> bool:
@@ -94,7 +92,7 @@ class TraceCoverage:
     def outlived(self, tree: Tree, path: Path) -> None:
         """Count spans that continued after the span around them had ended, by service and name.
 
-        Above `_NAMES` names, the others are counted together.
+        Names beyond the first `_NAMES` are counted together.
         """
         for at in path.outlived:
             span = tree.spans[at]
@@ -113,7 +111,7 @@ class TraceCoverage:
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
         """Return the counts from the dictionary that `to_dict` made.
 
-        Raises KeyError, TypeError for another one.
+        Raises KeyError, TypeError if the dictionary has another form.
         """
         services = {name: SpanCounts(**spans) for name, spans in form["services"].items()}
         after = {name: WorkAfterReply(**entry) for name, entry in form["after"].items()}

@@ -71,8 +71,8 @@ class Digest:
     ) -> None:
         """Add the trace of an iteration: count it, rank its spans, and add its row to the table.
 
-        Other roots than the iteration's are left out as orphans. A trace without that root is only
-        counted, as rootless. `kept`: its spans are kept.
+        Roots other than the iteration's are left out as orphans. A trace without the iteration's
+        root is counted as rootless, and gets no row. `kept`: the spans of the trace are kept.
         """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks)

@@ -50,8 +50,9 @@ _FARTHEST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A key's fraction of the variance of durations: its covariance with them over their
-    variance.
+    """Fraction of one key in the variance of traces' durations.
+
+    It is the covariance of the key's time and the duration, over the variance of the duration.
     """
 
     who: str
@@ -131,9 +132,9 @@ def explain(
 ) -> Explanation:
     """Explain every group of traces, groups with a clear cause first, then larger ones.
 
-    `clocks` has the offsets that corrected the traces: if one does not fit, its hosts get no
-    verdict. `counters`: counters of the system under test with the times of the rows. Groups
-    without traces are left out. The same `seed` gives the same result.
+    `clocks` has the clock offsets by which the traces were corrected: if an offset is unsteady,
+    groups with its hosts get no verdict. `counters`: counters of the system under test with the
+    times of the rows. Groups without traces are left out. The same `seed` gives the same result.
     """
     answers = [
         _without_verdict(
@@ -265,10 +266,10 @@ def members(features: Features, band: str) -> frozenset[str]:
 
 
 def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
-    """Return the number of traces of a group, and its comparable traces in three parts.
+    """Return the number of traces of a group, and the traces to compare in three parts.
 
-    The number includes incomplete traces. The parts are successful traces without outliers,
-    outliers among the successful ones (both fastest first), and failed ones.
+    The number includes incomplete traces. The parts have rows: successful traces without outliers,
+    outliers among the successful traces (both fastest first), and failed traces.
     """
     rows = np.flatnonzero(features.group == number)
     used = usable(features, rows)

@@ -147,7 +147,7 @@ class Features:
     def from_dict(cls, form: Mapping[str, Any]) -> Features:
         """Return the table from the dictionary that `to_dict` made; its unit is `TRACE`.
 
-        Raises KeyError, TypeError, ValueError for another one.
+        Raises KeyError, TypeError, ValueError if the dictionary has another form.
         """
         arrays: dict[str, Any] = {name: np.frombuffer(form[name], "<i8") for name in _ARRAYS}
         return cls(
@@ -184,7 +184,7 @@ class FeatureTable:
         self._columns["begin"].append(0)
 
     def group(self, name: str) -> int:
-        """Return the number of a group; an unknown name gets the next one."""
+        """Return the number of a group; an unknown name is added with the next number."""
         return self._groups.setdefault(name, len(self._groups))
 
     def add(
@@ -199,10 +199,10 @@ class FeatureTable:
         whole: bool = True,
         kept: bool = True,
     ) -> None:
-        """Add the row of one trace: time and calls on its critical path, without the scenario's
-        pauses.
+        """Add the row of one trace: nanoseconds and calls on its critical path, by place.
 
-        `whole`: every span has start and stop; `kept`: its spans are kept.
+        Pauses of the scenario do not count. `whole`: every span has start and stop; `kept`: the
+        spans of the trace are kept.
         """
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))

@@ -68,7 +68,7 @@ class GraphTable:
     def from_dict(cls, form: Mapping[str, Any]) -> GraphTable:
         """Return the table from the dictionary that `to_dict` made.
 
-        Raises KeyError, TypeError, ValueError for another one.
+        Raises KeyError, TypeError, ValueError if the dictionary has another form.
         """
         return cls(
             below=int(form["below"]),

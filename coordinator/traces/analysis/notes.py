@@ -48,8 +48,8 @@ def missing_parts(
 ) -> Iterator[str]:
     """Yield notes on parts that are missing from the traces, or were left out.
 
-    `by_otlp`: the run received spans of services; `queried`: it queried them. They decide which
-    advice a run without spans of services gets.
+    `by_otlp`: the run received spans of services; `queried`: the run queried them. Both select the
+    advice for a run in which services wrote no spans.
     """
     if coverage.unanswered and queried:
         yield (
@@ -129,7 +129,7 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
 def _moved(offset: HostSkew, sign: int, host: str, reference: str) -> str:
     """Return a note on a clock that was set, or drifted, during the run.
 
-    `sign` times the offset's `add_ns` is how far the clock is ahead; it is 1 or -1.
+    `sign` is 1 or -1: times the offset's `add_ns` it gives how far the clock of `host` is ahead.
     """
     ahead = [sign * add for one in offset.stretches for add in (one.add_ns, one.last_add_ns)]
     low, high = (

@@ -64,7 +64,7 @@ class _Point:
 
 
 class Ranking:
-    """Sums spans by service and name; memory does not grow with their number.
+    """Sums the spans of traces by trace point (service and name); memory is bounded.
 
     Above `NAMES` trace points, new ones are counted together as `OTHER`.
     """
@@ -109,7 +109,7 @@ class Ranking:
     def rows(self) -> list[Ranked]:
         """Return the figures of all trace points, largest total time first.
 
-        Equal ones are in the order of their first occurrence.
+        Trace points of equal time are in the order of their first occurrence.
         """
         found = []
         for (service, name), point in self._points.items():

@@ -53,8 +53,8 @@ def _part(cause: Cause) -> str:
 def too_few(traces: int, slow: int, unit: str) -> str:
     """Return the message for too few slow traces, with the number of traces still needed.
 
-    `traces` are all, `slow` is the number of slow ones; `unit` is the name of a trace in the
-    singular.
+    `traces` and `slow` are the numbers of all traces and of slow ones; `unit` is the word for a
+    trace in the singular.
     """
     least = ENOUGH * 100 // (100 - LEAST)
     more = count(max(least - traces, ENOUGH - slow, 1), f"more {unit}")
@@ -83,7 +83,7 @@ def no_verdict(odd: str, other: str) -> str:
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
     """Return a note that incomplete traces were compared; "" if `incomplete` is 0.
 
-    `traces` is the number of all; `which` names them.
+    `incomplete` of `traces` are incomplete; `which` is the word for them.
     """
     if not incomplete:
         return ""

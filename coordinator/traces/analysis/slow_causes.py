@@ -147,8 +147,9 @@ class CauseSearch:
         """Return columns (positions among the tested keys) of clear causes; empty if there are
         none.
 
-        If one key is a clear cause alone, others beyond their usual spread are, too. Otherwise
-        several are if they are clear together.
+        Candidates are keys beyond their usual spread with a large part of the excess. All
+        candidates are causes if a single candidate explains the excess, or if all explain it
+        together.
         """
         columns = [
             column
@@ -214,8 +215,9 @@ class CauseSearch:
     def _is_beyond(self, columns: list[int]) -> bool:
         """Return whether the excess of some keys is far more than their usual spread explains.
 
-        The spread is continued as an exponential tail, from median and upper quartile: rare faults
-        do not affect it.
+        `columns` are positions among the tested keys. The spread of all ordinary traces is
+        continued as an exponential tail, from median and upper quartile: rare faults do not affect
+        it.
         """
         low, high = (percent / 100 for percent in self._between)
         tail = 0.0
@@ -227,9 +229,10 @@ class CauseSearch:
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
     def _is_part(self, column: int) -> bool:
-        """Return whether a key may be a cause together with others.
+        """Return whether the key of a column is significant, large and frequent enough for a cause.
 
-        It must be significant, have a fifth of the excess, and be in a tenth of the slow traces.
+        Its corrected p-value must be below 0.05, its part of the excess at least a fifth, and a
+        tenth of the slow traces must have more of it than 99 % of the middle.
         """
         key = self._tested[column]
         return bool(
@@ -239,10 +242,10 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether some keys together explain the excess.
+        """Return whether the keys of some columns together explain the excess.
 
-        True if they are surely more than half of it, beyond their usual spread, and high in most
-        slow traces.
+        Their part must surely be more than half, their excess beyond their usual spread, and most
+        slow traces must have more of them than 99 % of the middle.
         """
         keys = self._tested[columns]
         base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
@@ -260,8 +263,9 @@ class CauseSearch:
         )
 
     def _seen(self, columns: list[int]) -> float:
-        """Return the fraction (0 to 1) of slow traces with more time in these keys than 99 % of the
-        middle.
+        """Return the fraction of slow traces with more time in some keys than 99 % of the middle.
+
+        0 to 1. `columns` are positions among the tested keys.
         """
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))

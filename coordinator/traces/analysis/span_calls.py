@@ -112,8 +112,8 @@ class SpanCalls:
     def add(self, tree: Tree, *, group: int, iteration: int, outcome: int, whole: bool) -> None:
         """Count the spans of a successful iteration whose trace is complete (`whole`).
 
-        An incomplete trace is only counted as such; a failed one, or one without group, is ignored.
-        Pauses and left-out spans do not count.
+        If the trace is incomplete, only counts that. Failed iterations, and traces without a group,
+        are ignored. Pauses and left-out spans do not count.
         """
         if group == NO_GROUP or outcome != Outcome.OK:
             return

@@ -105,7 +105,8 @@ class Archive:
     def exists(self) -> bool:
         """Return whether traces were collected.
 
-        Raises DamagedRun if the run's digests name them and they are missing or differ.
+        Raises DamagedRun if the file of counts differs from the run's digest, or is missing
+        although the run has a digest of it.
         """
         self._files.check("traces/collection.json")
         return (self._folder / "collection.json").exists()
@@ -148,7 +149,8 @@ class Archive:
     def collection(self) -> dict[str, Any]:
         """Return counts, clocks and ranking as `close` wrote them, with the key `format`.
 
-        Raises OsbenchError if they cannot be read or have another format, DamagedRun.
+        Raises OsbenchError if the file cannot be read or has another format, DamagedRun if it
+        differs from the run's digest.
         """
         path = self._folder / "collection.json"
         self._files.check("traces/collection.json")

@@ -155,9 +155,10 @@ class Collection:
     def collect(self, conn_str: str | None) -> Collected:
         """Collect the traces from all sources, and write them to the run directory.
 
-        `conn_str` is the trace store, None if there is no readable one. Errors of sources become
-        notes. Kept traces get an expiry in the store, and all others are deleted. Without traced
-        iterations or sources only the overhead is returned. Raises OSError, DamagedRun.
+        `conn_str` is the address of the trace store, None if there is no readable store. Errors of
+        sources become notes. Traces that are kept get an expiry in the store; all others are
+        deleted there. Without traced iterations or sources only the overhead is returned. Raises
+        OSError, DamagedRun.
         """
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
@@ -258,10 +259,12 @@ class Collection:
         *,
         alone: bool,
     ) -> NDArray[np.bool_]:
-        """Query the traces `ids`; return which iterations of the random sample are compared.
+        """Query the traces `ids` from the backend, and return which iterations are compared.
 
-        `alone`: there is no other source for spans of services. Then only found traces are, thinned
-        to an even sample; else `drawn` is returned. Adds notes.
+        The result has an entry per iteration. `drawn` is the random sample of iterations to
+        compare. If `alone` (services have no other source of spans), only traces that were found
+        are compared, thinned to an even sample; otherwise the result is `drawn`. Adds messages to
+        the notes.
         """
         queries = QueriedTraces(self._directory, query, self._wanted)
         place = dict(zip(rows.ids(), drawn.tolist(), strict=True))
@@ -328,9 +331,10 @@ class Collection:
     def _from_store(
         self, conn_str: str | None, ids: Sequence[str], spool: Spool, read: _Read
     ) -> tuple[RedisTraces | None, set[str]]:
-        """Read from the store, if there is one; return it, and the ids that could not be read.
+        """Read traces from the store, if `conn_str` is given.
 
-        Errors of the store become a note.
+        Returns the store, or None, and the ids that could not be read. Errors of the store become a
+        note.
         """
         store = None
         try:
@@ -349,9 +353,10 @@ class Collection:
         spool: Spool,
         read: _Read,
     ) -> None:
-        """Read all traces, and growing ones again, until none grows or `late_s` is over.
+        """Read all traces from the store, and growing ones again, until no trace grows or `late_s`
+        is over.
 
-        Then read the files again, and the numbers of events that services dropped. Raises
+        Then reads the files again, and the numbers of events that services dropped. Raises
         StoreError.
         """
         try:
@@ -385,9 +390,10 @@ class Collection:
     def _files_again(
         self, store: RedisTraces, ids: Sequence[str], spool: Spool, read: _Read
     ) -> None:
-        """Read the files again, because collectors write them at intervals, and traces that grew.
+        """Read the files again, since collectors write them at intervals.
 
-        Raises StoreError.
+        Traces of the store that have other parts in the files now are read again, too. Raises
+        StoreError.
         """
         if not self._settings.files:
             return

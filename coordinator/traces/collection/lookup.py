@@ -46,15 +46,15 @@ def find_trace(
     *,
     damaged: bool = False,
 ) -> tuple[Trace, TraceSet, int | None]:
-    """Return a trace, its trace set, and its iteration number if known.
+    """Return a trace, its trace set, and the number of its iteration if known.
 
-    `which` is an iteration number, a trace id or the beginning of one; it may have a prefix `RUN:`.
-    Without that and `run` it is the last run. `workload` is a name, or a position from 0. With
-    `file` the trace is looked for there only.
+    `which` is an iteration number, a trace id or the beginning of a trace id. It may have a prefix
+    `RUN:`; without a prefix and `run`, the last run is meant. `workload` is a name, or a position
+    from 0. With `file` only that file is searched.
 
     A trace that the run has not kept is read from the trace store. `damaged`: a run whose files are
-    cut or changed is read as far as possible. Raises UsageError if there is no such trace or it is
-    ambiguous, OsbenchError if files cannot be read.
+    cut or changed is read as far as possible. Raises UsageError if there is no such trace or
+    several match, OsbenchError if files cannot be read.
     """
     if file is not None:
         trace_set = of_file(file)
@@ -120,9 +120,10 @@ def _position(workload: str | None, names: Sequence[str], where: str) -> int | N
 
 
 def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: str | None) -> str:
-    """Return the trace id of iteration `which`, or the only id that begins with these digits.
+    """Return the trace id of iteration `which`; else the only trace id that begins with these
+    digits.
 
-    Raises UsageError if there is none, or several workloads have the iteration.
+    Raises UsageError if there is none, or if several workloads have the iteration.
     """
     features, number = trace_set.features, int(which)
     position = _position(workload, features.groups, trace_set.name)

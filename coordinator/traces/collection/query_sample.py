@@ -106,9 +106,9 @@ def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
 
 
 def _at_least(number: int, size: int, marked: int, in_all: int) -> float:
-    """Return the probability that a random draw of `size` has at least `number` marked ones.
+    """Return the probability that a random draw of `size` items has `number` or more marked items.
 
-    `in_all` is the number of all, `marked` of the marked ones.
+    `in_all` is the number of all items, `marked` the number of marked items.
     """
     if number <= size + marked - in_all:
         return 1.0

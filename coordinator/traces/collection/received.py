@@ -29,7 +29,7 @@ class ReceivedTraces:
     """
 
     def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
-        """Write the spans of workers in result blocks to a spool, and open the spools of others.
+        """Write the spans of workers in result blocks to a spool, and open all spools of the run.
 
         `everything` keeps all attributes. Raises OSError, DamagedRun.
         """
@@ -48,8 +48,10 @@ class ReceivedTraces:
         self._sources = [SpooledTraces(folder / name) for name in (_WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
-        """Return a trace, merged from all these sources; None if none has spans of it. Raises
-        OSError.
+        """Return a trace, merged from the spans of all spools; None if no spool has spans of the
+        trace.
+
+        Raises OSError.
         """
         parts = [part for source in self._sources if (part := source.get(trace_id)) is not None]
         return merge(parts) if len(parts) > 1 else next(iter(parts), None)

@@ -34,7 +34,7 @@ class Retention:
     limit: int
 
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
-        """Return for each traced iteration the reason to keep it; 0 for none.
+        """Return for each traced iteration the reason to keep its trace; 0 if it is not kept.
 
         Iterations of the warm-up are not kept. The result is the same in every call.
         """
@@ -60,7 +60,7 @@ class Retention:
     def has_room(self, reason: int, size: int) -> bool:
         """Return whether a trace may be kept for `reason` if kept traces have `size` bytes already.
 
-        Random ones may use half of the limit, examples all, others nine tenths.
+        Random traces may fill half of the limit, examples all of it, others nine tenths.
         """
         tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
         return size < self.limit * tenths // 10
@@ -82,9 +82,10 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Return of each type of error the first iteration, which summaries name, and the median.
+    """Return the first iteration and the median of each type of error, as positions in `rows`.
 
-    First iterations come first, the most frequent types before others; at most `_CLASSES` types.
+    First iterations, which summaries name, come before medians; frequent types come before rare
+    types. Types beyond `_CLASSES` are left out.
     """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
     first, median = [], []

@@ -56,9 +56,9 @@ def sampling(
 
 
 def readable_store(deployment: Deployment) -> str | None:
-    """Return the connection string of the deployment's trace store if it can be read; else None.
+    """Return the connection string of the deployment's trace store; None if it cannot be read.
 
-    It can if it is a Redis, and the deployment has a key to trace with.
+    It can be read if it is a Redis, and the deployment has a key to trace with.
     """
     store = deployment.profiler_conn_str or ""
     known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
@@ -70,8 +70,9 @@ def planned_in_all(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
 ) -> int:
-    """Return the number of iterations of all workloads that are to be traced; unknown ones count
-    0.
+    """Return the number of iterations of all workloads that are to be traced.
+
+    Workloads whose number is unknown count as 0.
     """
     return sum(
         planned or 0 for workload, planned in workloads if _wanted(workload, deployment, conf)

@@ -133,8 +133,9 @@ class _FoundRows:
         errors: Ints,
         warming: NDArray[np.bool_],
     ) -> None:
-        """Add the rows of a block at positions `at`; the other arrays have an entry for each of
-        them.
+        """Add the rows of a block at positions `at`.
+
+        `traces`, `errors` and `warming` have an entry for each of these positions.
         """
         self._ids.append(traces)
         self._columns.append(

@@ -93,7 +93,7 @@ class Clocks:
         """Return the host of a pair whose clock is more likely wrong, then the other host.
 
         The clock of the other host agrees with more hosts. If both agree with equally many, the
-        wrong host is `one.host`.
+        first result is `one.host`.
         """
         if self._agree[one.host] > self._agree[one.reference]:
             return one.reference, one.host

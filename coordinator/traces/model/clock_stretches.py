@@ -173,10 +173,10 @@ def _extreme(values: Floats, size: int) -> Floats:
 
 
 def _waited_for(bounds: Bounds, size: int) -> Bounds:
-    """Return bounds without bounds by the ends of calls that their callers did not wait for.
+    """Return the bounds, but not those from the ends of calls for which callers did not wait.
 
     Such calls are messages whose end contradicts every offset that fits the starts in their bin. If
-    that holds for more than a fifth of a kind, all messages of the kind lose this bound.
+    more than a fifth of a kind are such messages, all messages of that kind lose this bound.
     """
     number = np.arange(len(bounds.at)) // size
     turned = bounds.turned

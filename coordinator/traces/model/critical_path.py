@@ -45,9 +45,10 @@ class Path(NamedTuple):
 
 
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
-    """Return the critical path: the time of `root`, divided among the spans that it was spent on.
+    """Return the critical path of a root span: its time, divided among the spans that caused it.
 
-    `root` is a position in the tree. The segments sum to the root's duration.
+    `root` is a position in the tree. The lengths of the segments sum to the root's duration.
+    `clocks` gives the tolerance between hosts.
     """
     segments: list[PathSegment] = []
     visited: list[int] = []
@@ -85,11 +86,11 @@ def _last_first(tree: Tree, at: int) -> list[int]:
 
 
 def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
-    """Return the tolerance, nanoseconds, by which a child may end after its span and count as in
-    time.
+    """Return by how many nanoseconds a child may end after its span and still count as within it.
 
-    `at` and `inner` are positions of span and child; `length` nanoseconds of the span are on the
-    path. It is 1 % of these, or more if only a part of the span counts or clocks may be wrong.
+    `at` and `inner` are positions of span and child; `length` nanoseconds of the span are looked
+    at. The tolerance is 1 % of `length`, or more if the span is longer or clocks of hosts may be
+    wrong.
     """
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host

@@ -44,8 +44,8 @@ class SpanPattern:
     def matches(self, key: SpanKey) -> bool:
         """Return whether the pattern selects a key.
 
-        Its service must fit the key's service or the first part of it; its name must fit the name,
-        or name and detail.
+        The pattern's service must fit the key's service, or its part before "/". The pattern's name
+        must fit the key's name, or name and detail.
         """
         services = (key.who, key.who.partition("/")[0])
         names = (key.what, f"{key.what} {key.about}")
@@ -75,9 +75,9 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
-    """Return the key of a segment of a critical path: work of its span, or a wait for another.
+    """Return the key of a segment: work of its span, or waiting for the start of another span.
 
-    A wait is one in a queue if either span is of RPC, a producer or a consumer.
+    The wait is "in queue" if a span is of RPC, a producer or a consumer; else "for service".
     """
     span = tree.spans[segment.span]
     if segment.awaited < 0:

@@ -126,9 +126,9 @@ def is_trace_key(text: str) -> bool:
 
 
 def span_key(text: str) -> str:
-    """Return a span id as OpenTelemetry has it: the last 16 digits of a UUID, in lower case.
+    """Return a span id in the form used as key: lower case, without dashes.
 
-    Other ids only lose their dashes.
+    Of a UUID only the last 16 digits are returned, as OpenTelemetry has the id.
     """
     plain = text.replace("-", "").lower()
     return plain[16:] if len(plain) == 32 and _HEX.issuperset(plain) else plain

@@ -77,10 +77,10 @@ class LateWork:
 def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None:
     """Remove stale spans below `root` from a tree, with all spans below them.
 
-    Late spans (those starting after the end of their parent) are judged by kind. If a parent has
-    more than twice the `usual` number plus one, all above the usual number are stale; one is kept
-    if no span of its kind was in time. Late spans that start more than `grace_s` seconds after the
-    root's end are stale, too.
+    A span is late if it starts after the end of its parent. If a parent has more than twice the
+    `usual` number of late spans of a kind plus one, those above the usual number are stale. The
+    first is kept if no span of its kind was in time. Late spans that start more than `grace_s`
+    seconds after the root's end are stale, too.
     """
     limit = tree.end[root] + round(grace_s * 1e9)
     for at in list(tree.below(root)):

@@ -31,8 +31,9 @@ FIXED = -1
 
 @dataclass(slots=True)
 class _Event:
-    """A start or an end of a span: it happens after all events of `after`, by the time of its
-    parts.
+    """A start or an end of a span.
+
+    It happens the time of its parts after the last of the events `after`.
     """
 
     after: list[int]
@@ -140,10 +141,10 @@ class WaitGraph:
         return self._event(after, PathSegment(frame.at, -1, last, frame.high))
 
     def _joined(self, frame: _Frame) -> int:
-        """Return the position of an event after all ended children, or of the span's start without
-        any.
+        """Return the position of an event that waits for all ended children.
 
-        Starts that wait for the same children share it.
+        That is the start of the span if there are none. Starts that wait for the same children
+        share one event.
         """
         ended = tuple(frame.ended)
         if len(ended) < 2:

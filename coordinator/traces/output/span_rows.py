@@ -52,8 +52,8 @@ class SpanRow:
 def duration_s(tree: Tree) -> float:
     """Return the seconds from first start to last end of a trace's roots; 0.0 without roots.
 
-    If one is the root of an iteration, only that one counts. Work that continued after the end is
-    not included.
+    If the trace has the root of an iteration, only that root counts. Work that continued after the
+    end is not included.
     """
     roots = tree.roots if tree.iteration is None else (tree.iteration,)
     if not roots:

@@ -42,11 +42,11 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return an object of Chrome's trace events: a process per service, a thread per host and
-    trace.
+    """Return an object in the Trace Event Format of Chrome.
 
-    Spans of a host that overlap without nesting are on further threads, as the format demands.
-    Times are microseconds from the first span: since 1970 they would have too many digits for JSON.
+    There is a process per service, and a thread per host and trace. Spans of a host that overlap
+    without nesting are on further threads, as the format demands. Times are microseconds from the
+    first span: since 1970 they would have too many digits for JSON.
     """
     events: list[dict[str, Any]] = []
     processes: dict[str, int] = {}

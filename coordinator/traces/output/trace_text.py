@@ -268,9 +268,10 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 
 
 def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
-    """Yield rows with 0; of more than `_ALIKE` + 1 similar siblings in a row the rest as one row.
+    """Yield rows in order, each with 0; of many similar siblings the first `_ALIKE`, then one for
+    the rest.
 
-    That row has the sums of their times, and comes with their number.
+    The row for the rest has the sums of their times, and comes with their number.
     """
     at = 0
     while at < len(rows):

@@ -118,10 +118,10 @@ class OtlpApplication:
         return _success(rejection, as_json=as_json)
 
     async def _body(self, receive: Receive, *, keep: bool = True) -> bytearray:
-        """Receive the body of a request; if `keep` is False, discard it and return an empty one.
+        """Receive the body of a request; if `keep` is False, discard it and return an empty body.
 
-        A kept body counts as waiting until the caller subtracts its size. Raises _RefusedRequest if
-        it is too large, cut off or slow, or too many bytes are waiting.
+        The size of a kept body counts as waiting until the caller subtracts it. Raises
+        _RefusedRequest if the body is too large, cut off or slow, or too many bytes are waiting.
         """
         body, size, more = bytearray(), 0, True
         try:
@@ -173,7 +173,7 @@ def _success(rejection: Rejection, *, as_json: bool) -> bytes:
 def _status(message: str, *, as_json: bool) -> bytes:
     """Return the body of an error response: a google.rpc.Status with the message only.
 
-    In protobuf field 2 is the message; it is cut to 120 bytes, so that its length fits one byte.
+    In protobuf the message is field 2, cut to 120 bytes, so that its length fits one byte.
     """
     if as_json:
         return json.dumps({"message": message}).encode()

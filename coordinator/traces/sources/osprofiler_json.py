@@ -38,9 +38,7 @@ class OsprofilerReports:
         yield from pair(self._events(), everything=self._everything).values()
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Return an iterator over the traces with these ids. It parses all reports, as `all`
-        does.
-        """
+        """Yield the traces with these ids; all reports are parsed, as by `all`."""
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 

@@ -75,9 +75,7 @@ class OtlpSpans:
             )
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Return an iterator over the traces with these ids. It parses all requests, as `all`
-        does.
-        """
+        """Yield the traces with these ids; all requests are parsed, as by `all`."""
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 
@@ -194,9 +192,9 @@ def _id(text: str, digits: int) -> str:
 
 
 def _digits(written: str) -> str:
-    """Return an id that is in base64 in hexadecimal; other ids unchanged.
+    """Return an id in hexadecimal if it is in base64 (ends with `=`); else unchanged.
 
-    Base64 is recognized by `=` at the end. Raises ValueError if it is invalid.
+    Raises ValueError for invalid base64.
     """
     return base64.b64decode(written, validate=True).hex() if written.endswith("=") else written
 

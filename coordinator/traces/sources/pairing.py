@@ -90,9 +90,9 @@ def split_name(name: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=1024)
 def service_name(project: str, service: str) -> str:
-    """Return `project/service`; the service alone if it begins with the project or that is "".
+    """Return the name of a service: `project/service`.
 
-    Returns the project if the service is "".
+    Returns only the service if it begins with the project, and only the other if one is "".
     """
     if project and service:
         return service if service.startswith(project) else f"{project}/{service}"

@@ -48,7 +48,7 @@ _NO_PATH = "404 page not found"
 
 
 class BackendState(StrEnum):
-    """Results of querying one trace; some may change in a later query."""
+    """Results of querying one trace. After some of them a later query may find the trace."""
 
     FOUND = "found"
     #: The backend reports that it returned some of its spans only.
@@ -158,9 +158,9 @@ class TraceBackend:
         return BackendResponse(trace_id=trace_id, state=state, why=why)
 
     def _answer(self, trace_id: str, body: bytes) -> BackendResponse:
-        """Return the spans of the trace in the body of a successful response.
+        """Return the result for the body of a response with status 200.
 
-        FAILED if it is not OTLP's JSON, MISSING if it has no spans of the trace, PARTIAL if the
+        FAILED if the body is not OTLP's JSON, MISSING without spans of the trace, PARTIAL if the
         backend says so.
         """
         partial, why, found = False, "", []
