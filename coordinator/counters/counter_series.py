@@ -106,9 +106,7 @@ class CounterFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedCounters:
-    """Result of reading the counters of a run: by number of the workload, and notes for the
-    report.
-    """
+    """Result of reading the counters of a run: counters by number of the workload, and notes."""
 
     workloads: dict[int, WorkloadCounters] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

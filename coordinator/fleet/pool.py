@@ -145,7 +145,9 @@ class WorkerPool:
 
     @property
     def refused(self) -> int:
-        """Number of heartbeats that could not be verified, since the pool was made."""
+        """Number of heartbeats that could not be verified, since the reader of heartbeats was
+        made.
+        """
         return self._heartbeats.refused
 
     @property

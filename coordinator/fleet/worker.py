@@ -369,7 +369,11 @@ class WorkerHandle:
 
     @property
     def known(self) -> bool:
-        """Return whether its speed is known well: the stock has grown to the limit by the speed."""
+        """Return whether the worker's speed is known well.
+
+        True once the stock, which may grow only by steps at first, has reached the amount that the
+        measured speed allows.
+        """
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property

@@ -162,9 +162,10 @@ class Shortage:
         return f"{lack}{self._others()} {more}; `osbench-coord workers` lists who is there."
 
     def _others(self) -> str:
-        """Return " ..." on workers that exist and cannot be taken; "" if there are none.
+        """Return notes on workers that exist and cannot be taken, each after a space; "" without
+        any.
 
-        These are used by other runs, sign with another key, or have another version.
+        Such workers are used by other runs, sign with another key, or have another osbench version.
         """
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are in use by run {held}." if held else ""

@@ -55,9 +55,9 @@ class Receiver:
     def receive(self, wait_s: float) -> list[Arrival]:
         """Read blocks, discard duplicates, write new blocks to disk, count them, apply wills.
 
-        Waits up to `wait_s` seconds for the first entry. Returns the counted iterations by
-        membership and workload. Entries are deleted from Redis by the next call. Malformed ones are
-        refused and counted. Logs a warning for unreadable blocks.
+        Waits up to `wait_s` seconds for the first entry of the stream; the entries are deleted from
+        Redis by the next call. Returns the counted iterations by membership and workload. Malformed
+        entries are refused and counted. Logs a warning for unreadable blocks.
 
         Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
         """

@@ -75,7 +75,10 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Explanation of one group of comparable traces, such as a workload. Times are seconds."""
+    """Explanation of one group of comparable traces: percentiles, bands, causes, and a message.
+
+    A group is a workload, or a kind of root span. Times are seconds.
+    """
 
     name: str
     #: Unit of comparison, in the singular: `features.TRACE` or `ITERATION`.

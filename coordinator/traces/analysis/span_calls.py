@@ -1,4 +1,4 @@
-"""Calls of spans by iteration: of spans that SLA criteria select, and means of all kinds."""
+"""Counts how often each iteration calls spans: spans that SLA criteria select, and all kinds."""
 
 from __future__ import annotations
 

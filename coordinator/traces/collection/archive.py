@@ -88,7 +88,10 @@ class Spool:
 
 
 class Archive:
-    """The folder `traces` of a run directory: kept traces, feature table of all, and counts."""
+    """The folder `traces` of a run directory: writes and reads kept traces, features and counts.
+
+    The features are a table with a row for each collected trace.
+    """
 
     def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
         """`run`: the run directory. `files` verifies files against the run's digests; None makes

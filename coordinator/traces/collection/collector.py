@@ -156,9 +156,9 @@ class Collection:
         """Collect the traces from all sources, and write them to the run directory.
 
         `conn_str` is the address of the trace store, None if there is no readable store. Errors of
-        sources become notes. Traces that are kept get an expiry in the store; all others are
-        deleted there. Without traced iterations or sources only the overhead is returned. Raises
-        OSError, DamagedRun.
+        sources become notes. In the store kept traces get an expiry of `expiry_s`, incomplete ones
+        a short expiry, and others that were read are deleted. Without traced iterations or sources
+        only the overhead is returned. Raises OSError, DamagedRun.
         """
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)

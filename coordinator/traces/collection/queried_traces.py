@@ -264,9 +264,10 @@ def _answer_of(backend: TraceBackend, trace_id: str) -> BackendResponse:
 
 
 def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:
-    """Return whether the parent of a span other than a server's is not known.
+    """Return whether the parent of a span is unknown, though it should be in the response.
 
-    The parent of a server's span may be a worker, whose spans are not there.
+    Spans of servers and of unknown kind do not count: their parent may be of a worker, whose spans
+    are not there.
     """
     return any(
         span.parent_id and span.parent_id not in known and span.kind not in ("", "server")

@@ -67,9 +67,9 @@ class Retention:
 
 
 def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
-    """Return the successful iterations next to each percentile of service and of response time.
+    """Return the successful iterations next to p50, p95 and p99 of service and of response time.
 
-    `ok` has positions in `rows`, as the result does.
+    There are `_NEAREST` for each. `ok` and the result have positions in `rows`.
     """
     found = [ok[:0]]
     for times in (rows.service[ok], rows.response[ok]):

@@ -25,8 +25,9 @@ class OsprofilerReports:
         everything: bool = False,
         skipped: int = 0,
     ) -> None:
-        """`everything` keeps arguments, parameters and queries; `skipped` is a first count of
-        errors.
+        """`everything` keeps arguments, parameters and queries.
+
+        `skipped` is the number of reports that could not be read; malformed events are added to it.
         """
         self._reports = reports
         self._everything = everything

@@ -49,7 +49,10 @@ class OtlpSpans:
         everything: bool = False,
         skipped: int = 0,
     ) -> None:
-        """`everything` keeps all attributes; `skipped` is a first count of unreadable requests."""
+        """`everything` keeps all attributes.
+
+        `skipped` is the number of requests that could not be read; malformed spans are added to it.
+        """
         self._requests = requests
         self._everything = everything
         #: Requests that could not be read, and malformed spans.
