@@ -1,1 +1,3 @@
-"""Counters of the system under test: read from Prometheus at the end of a run, and kept."""
+"""Counters of the system under test, such as CPU: read from Prometheus after the load, and
+stored.
+"""

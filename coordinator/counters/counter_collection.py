@@ -1,6 +1,6 @@
-"""Reads the counters of a run from Prometheus at its end: once, within bounds of time and size.
+"""Reads the counters of a run from Prometheus after the load, within limits of time and size.
 
-Whatever is wrong with them is a note of the report, and costs the run nothing else.
+Errors become notes of the report; they never fail the run.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)
 
-#: Values of a series, at most.
+#: Most values of a series.
 POINTS = 600
-#: Series of a query that are kept: the greatest ones.
+#: Most series of a query that are kept: the greatest, by 95th percentile.
 _MOST_SERIES = 20
-#: Scrapes that a rate is computed from, about: one may be missing.
+#: Number of scrapes that a rate is computed from, about: one scrape may be missing.
 _SCRAPES = 3
 #: Least length of a load, in scrapes.
 _FEWEST_SCRAPES = 3
 #: Usual interval of scrapes, if `up` does not show it, seconds.
 _USUAL_SCRAPE_S = 15.0
 _LEAST_STEP_S = 0.1
-#: Loads that begin within this time run at once, seconds.
+#: Loads that begin within this time of the first count as one group, seconds.
 _AT_ONCE_S = 1.0
-#: Difference of clocks from which on a note reports it, seconds.
+#: Least difference of clocks that a note reports, seconds.
 _NOTICEABLE_S = 0.5
 _POLL_S = 0.1
 _NAMED = 3
@@ -70,7 +70,7 @@ _HOST_NAMES = "node_uname_info"
 
 @dataclass(frozen=True, kw_only=True)
 class CounterSettings:
-    """Server and queries of the counters, and bounds of their reading."""
+    """Prometheus server and queries of the counters, and limits of time for reading them."""
 
     server: Prometheus
     queries: tuple[CounterQuery, ...] = DEFAULT_QUERIES
@@ -81,7 +81,7 @@ class CounterSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadSpan:
-    """The begin and duration of a load."""
+    """When the load of one workload began, and how long it lasted."""
 
     #: Redis time, seconds since 1970.
     t0_at: float
@@ -90,7 +90,10 @@ class LoadSpan:
 
 
 def counter_settings(conf: cfg.ConfigOpts) -> CounterSettings | None:
-    """The settings of `[metrics]`; None if there is no Prometheus. Raises UsageError."""
+    """Return the settings of the section `[metrics]`; None if it names no Prometheus.
+
+    Queries of the user's file replace default queries of the same name. Raises UsageError.
+    """
     metrics = conf.metrics
     if not metrics.prometheus:
         return None
@@ -112,9 +115,12 @@ def collect_counters(
     redis_now_s: Callable[[], float],
     wanted: Callable[[], bool],
 ) -> CollectedCounters:
-    """Read the counters of loads, by number of the workload, and write them to the run directory.
+    """Read the counters of loads from Prometheus, and write them to the run directory.
 
-    `redis_now_s` is the clock of `LoadSpan.t0_at`; `wanted` returns False to end early.
+    `loads` is by number of the workload; `redis_now_s` gives Redis time in seconds since 1970.
+    Reads in a thread; ends after `late_s + limit_s` seconds, or when `wanted` returns False, with
+    the counters read until then. Returns no counters without settings or loads. Errors become
+    notes; if the file cannot be written, no counters are returned.
     """
     if settings is None or not loads or not wanted():
         return CollectedCounters()
@@ -137,7 +143,7 @@ def collect_counters(
 
 @dataclass(kw_only=True)
 class _Axis:
-    """The time axis of loads that ran at once."""
+    """Time axis of loads that ran at once: begin and end in Redis time, seconds since 1970."""
 
     begin_at: float
     end_at: float
@@ -146,13 +152,16 @@ class _Axis:
 
     @property
     def span_s(self) -> float:
-        """Seconds."""
+        """Length of the axis, seconds."""
         return self.end_at - self.begin_at
 
 
 @dataclass(kw_only=True)
 class _Reading:
-    """All queries of one run, in a thread."""
+    """Reads the counters of one run from Prometheus in a thread.
+
+    `run` is the body of the thread; `result` is for the caller, at any time.
+    """
 
     settings: CounterSettings
     loads: Mapping[int, LoadSpan]
@@ -173,7 +182,11 @@ class _Reading:
     finished: bool = False
 
     def run(self) -> None:
-        """Read all; an error is kept for the notes."""
+        """Read all counters, until the end or until `ended` is set.
+
+        An error goes into `failure`, for the notes; an unexpected one is also logged with its
+        traceback.
+        """
         try:
             self._read()
         except PrometheusAwayError as error:
@@ -184,7 +197,10 @@ class _Reading:
         self.finished = not self.failure
 
     def result(self) -> CollectedCounters:
-        """All that was read until now."""
+        """Return the counters read until now, by workload, and notes; `run` may still be going on.
+
+        Workloads and series without values are left out.
+        """
         finished, done = self.finished, list(self.done)
         workloads = {}
         for number, load in self.loads.items():
@@ -237,7 +253,10 @@ class _Reading:
                     self._ask(axis, query)
 
     def _scrape_s(self) -> float:
-        """The median interval of scrapes."""
+        """Return the median interval of scrapes in seconds, at least `_LEAST_STEP_S`.
+
+        Returns `_USUAL_SCRAPE_S` if Prometheus does not show it.
+        """
         try:
             found = self.settings.server.at(_RAW_SCRAPES)
         except QueryRefusedError:
@@ -250,13 +269,18 @@ class _Reading:
         return max(statistics.median(apart), _LEAST_STEP_S) if apart else _USUAL_SCRAPE_S
 
     def _await_scrapes(self) -> None:
-        """Wait for the first scrape after all load, and no longer than allowed."""
+        """Wait for the first scrape after all load, at most `late_s` seconds, or until `ended` is
+        set.
+        """
         last_at = max(load.t0_at + load.elapsed_s for load in self.loads.values())
         left_s = last_at + self.scrape_s - self.redis_now_s()
         self.ended.wait(min(max(left_s, 0.0), self.settings.late_s))
 
     def _axes(self) -> list[_Axis]:
-        """The loads that are long enough, those at once together."""
+        """Return the time axes of loads, in order of time; loads that ran at once share one.
+
+        Loads shorter than `_FEWEST_SCRAPES` scrapes are left out.
+        """
         found: list[_Axis] = []
         for number, load in sorted(self.loads.items(), key=lambda one: one[1].t0_at):
             if load.elapsed_s < _FEWEST_SCRAPES * self.scrape_s:
@@ -270,7 +294,10 @@ class _Reading:
         return found
 
     def _host_names(self) -> dict[str, str]:
-        """Names of hosts as these call themselves, by the host part of `instance`."""
+        """Return the names that hosts give themselves, by the host part of `instance`.
+
+        Names that several hosts have are left out. Empty if the query is refused.
+        """
         try:
             found = self.settings.server.at(_HOST_NAMES)
         except QueryRefusedError:
@@ -376,12 +403,14 @@ class _Reading:
 
 
 def _host_part(instance: str) -> str:
-    """An `instance` without its port."""
+    """Return an `instance` label without its port: "db1:9100" gives "db1"."""
     return _PORT.sub("", instance)
 
 
 def _told_apart(series: Sequence[CounterSeries]) -> list[CounterSeries]:
-    """The series, with a number behind names that are there already."""
+    """Return the series; of equal labels (name and host) later ones get " #2", " #3" ... in the
+    name.
+    """
     seen: Counter[str] = Counter()
     found = []
     for one in series:

@@ -1,4 +1,4 @@
-"""The file of counters in a run directory."""
+"""The file of counters in a run directory: written and read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _MOST_BYTES = 256 << 20
 
 
 def write_counters(directory: RunDirectory, found: Mapping[int, WorkloadCounters]) -> None:
-    """Replace the file. Raises StorageError."""
+    """Write the counters of workloads, by number, and replace an earlier file. Synced to disk.
+
+    Raises StorageError.
+    """
     document = {
         "format": _FORMAT,
         "workloads": {
@@ -45,9 +48,10 @@ def write_counters(directory: RunDirectory, found: Mapping[int, WorkloadCounters
 
 
 def read_counters(directory: RunDirectory) -> dict[int, WorkloadCounters]:
-    """The counters by number of the workload; empty if there are none that this version reads.
+    """Return the counters of a run by number of the workload.
 
-    Raises DamagedRun if the file is not as its run has left it.
+    Empty if the file is missing, unreadable or of another format. Raises DamagedRun if it differs
+    from the file that the run wrote.
     """
     directory.files.check(COUNTERS)
     try:
@@ -65,7 +69,10 @@ def _packed(series: CounterSeries) -> bytes:
 
 
 def _counters(document: Mapping[str, Any]) -> WorkloadCounters:
-    """The counters of a workload. Raises ValueError, KeyError, TypeError."""
+    """Return the counters of one workload from its mapping in the file.
+
+    Raises ValueError, KeyError, TypeError if it is malformed.
+    """
     series = tuple(
         CounterSeries(
             name=str(name),

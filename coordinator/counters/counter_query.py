@@ -1,6 +1,6 @@
-"""Queries of counters: name, PromQL and meaning of each, from a file of the user or the defaults.
+"""Queries of counters in PromQL, with name and meaning: the defaults, or from a file of the user.
 
-`$window` in a query is a duration that holds three scrapes at least.
+`$window` in a query stands for a duration of at least three scrapes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class CounterKind(StrEnum):
-    """Meaning of the values of a counter."""
+    """Kinds of counters: they say whether a greater value is worse, and whether it has a limit."""
 
     #: Used part of a resource that is full at 1.
     SHARE = "share"
@@ -42,7 +42,7 @@ class CounterKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CounterQuery:
-    """A query of one counter, which may have a series for each host."""
+    """PromQL query of one counter; its result may have a series for each host."""
 
     name: str
     #: PromQL.
@@ -50,12 +50,15 @@ class CounterQuery:
     kind: CounterKind = CounterKind.FLOW
     #: Unit of the values: `SHARE_UNIT`, "bytes/s", "/s" or any other text.
     unit: str = ""
-    #: Label that names the host.
+    #: Label of the series whose value names the host.
     host_label: str = "instance"
 
 
 def read_queries(path: Path) -> tuple[CounterQuery, ...]:
-    """The queries in a YAML file: a list of mappings. Raises UsageError, which has all problems."""
+    """Read queries from a YAML file: a list of 1 to 100 mappings.
+
+    Raises UsageError if the file cannot be read, or with all problems of its entries.
+    """
     try:
         found = load_yaml(read_text(path))
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""Counters of the system under test on the time axis of a load, and their figures."""
+"""Counters of the system under test on the time axis of a load, and their mean, p95 and maximum."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from osbench.coordinator.formatting import size, three_digits
 
 Floats = NDArray[np.float64]
 
-#: Used part of a resource from which it is near its limit.
+#: Used fraction of a resource from which on it is near its limit.
 NEAR_LIMIT = 0.9
-#: Part of the time for which a value is exceeded in 5 of 100.
+#: Percentile of the values: it is exceeded for a twentieth of the time.
 _P95 = 95
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterSeries:
-    """A counter of a host over time."""
+    """A counter of one host: its values at equal intervals over the load of a workload."""
 
     name: str
     #: "" if the query does not name one.
     host: str
     kind: CounterKind
     unit: str
-    #: Values at `WorkloadCounters.times`; nan if there is none.
+    #: Values at the times of `WorkloadCounters.times`; nan if there is none.
     values: Floats
 
     @property
     def label(self) -> str:
-        """Name and host: CPU of db1."""
+        """Name and host, such as "CPU of db1"; only the name if no host is known."""
         return counter_label(self.name, self.host)
 
     @property
     def is_known(self) -> bool:
-        """There are values."""
+        """Return whether at least one value is known."""
         return bool(np.isfinite(self.values).any())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WorkloadCounters:
-    """The counters while a workload was under load."""
+    """All counters over the load of one workload, on one time axis."""
 
     #: Seconds between two values; the first is that of t0.
     step_s: float = 1.0
@@ -54,12 +54,18 @@ class WorkloadCounters:
     elapsed_s: float = 0.0
 
     def times(self) -> Floats:
-        """Times of the values, seconds after t0."""
+        """Return the times of the values, seconds after t0 (the begin of the load); empty without
+        series.
+        """
         points = len(self.series[0].values) if self.series else 0
         return np.arange(points, dtype=np.float64) * self.step_s
 
     def mean(self, series: CounterSeries, stretches: Iterable[tuple[float, float]]) -> float | None:
-        """The mean of a counter over stretches of time, seconds after t0; None if not known."""
+        """Return the mean of a counter over stretches of time; None if there are no values in them.
+
+        Stretches are pairs of seconds after t0, without their end. A value counts once if they
+        overlap.
+        """
         at = self.times()
         within = np.zeros(len(at), bool)
         for begin, end in stretches:
@@ -71,7 +77,10 @@ class WorkloadCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterFigures:
-    """A counter over a load. Percentiles are of time, not of iterations."""
+    """Mean, 95th percentile and maximum of a counter over a load.
+
+    The percentile is of time, not of iterations.
+    """
 
     name: str = ""
     host: str = ""
@@ -83,25 +92,31 @@ class CounterFigures:
 
     @property
     def label(self) -> str:
-        """Name and host: CPU of db1."""
+        """Name and host, such as "CPU of db1"; only the name if no host is known."""
         return counter_label(self.name, self.host)
 
     @property
     def is_near_limit(self) -> bool:
-        """A resource that was nearly full for a twentieth of the load."""
+        """Return whether a resource was at least 90 % full for a twentieth of the load.
+
+        False for counters that are not of the kind "share".
+        """
         return self.kind == CounterKind.SHARE and self.p95 >= NEAR_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectedCounters:
-    """The counters of a run, by number of the workload, and notes on their reading."""
+    """Result of reading the counters of a run: counters by number of the workload, and notes."""
 
     workloads: dict[int, WorkloadCounters] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
 def figures_of(counters: WorkloadCounters) -> tuple[CounterFigures, ...]:
-    """The figures of all counters, resources first, the fullest first."""
+    """Return the figures of counters that have values.
+
+    Order: resources, fullest first by p95; then queues, then flows, each by name and host.
+    """
     found = []
     for one in counters.series:
         known = one.values[np.isfinite(one.values)]
@@ -133,12 +148,15 @@ def figures_of(counters: WorkloadCounters) -> tuple[CounterFigures, ...]:
 
 
 def counter_label(name: str, host: str) -> str:
-    """Name and host of a counter: CPU of db1."""
+    """Return "NAME of HOST", or only the name if `host` is ""."""
     return f"{name} of {host}" if host else name
 
 
 def value_text(value: float, unit: str) -> str:
-    """A value with its unit: 97 %, 1.20 MB/s, 12.3/s, 5."""
+    """Return a value with its unit as text, such as "97 %", "1.20 MB/s", "12.3/s" or "5".
+
+    Of the unit "share" 1.0 is 100 %.
+    """
     if unit == SHARE_UNIT:
         return f"{100 * value:.0f} %"
     if unit.startswith("bytes"):
@@ -152,7 +170,11 @@ def value_text(value: float, unit: str) -> str:
 def grid_values(
     points: Sequence[tuple[float, float]], begin: float, step_s: float, count: int
 ) -> Floats:
-    """The values of points at `count` times from `begin` on; nan if there is none."""
+    """Return `count` values, one per `step_s` seconds from `begin` on; nan if there is none.
+
+    Each point (time, value) goes to the nearest place; of several the last one counts. Points
+    outside are ignored.
+    """
     values = np.full(count, np.nan)
     for at, value in points:
         place = round((at - begin) / step_s)

@@ -1,7 +1,7 @@
-"""Default queries: exporters of hosts, MySQL, RabbitMQ and memcached, by their own metric names.
+"""Default queries for the metrics of exporters of hosts, MySQL, RabbitMQ and memcached.
 
-prometheus/node_exporter, prometheus/mysqld_exporter, prometheus/memcached_exporter and the plug-in
-rabbitmq_prometheus.
+The exporters are prometheus/node_exporter, prometheus/mysqld_exporter,
+prometheus/memcached_exporter and the plug-in rabbitmq_prometheus.
 """
 
 from __future__ import annotations

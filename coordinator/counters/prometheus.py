@@ -30,7 +30,7 @@ from osbench.coordinator.formatting import plain
 _CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 30.0
 #: Most bytes of a response, decoded.
 _RESPONSE_BYTES = 32 << 20
-#: Longest text of a response that messages repeat.
+#: Most characters of a response that messages repeat.
 _TOLD = 200
 #: Statuses of a query that is wrong, or takes too long: others may succeed.
 _OF_THE_QUERY = frozenset((400, 422))
@@ -38,16 +38,16 @@ _REFUSED = frozenset((401, 403, 407))
 
 
 class PrometheusAwayError(Exception):
-    """The server cannot be queried at all."""
+    """The server cannot be queried: unreachable, slow, denies access, or not a Prometheus."""
 
 
 class QueryRefusedError(Exception):
-    """The server refuses one query."""
+    """The server refuses one query, or its result is unusable; other queries may succeed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueriedSeries:
-    """A series in a response."""
+    """A series in a response: its labels, and its points in the order of the response."""
 
     labels: Mapping[str, str]
     #: Times, seconds since 1970 by the clock of the server, and values; finite ones only.
@@ -55,10 +55,17 @@ class QueriedSeries:
 
 
 class Prometheus:
-    """A server that is queried. Methods raise PrometheusAwayError and QueryRefusedError."""
+    """A Prometheus server, queried by HTTP.
+
+    Methods raise PrometheusAwayError and QueryRefusedError. A request waits at most 5 s to
+    connect, 15 s for the next bytes, and about 30 s for a response.
+    """
 
     def __init__(self, url: str, headers: str = "") -> None:
-        """`headers` are name=value,name=value, percent-encoded. Raises UsageError."""
+        """`url` ends before /api. `headers` are name=value,name=value, percent-encoded.
+
+        Raises UsageError if either is malformed.
+        """
         #: The URL without secrets.
         self.shown = mask_url(url)
         self._base = _base(url)
@@ -66,7 +73,7 @@ class Prometheus:
         self._queries = BoundedQueries({"Accept": "application/json", **given})
 
     def now_s(self) -> float:
-        """The clock of the server, seconds since 1970."""
+        """Return the time of the server's clock, seconds since 1970."""
         data = self._ask("query", {"query": "time()"})
         try:
             return float(data["result"][1])
@@ -74,13 +81,19 @@ class Prometheus:
             raise PrometheusAwayError(_STRANGER) from None
 
     def at(self, query: str) -> list[QueriedSeries]:
-        """The series of a query now; of a range of raw samples all of these."""
+        """Return the series of a query at the present time.
+
+        A series has one point, or all raw samples of the range if the query asks for a range.
+        """
         return _series(self._ask("query", {"query": query}))
 
     def over(
         self, query: str, begin_at: float, end_at: float, step_s: float
     ) -> list[QueriedSeries]:
-        """The series of a query between two times of the server's clock."""
+        """Return the series of a query: a point per `step_s` from `begin_at` to `end_at`.
+
+        `step_s` is in seconds, the times in seconds since 1970 by the server's clock.
+        """
         given = {
             "query": query,
             "start": f"{begin_at:.3f}",
@@ -121,7 +134,10 @@ _STRANGER = "the answer is not that of Prometheus's API"
 
 
 def _base(url: str) -> str:
-    """The URL before /api. Raises UsageError."""
+    """Return the URL of a server without a final slash.
+
+    Raises UsageError if it is not an HTTP URL with a host, or has a query or fragment.
+    """
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -136,7 +152,7 @@ def _base(url: str) -> str:
 
 
 def _document(body: bytes) -> Mapping[str, Any] | None:
-    """The JSON object with `status` in a response; None if it is something else."""
+    """Return the JSON object in a response; None if it is not one, or has no `status`."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -150,7 +166,10 @@ def _worded(status: int, text: str) -> str:
 
 
 def _series(data: Mapping[str, Any]) -> list[QueriedSeries]:
-    """The series of a vector or matrix. Raises QueryRefusedError for a scalar or text."""
+    """Return the series of a vector or matrix, without native histograms.
+
+    Raises QueryRefusedError for a scalar or string, PrometheusAwayError for a malformed result.
+    """
     kind, found = data.get("resultType"), data.get("result")
     if kind not in ("vector", "matrix") or not isinstance(found, Sequence):
         raise QueryRefusedError("the query has no series as its result")

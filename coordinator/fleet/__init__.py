@@ -1,1 +1,3 @@
-"""Worker processes: the whole fleet, the workers of a run, and the state of each."""
+"""The worker processes that exist (the fleet), the workers that a run takes, and the state of
+each.
+"""

@@ -1,4 +1,4 @@
-"""Splits the workers of a run among workloads under load together. Pure."""
+"""Divides the workers of a run among the workloads that are under load at once. No I/O."""
 
 from __future__ import annotations
 
@@ -11,33 +11,38 @@ from osbench.coordinator.fleet.worker import WorkerHandle, carried
 
 @dataclass(frozen=True, kw_only=True)
 class AskedUsers:
-    """Number of virtual users that a workload requests."""
+    """Number and kind of the virtual users that one workload requests."""
 
-    #: The workload's.
+    #: Name of the workload.
     name: str
-    #: Of an open load 1: as many as are busy at once, a number that is unknown before.
+    #: 1 for an open load: it needs as many as are busy at once, which is unknown before.
     count: int
     is_open: bool
-    #: They are coroutines, not threads.
+    #: Whether they are coroutines instead of threads.
     coroutines: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerNeeds:
-    """Number of workers and virtual users that a task needs."""
+    """Least worker processes and virtual users with which a task can run."""
 
     #: Worker processes, at least.
     workers: int
-    #: Virtual users at once over all workers, of both kinds and of each.
+    #: Virtual users at once over all workers: in all, as threads, as coroutines.
     users: int
     threads: int
     coroutines: int
-    #: Threads of a worker that is the only one of a workload among others.
+    #: Most threads of one workload that shares its group with others; a worker must carry them
+    #: if it is the only worker of that workload. 1 if there are none.
     threads_alone: int
 
 
 def needs(groups: Sequence[Sequence[AskedUsers]]) -> WorkerNeeds:
-    """Return the most that any group needs; the workloads of a group are under load together."""
+    """Return the needs of a task: for each number, the maximum over `groups`.
+
+    A group has the workloads that are under load at once, so its needs are summed. Raises
+    ValueError without groups.
+    """
     several = [one for group in groups if len(group) > 1 for one in group]
     return WorkerNeeds(
         workers=max(map(len, groups)),
@@ -62,12 +67,14 @@ def _count(asked: Iterable[AskedUsers]) -> int:
 def split_workers(
     capacities: Sequence[Sequence[int]], asked: Sequence[AskedUsers]
 ) -> list[list[int]] | None:
-    """Return the workers of each workload, by position; None if they do not suffice.
+    """Divide workers among workloads: return positions in `capacities` by workload, ascending.
 
-    `capacities` are the virtual users that each worker can have of each workload. Each workload
-    gets at least one worker, and as many as carry its virtual users. Each of the other workers goes
-    to the workload with the least capacity for its users; an open load counts like the average of
-    the closed loads.
+    Returns None if some workload would get fewer virtual users than it requests. `capacities` has
+    for each worker the virtual users that it can have of each workload.
+
+    Workers with larger capacity are assigned first. A worker goes to the workload that still lacks
+    most users. If no workload lacks any, the worker goes to the workload with the least capacity
+    per requested user. There an open load counts as the average of the closed loads.
     """
     closed = [one.count for one in asked if not one.is_open]
     average = sum(closed) / len(closed) if closed else 1.0
@@ -90,9 +97,10 @@ def split_workers(
 def divide(
     workers: Sequence[WorkerHandle], title: str, group: Sequence[AskedUsers]
 ) -> list[list[WorkerHandle]]:
-    """Return the workers of each workload of a group.
+    """Divide workers among the workloads of a group; a single workload gets them all.
 
-    `title` is that of the subtask. Raises FleetError if the workers are too few.
+    Returns the workers of each workload, in the order of `group`. `title` is the title of the
+    subtask, for messages. Raises FleetError if the workers carry too few virtual users.
     """
     if len(group) == 1:
         return [list(workers)]
@@ -114,6 +122,9 @@ def divide(
 
 
 def _carries(worker: WorkerHandle, group: Sequence[AskedUsers]) -> str:
-    """Describe how many virtual users of each requested kind a worker can have."""
+    """Return the virtual users that a worker can have, for a message: "4", or "4 or 1000".
+
+    The second form has threads, then coroutines; it is used if the group requests both kinds.
+    """
     kinds = sorted({one.coroutines for one in group})
     return " or ".join(str(carried(worker.beat, coroutines=kind)) for kind in kinds)

@@ -1,4 +1,4 @@
-"""Ends a run for its workers instead of a coordinator that is gone: they are free at once."""
+"""Ends a run for its workers after its coordinator has died, so that other runs can use them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.store import Store
 from osbench.coordinator.fleet.heartbeats import HeartbeatReader
 
-#: Longest wait for workers to leave, seconds, and between two looks.
+#: Longest wait for workers to leave, and the pause between two looks, seconds.
 WAIT_S = 10.0
 LOOK_S = 0.2
 
 
 class RunningIterations:
-    """Finds workers that may still run iterations of a run without a coordinator."""
+    """Finds workers that may still run iterations of a run that has no coordinator any more."""
 
     def __init__(self, heartbeats: HeartbeatReader, run: str, now: float) -> None:
-        """`now`, monotonic seconds: the run had no coordinator at this time."""
+        """`now`: a time at which the run had no coordinator, monotonic seconds."""
         self._heartbeats = heartbeats
         self._run = run
         self._leases_end = now + timers.LEASE_S * (1 + timers.DRIFT)
@@ -29,7 +29,12 @@ class RunningIterations:
         self._early: dict[str, int] = {}
 
     def at(self, now: float) -> list[Heartbeat]:
-        """Return the workers that may still run iterations. Raises StoreUnreachable, StoreError."""
+        """Return the last heartbeats of workers of the run that may still run iterations at `now`.
+
+        `now` is in monotonic seconds. Until the leases have ended these are all workers of the run;
+        later, workers that are busy, and workers that have sent no further heartbeat since a call
+        saw them first after that. Raises StoreUnreachable, StoreError.
+        """
         serving = [beat for beat in self._heartbeats.present() if beat.run == self._run]
         if now < self._leases_end:
             return serving
@@ -39,13 +44,15 @@ class RunningIterations:
 
 
 class Dismissal:
-    """Notifies the memberships of a run that it is over.
+    """Ends the memberships of a run; a membership is one stay of a worker process in it.
 
     Methods raise StoreUnreachable, StoreError.
     """
 
     def __init__(self, client: Client, signer: Signer, run: str, epoch: int) -> None:
-        """`epoch` counts the coordinators of the run, this one included."""
+        """`epoch`: number of this coordinator process of the run; earlier ones have smaller
+        numbers.
+        """
         self._store = Store(client, run)
         self._heartbeats = HeartbeatReader(client, signer)
         self._signer = signer
@@ -53,13 +60,15 @@ class Dismissal:
         self._epoch = epoch
 
     def serving(self) -> list[Heartbeat]:
-        """Return the heartbeats of workers in the run."""
+        """Read the heartbeats of all workers; return the valid heartbeats of this run."""
         return [beat for beat in self._heartbeats.present() if beat.run == self._run]
 
     def dismiss(self, memberships: Iterable[tuple[str, str]]) -> tuple[int, int]:
-        """End memberships (id and incarnation), and the memberships of live workers.
+        """Notify workers that the run is over, until all have left or the wait ends.
 
-        Waits for workers to leave; returns how many did, and how many did not.
+        `memberships` are pairs of membership id and incarnation (the name of a worker process).
+        Workers that send heartbeats of the run are notified too. The wait is the longer of `WAIT_S`
+        and `FAREWELL_S`. Returns the numbers of workers that have left, and that have not.
         """
         members = dict(memberships)
         known: set[str] = set()

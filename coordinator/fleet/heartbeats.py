@@ -1,4 +1,4 @@
-"""The heartbeats of all workers in Redis: read, verified, and counted if they are refused."""
+"""Reads and verifies the heartbeats of all workers in Redis, and counts the refused ones."""
 
 from __future__ import annotations
 
@@ -15,33 +15,39 @@ from osbench.common.protocol.messages import Heartbeat
 from osbench.common.protocol.redis_client import Client
 from osbench.common.protocol.wire import Wire
 
-#: Names of workers whose heartbeats could not be verified that are kept.
+#: Most names that are kept of workers whose heartbeats could not be verified.
 UNVERIFIED_MOST = 100
 #: State of a worker of another version of osbench, of which no more is known than who it is.
 OTHER_VERSION = "other version"
 
 
 class HeartbeatReader:
-    """Reads the heartbeats of workers. Methods raise StoreUnreachable, StoreError."""
+    """Reads and verifies the heartbeats of workers in Redis; remembers the last ones.
+
+    Methods raise StoreUnreachable, StoreError.
+    """
 
     def __init__(self, client: Client, signer: Signer) -> None:
         self._wire = Wire(client)
         self._signer = signer
-        #: The last heartbeat of each worker as it was read and decoded, and when it last changed,
-        #: monotonic: most do not change between two polls.
+        #: By name: the last heartbeat as read and as decoded (None if not verified), and when it
+        #: last changed, monotonic seconds: most do not change between two polls.
         self._known: dict[str, tuple[bytes, Heartbeat | None, float]] = {}
         #: The names of all workers, as they were last listed.
         self._names: list[bytes] = []
-        #: Heartbeats that could not be verified: in all, and when all were last read.
+        #: Heartbeats that could not be verified: since the beginning, and by the last `present`.
         self.refused = 0
         self.unverified = 0
-        #: Names of the latter, at most `UNVERIFIED_MOST`.
+        #: Names of the workers of the last `present` that could not be verified, at most
+        #: `UNVERIFIED_MOST`.
         self.unverified_names: list[str] = []
 
     def present(self, *, relist: bool = True) -> list[Heartbeat]:
-        """Return the valid heartbeats of all workers, by name.
+        """Read heartbeats; return all that are valid and fresh, sorted by name.
 
-        With `relist=False`, read only workers that are already known.
+        If `relist`, workers that joined the list are read too, and names without a heartbeat are
+        removed from the list in Redis. Otherwise only the names of the last list and known live
+        workers are read. Updates `unverified` and its names.
         """
         if relist:
             self._names = self._wire.names()
@@ -58,10 +64,12 @@ class HeartbeatReader:
         return [beat for beat in found if beat is not None]
 
     def of(self, incarnations: list[str]) -> list[Heartbeat | None]:
-        """Return the heartbeat of each worker; None if there is none that can be verified.
+        """Read the heartbeat of each named worker, in the order of the names.
 
-        A heartbeat that stays the same does not show that a worker is alive. It does not expire if
-        the clock of Redis was set back, and somebody may put it back.
+        None for a heartbeat that is missing, refused, or unchanged for more than `WORKER_TTL_S`
+        seconds: Redis may keep an old one if its clock was set back, or if somebody wrote it again.
+        Names that are not given are forgotten. A heartbeat that cannot be verified counts once in
+        `refused`.
         """
         now = time.monotonic()
         records = self._wire.heartbeats(incarnations)
@@ -92,7 +100,11 @@ class HeartbeatReader:
 
 
 def _readable(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a verified heartbeat; of another version only the worker's identity."""
+    """Return the fields of a verified heartbeat.
+
+    If the worker has another version of osbench, only its identity is kept: its state is
+    `OTHER_VERSION`, and its numbers are 0.
+    """
     if body.get("version") == __version__:
         return body
     who = {name: body.get(name) for name in ("incarnation", "host", "pid", "label", "version")}

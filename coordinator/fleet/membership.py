@@ -1,16 +1,19 @@
-"""Membership of a worker process in a run, by journal and result blocks."""
+"""Membership: one stay of a worker process in a run, as journal and result blocks show it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-#: Blocks that are looked for at once: who has the key may say that any number was acknowledged.
+#: Most block numbers that are checked at once: a holder of the key may claim any number.
 MISSING_MOST = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
 class Membership:
-    """Blocks, batches and losses of one membership, kept until the end of the run."""
+    """State of one membership in the coordinator: blocks on disk, last granted batch, losses.
+
+    A membership is one stay of a worker process in a run. It is kept until the end of the run.
+    """
 
     #: Id of its first session.
     mid: str
@@ -21,32 +24,40 @@ class Membership:
     name: str
     #: The last batch that was granted.
     seq: int = 0
-    #: All blocks up to this number are on disk, and these behind the first gap.
+    #: All blocks up to this number are on disk; `have` has further numbers, behind a gap.
     acknowledged: int = 0
     have: set[int] = field(default_factory=set)
-    #: Number of its final block; 0 while that has not come.
+    #: Number of its final block; 0 until that block has been received.
     final: int = 0
     #: Counted as lost now.
     lost: bool = False
-    #: A block could not be read: which of its iterations ran cannot be known any more.
+    #: A block could not be read, so which of its iterations ran is unknown for good.
     damaged: bool = False
 
     @property
     def whole(self) -> bool:
-        """Return whether all its blocks are on disk: none is in transit, and it starts nothing."""
+        """Return whether the final block and all before it are on disk: no result can come any
+        more.
+        """
         return 0 < self.final <= self.acknowledged
 
     def has(self, number: int) -> bool:
-        """Return whether a block is on disk."""
+        """Return whether the result block with this number is on disk."""
         return number <= self.acknowledged or number in self.have
 
     def missing(self, delivered: int) -> list[int]:
-        """Return the blocks up to `delivered` that are not on disk, `MISSING_MOST` at most."""
+        """Return the block numbers from 1 to `delivered` that are not on disk, ascending.
+
+        Only the first `MISSING_MOST` numbers behind `acknowledged` are looked at.
+        """
         behind = range(self.acknowledged + 1, min(delivered, self.acknowledged + MISSING_MOST) + 1)
         return [number for number in behind if number not in self.have]
 
     def note(self, number: int) -> None:
-        """Note that a block is on disk."""
+        """Note that the result block with this number is on disk; does nothing if that is known.
+
+        Moves `acknowledged` on past all consecutive numbers.
+        """
         if number > self.acknowledged:
             self.have.add(number)
             while self.acknowledged + 1 in self.have:

@@ -1,4 +1,7 @@
-"""The workers of a run: invited, joined, polled. A worker decides whose offer it follows."""
+"""The workers of a run: offers to free workers, and the state of workers by their heartbeats.
+
+An offer asks a worker to join the run, or to follow its new coordinator; the worker decides.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +39,22 @@ LOCAL_GATHER_S = 0.005
 
 
 class FleetPort(Protocol):
-    """Port of the pool to the rest of a run."""
+    """Actions that the pool asks of the rest of a run: journal entries, and writes to Redis."""
 
     def join(self, mid: str, incarnation: str) -> Membership:
-        """Journal and return the membership of a worker that has joined."""
+        """Return the membership with the id `mid`; write a new one to the journal first."""
 
     def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
-        """Journal that acknowledged blocks are not on disk: no worker keeps them any more."""
+        """Write to the journal that acknowledged blocks are not on disk, and log a warning.
+
+        Workers have discarded them, so their iterations are lost.
+        """
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Write offers. Raises StoreUnreachable."""
+        """Sign offers and write them to Redis; they expire soon. Raises StoreUnreachable."""
 
     def forget(self, incarnation: str) -> None:
-        """Delete the queue and the heartbeat of a process that has ended.
+        """Delete all keys of a worker process from Redis: heartbeat, offer and queue.
 
         Raises StoreUnreachable.
         """
@@ -56,7 +62,7 @@ class FleetPort(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Invitation:
-    """An offer that a worker has not followed yet."""
+    """An offer that a worker has not followed yet, with the challenge of its heartbeat."""
 
     challenge: str
     session: str
@@ -64,12 +70,14 @@ class _Invitation:
 
     @property
     def takes_over(self) -> bool:
-        """Return whether the worker had joined under an earlier coordinator."""
+        """Return whether the worker had joined the run under an earlier coordinator process."""
         return self.session != self.membership
 
 
 class _Wait:
-    """Times of a wait for workers: its start, enough workers, and an unreachable Redis."""
+    """Clock of one wait for workers: its begin, since when there are enough, and outages of
+    Redis.
+    """
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -77,16 +85,21 @@ class _Wait:
         self._away: float | None = None
 
     def away_s(self) -> float:
-        """Return the seconds since Redis became unreachable; it is unreachable now."""
+        """Return the seconds since Redis became unreachable, 0.0 in the first call of an outage.
+
+        To be called only while Redis is unreachable; `look` ends the outage.
+        """
         now = time.monotonic()
         if self._away is None:
             self._away = now
         return now - self._away
 
     def look(self, *, met: bool) -> tuple[float, float]:
-        """Return the seconds waited, and the seconds since the request is `met`.
+        """Return the seconds waited, and the seconds for which the request for workers has been
+        met.
 
-        Redis is reachable; after an outage both start from 0.
+        `met`: the request is met now; if not, the second number is 0.0. To be called while Redis is
+        reachable. After an outage both numbers start again from 0.
         """
         now = time.monotonic()
         if self._away is not None:
@@ -100,7 +113,7 @@ class _Wait:
 
 
 class WorkerPool:
-    """Invites workers, and follows the heartbeats of workers that joined."""
+    """Invites free workers to a run, and follows the heartbeats of workers that have joined."""
 
     def __init__(self, port: FleetPort, heartbeats: HeartbeatReader, run_id: str) -> None:
         self._port = port
@@ -132,35 +145,40 @@ class WorkerPool:
 
     @property
     def refused(self) -> int:
-        """Number of heartbeats that could not be verified."""
+        """Number of heartbeats that could not be verified, since the reader of heartbeats was
+        made.
+        """
         return self._heartbeats.refused
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """The live workers that follow this coordinator."""
+        """The live workers that serve under this coordinator, leaving ones included."""
         return [worker for worker in self.workers.values() if worker.present and worker.session]
 
     @property
     def unheard(self) -> list[WorkerHandle]:
-        """The workers of an earlier coordinator that do not follow this one yet."""
+        """The live workers that joined under an earlier coordinator and have not followed this one
+        yet.
+
+        Workers whose process has left the run are not included.
+        """
         workers = self.workers.values()
         return [one for one in workers if one.present and not one.session and not one.gone]
 
     def serving(self, workload: int) -> list[WorkerHandle]:
-        """Return the live workers of a workload."""
+        """Return the live workers of this coordinator whose workload has this number."""
         return [worker for worker in self.present if worker.workload == workload]
 
     @property
     def idle(self) -> list[WorkerHandle]:
-        """The workers that have joined and serve no workload."""
+        """The live workers that have joined, serve no workload, and are not leaving."""
         return [worker for worker in self.present if worker.workload < 0 and not worker.leaving]
 
     @property
     def invited(self) -> dict[str, str]:
-        """Workers that were invited and have not joined, with their future memberships.
+        """Future memberships of workers that were invited and have not joined, by incarnation.
 
-        By incarnation. Workers that fell silent since count too: they may have read the offer
-        before.
+        Includes workers that have fallen silent since: they may have read the offer before.
         """
         return {name: mid for name, mid in self._asked.items() if mid not in self.workers}
 
@@ -173,11 +191,15 @@ class WorkerPool:
         say: Callable[[str], None],
         patience_s: float = 0.0,
     ) -> None:
-        """Invite free workers until the request is met.
+        """Invite free workers and wait until the request is met, at most `request.wait_s` seconds.
 
-        Waits up to `wait_s`, and reports a long wait by `say`; `check` may raise meanwhile. Raises
-        FleetError, which names the runs that hold other workers; StoreUnreachable if Redis is
-        unreachable for longer than `patience_s`.
+        With enough workers, waits up to `STRAGGLERS_S` more for other invited workers. `check` is
+        called in each pass and may raise. `say` gets a message if the wait is longer than
+        `SILENT_S`, and at its end.
+
+        Raises FleetError if workers are lacking at the end, or no more can come. Raises
+        StoreUnreachable if Redis is unreachable for `patience_s` seconds. Raises other errors of
+        `poll`.
         """
         wait = _Wait()
         said = ""
@@ -207,7 +229,12 @@ class WorkerPool:
             time.sleep(LOCAL_GATHER_S if request.private else GATHER_S)
 
     def _tell_end(self, say: Callable[[str], None], got: int, waited_s: float | None) -> None:
-        """If a wait was reported, report that the run goes on, and which workers are missing."""
+        """Report the end of the wait by `say`.
+
+        Reports the number of workers and `waited_s` unless that is None (no wait was reported);
+        else workers of another version, if any. Then reports workers that were invited and have not
+        joined.
+        """
         if waited_s is not None:
             say(f"{processes(got)} after {waited_s:.0f} s: going on")
         elif self._strangers:
@@ -232,7 +259,12 @@ class WorkerPool:
         )
 
     def invite(self, count: int | None) -> None:
-        """Invite up to `count` free workers, all for None. Raises StoreUnreachable."""
+        """Offer the run to free workers, to `count` of them or, if that is None, to all.
+
+        Free are workers that were idle in the last poll. Workers that have an open offer count, and
+        get it again, since offers expire. With 0 or less no further worker is invited. Raises
+        StoreUnreachable.
+        """
         free = {beat.incarnation: beat for beat in self._free}
         self._invited = {
             name: one
@@ -256,9 +288,10 @@ class WorkerPool:
             self._port.offer(offers)
 
     def _tell_unverified(self) -> None:
-        """Send workers whose heartbeats cannot be verified an offer that they cannot follow.
+        """Write offers without a challenge to workers whose heartbeats cannot be verified.
 
-        Only by that do they log that their key is another one. Raises StoreUnreachable.
+        They cannot follow such an offer, and log that their key differs. At most once per
+        `SILENT_S`. Raises StoreUnreachable.
         """
         now = time.monotonic()
         if now - self._told_at < SILENT_S:
@@ -289,9 +322,10 @@ class WorkerPool:
         )
 
     def restore(self, membership: Membership) -> None:
-        """Add a worker known only from the journal, silent until its first heartbeat.
+        """Add a worker known only from the journal of the run, with an invented heartbeat number 0.
 
-        It is LEFT if all its blocks are on disk, LOST if it was declared lost.
+        It is LEFT if all its blocks are on disk, LOST if the journal says so, else ACTIVE and
+        silent.
         """
         host, _, rest = membership.incarnation.partition(".")
         beat = Heartbeat(
@@ -316,12 +350,11 @@ class WorkerPool:
     # polling
 
     def poll(self, *, relist: bool = True) -> None:
-        """Read the workers' heartbeats, and update which workers have joined.
+        """Read heartbeats; update all workers, and add workers that have joined.
 
-        With `relist=False`, read only workers that are already known.
-
-        Raises StoreUnreachable: then no worker's silence grows. Raises Superseded if another
-        coordinator has resumed this run, OlderCopy if this one has an older journal.
+        If not `relist`, names of new workers are not looked up. Raises StoreUnreachable,
+        StoreError: then no worker's silence grows. Raises Superseded if another coordinator has
+        resumed this run, OlderCopy if a worker has taken batches that this journal does not have.
         """
         self.clock_steps.look()
         beats = {beat.incarnation: beat for beat in self._heartbeats.present(relist=relist)}
@@ -345,7 +378,13 @@ class WorkerPool:
                 worker.hear(beats.get(worker.incarnation), since_s, now)
 
     def _follow(self, beat: Heartbeat, now: float) -> None:
-        """Follow a heartbeat of this run: add its worker, or ask it to follow this process."""
+        """Apply a heartbeat of this run.
+
+        Adds a new worker to the pool and the journal. Offers a worker of an earlier coordinator to
+        follow this one, and sets the session of a worker that has followed. Journals blocks that
+        the worker knows as acknowledged and that are not on disk. Raises Superseded, OlderCopy,
+        StoreUnreachable.
+        """
         if beat.epoch > self.epoch:
             raise Superseded(
                 f"another coordinator has resumed run {self._run} (it is number {beat.epoch}, "
@@ -376,7 +415,11 @@ class WorkerPool:
             worker.signed(now)
 
     def _take_over(self, beat: Heartbeat) -> None:
-        """Ask a worker of an earlier coordinator of this run to follow this one."""
+        """Write an offer to a worker of an earlier coordinator of this run to follow this one.
+
+        The same offer is written again until the worker's challenge changes. Raises
+        StoreUnreachable.
+        """
         one = self._invited.get(beat.incarnation)
         if one is None or one.challenge != beat.challenge:
             one = self._invited[beat.incarnation] = _Invitation(
@@ -387,5 +430,8 @@ class WorkerPool:
         self._port.offer([self._offer(beat, one)])
 
     def forget(self, incarnation: str) -> None:
-        """Delete the queue and the heartbeat of a process that has ended."""
+        """Delete all keys of a worker process from Redis: heartbeat, offer and queue.
+
+        The pool itself does not change. Raises StoreUnreachable.
+        """
         self._port.forget(incarnation)

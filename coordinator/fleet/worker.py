@@ -1,6 +1,6 @@
-"""A membership of a worker process as the coordinator sees it: one state machine, no I/O.
+"""State of one membership (a worker process's part in a run), as the coordinator sees it. No I/O.
 
-ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` takes the heartbeat of a poll;
+States: ACTIVE <-> LEAVING, either <-> LOST, and any -> LEFT. `hear` takes the heartbeat of a poll;
 `run/failover.py` declares workers lost and takes them back.
 """
 
@@ -16,14 +16,14 @@ from osbench.coordinator.fleet.membership import Membership
 
 #: Memory of the estimate of a worker's speed, seconds.
 RATE_MEMORY_S = 1.0
-#: A worker whose speed is not known well gets at most this many times more with each report.
+#: Factor by which the stock of a worker may grow with each report of its speed.
 GROWTH = 16
-#: A worker that has run dry gets this much work at least, seconds, by the speed of its last report.
+#: A worker that has run dry may have this much work, in seconds at its last reported speed.
 DRY_S = 0.25
 
 
 class WorkerState(enum.Enum):
-    """States of a worker from its joining to its leaving."""
+    """States of a membership: one worker process's part in a run."""
 
     #: Can have work.
     ACTIVE = enum.auto()
@@ -36,7 +36,10 @@ class WorkerState(enum.Enum):
 
 
 class LeaveReason(enum.Enum):
-    """Reasons why a worker takes no more work; the first values are states of its heartbeat."""
+    """Reasons why a worker takes no more work.
+
+    The values of DRAINING and STUCK are states that a heartbeat reports.
+    """
 
     DRAINING = "draining"
     #: Too many of its threads run on after their iteration timed out.
@@ -50,7 +53,7 @@ class LeaveReason(enum.Enum):
 
 
 class Readiness(enum.Enum):
-    """States of the preparation of the workload that a worker serves."""
+    """States of a worker's preparation for the workload that it serves."""
 
     PENDING = enum.auto()
     READY = enum.auto()
@@ -68,13 +71,13 @@ NOT_GRANTED = (-1, None, 0.0)
 
 
 def carried(beat: Heartbeat, *, coroutines: bool) -> int:
-    """Return how many virtual users a worker process can have, as coroutines or as threads."""
+    """Return how many virtual users a worker process can have: coroutines, or else threads."""
     return beat.coroutines if coroutines else beat.capacity
 
 
 @dataclass(slots=True, eq=False)
 class WorkerHandle:
-    """State of one membership. Mutable, and equal only to itself."""
+    """Mutable state of one membership, a worker's part in a run. Equal only to itself."""
 
     beat: Heartbeat
     membership: Membership
@@ -84,7 +87,7 @@ class WorkerHandle:
     leave_reason: LeaveReason | None = None
     #: Seconds of successful polls without a sign of life.
     silence_s: float = 0.0
-    #: When it gave a sign of life last, and when its speed was reported last, monotonic.
+    #: When it last gave a sign of life, monotonic seconds; 0 if never.
     alive_at: float = 0.0
     #: Number of the workload it serves, and whether its virtual users are coroutines.
     workload: int = -1
@@ -103,7 +106,7 @@ class WorkerHandle:
     recall: set[int] = field(default_factory=set)
     #: Some of them are not in a control record yet.
     untold: bool = False
-    #: Iterations a second, estimated; 0 is unknown.
+    #: Iterations per second, estimated; 0 if unknown.
     rate: float = 0.0
     #: Most iterations that it may have in hand; grows while its speed is not known well. None
     #: before anything is known.
@@ -115,32 +118,38 @@ class WorkerHandle:
 
     @property
     def incarnation(self) -> str:
-        """The name of the worker's process."""
+        """Name of the worker process, unique for each start: host, pid and random bits."""
         return self.beat.incarnation
 
     @property
     def name(self) -> str:
-        """The worker's name in ledger, statistics and report."""
+        """Key of the membership in ledger, statistics and report.
+
+        It is the incarnation, with "+2", "+3" for later memberships of one process.
+        """
         return self.membership.name
 
     @property
     def mid(self) -> str:
-        """The id of the membership."""
+        """Id of the membership: that of its first session."""
         return self.membership.mid
 
     @property
     def present(self) -> bool:
-        """Return whether the worker is alive: its users may be busy."""
+        """Return whether the state is ACTIVE or LEAVING; LOST and LEFT workers are not present."""
         return self.state in _HEARD
 
     @property
     def leaving(self) -> bool:
-        """Return whether the worker is alive and takes no more work."""
+        """Return whether the worker is present, and has a reason to take no more work."""
         return self.present and self.leave_reason is not None
 
     @property
     def gone(self) -> bool:
-        """Return whether the worker's process has given up this membership."""
+        """Return whether the worker process has left the membership.
+
+        Its heartbeats are of another run, or of none.
+        """
         return self.leave_reason is LeaveReason.GONE
 
     @property
@@ -150,44 +159,61 @@ class WorkerHandle:
 
     @property
     def has_users(self) -> bool:
-        """Return whether the worker can have virtual users."""
+        """Return whether the worker can have virtual users: it is ACTIVE and has prepared."""
         return self.state is WorkerState.ACTIVE and self.ready
 
     @property
     def capacity(self) -> int:
-        """Virtual users that the worker can have of its workload; 0 if it can have none now."""
+        """Most virtual users that the worker can have, of the kind that its workload uses.
+
+        0 if it is not ACTIVE or has not prepared.
+        """
         return carried(self.beat, coroutines=self.uses_coroutines) if self.has_users else 0
 
     @property
     def holds_work(self) -> bool:
-        """Return whether, by its last heartbeat, the worker has work or undelivered results."""
+        """Return whether the worker has iterations, or results that are not on disk.
+
+        Known from its last heartbeat: busy users, queued iterations, batches not taken, or blocks
+        not acknowledged.
+        """
         beat, known = self.beat, self.membership
         undelivered = beat.got < known.seq or beat.made > known.acknowledged
         return bool(beat.busy or beat.queued or undelivered)
 
     @property
     def undelivered(self) -> int:
-        """Number of blocks that it had made, by its last heartbeat, and that are not on disk."""
+        """Number of result blocks that the worker has made, by its last heartbeat, and that are not
+        on disk.
+        """
         known = self.membership
         here = sum(1 for number in known.have if number <= self.beat.made)
         return max(0, self.beat.made - known.acknowledged - here)
 
     @property
     def clock_moved_s(self) -> tuple[float, float]:
-        """Seconds by which its host's wall clock was set back and forward since its first beat."""
+        """Seconds by which its host's wall clock was set (back, forward) since its first heartbeat.
+
+        (0.0, 0.0) before the first heartbeat.
+        """
         if self.clock_set_s is None:
             return 0.0, 0.0
         back, forward = self.clock_set_s
         return self.beat.clock_set_s[0] - back, self.beat.clock_set_s[1] - forward
 
     def age_s(self, now: float) -> float:
-        """Return the seconds since its last sign of life; `now` is monotonic."""
+        """Return the seconds from the worker's last sign of life until `now`, monotonic seconds.
+
+        A large number if there was none.
+        """
         return now - self.alive_at
 
     def takes_work(self, now: float) -> bool:
-        """Return whether it can be granted work now: it is alive and has no open recall.
+        """Return whether the worker can be granted work at `now`, monotonic seconds.
 
-        Work that is granted after its final block would never come back.
+        It must be ACTIVE and ready, with a sign of life less than `FRESH_S` old. It must have
+        neither a recall of batches nor a final block: work granted after that would never come
+        back.
         """
         if self.recall or self.membership.final:
             return False
@@ -196,9 +222,13 @@ class WorkerHandle:
     # transitions
 
     def hear(self, beat: Heartbeat | None, since_s: float, now: float) -> bool:
-        """Apply the heartbeat of a poll that reached Redis, `since_s` after the previous poll.
+        """Apply the heartbeat that a poll of Redis found for this worker process; None if there was
+        none.
 
-        Returns whether it is a new sign of life of this membership.
+        Returns whether the heartbeat is new and of this coordinator's session. If it is not new,
+        `silence_s` grows by `since_s`, the seconds since the previous poll. The worker starts
+        LEAVING if its process is in another membership, drains, or is stuck. `now` is in monotonic
+        seconds.
         """
         if beat is None or beat.beat <= self.beat.beat:
             self.silence_s += since_s
@@ -226,7 +256,9 @@ class WorkerHandle:
         return True
 
     def signed(self, now: float) -> None:
-        """Note a sign of life: a heartbeat, or a block that was not known."""
+        """Note a sign of life at `now` (monotonic seconds): a new heartbeat, or a new result
+        block.
+        """
         self.silence_s = 0.0
         self.alive_at = now
 
@@ -237,34 +269,50 @@ class WorkerHandle:
             self.state = WorkerState.LEAVING
 
     def unreadable(self) -> None:
-        """Give the worker no more work: its results cannot be read."""
+        """Make the worker take no more work for good, because its results cannot be read.
+
+        An ACTIVE worker becomes LEAVING.
+        """
         self._leave(LeaveReason.UNREADABLE)
 
     def unreachable(self) -> None:
-        """Give the worker no more work: batches do not arrive at it."""
+        """Make the worker take no more work for good, because its batches do not arrive.
+
+        An ACTIVE worker becomes LEAVING.
+        """
         self._leave(LeaveReason.UNREACHABLE)
 
     def declare_lost(self) -> None:
-        """Mark the worker as LOST, without users: it was silent until its lease was over."""
+        """Mark a present worker as LOST, and take its virtual users away.
+
+        Does nothing if the worker is LOST or LEFT. The caller has waited until the lease has ended,
+        the time in which a silent worker may start iterations.
+        """
         if self.present:
             self.state = WorkerState.LOST
             self.target = self.share = self.held = 0
             self.generation += 1
 
     def found(self) -> None:
-        """Take back a worker that was declared lost and sends heartbeats again."""
+        """Take back a LOST worker that sends heartbeats again; does nothing in other states.
+
+        It becomes ACTIVE, or LEAVING if it had a reason to leave.
+        """
         if self.state is WorkerState.LOST:
             self.state = WorkerState.LEAVING if self.leave_reason else WorkerState.ACTIVE
 
     def mark_left(self) -> None:
-        """Mark the worker as LEFT: all of its blocks are on disk, the final one too."""
+        """Mark the worker as LEFT, without users: all its blocks are on disk, the final one too."""
         self.state = WorkerState.LEFT
         self.target = self.share = self.held = 0
 
     # workloads
 
     def begin(self, workload: int, *, coroutines: bool = False) -> None:
-        """Serve a new workload, whose virtual users are `coroutines` or threads."""
+        """Reset the state for a new workload: not prepared, no users, speed unknown.
+
+        `workload` is its number; its virtual users are `coroutines` or threads.
+        """
         self.workload, self.uses_coroutines = workload, coroutines
         self.readiness = Readiness.PENDING
         self.generation = 0
@@ -274,7 +322,11 @@ class WorkerHandle:
         self.stock = self.blind_s = None
 
     def go_on(self, workload: int, *, coroutines: bool = False) -> bool:
-        """Serve a workload as under an earlier coordinator; return whether it did so there."""
+        """Continue a workload that the worker has prepared under an earlier coordinator.
+
+        Returns True and takes over the worker's users as its heartbeat reports them. Returns False
+        if it has not prepared this workload: then the state is reset as by `begin`.
+        """
         self.begin(workload, coroutines=coroutines)
         if self.beat.prepared != workload or self.beat.problem:
             return False
@@ -287,32 +339,48 @@ class WorkerHandle:
         return True
 
     def room(self) -> int:
-        """Return how many iterations it may have in hand: about 2 s of work, 2 per user or more."""
+        """Return the most iterations that the worker may have in hand, running and queued.
+
+        That is `stock`, and at least two per user. If nothing is known of its speed it is
+        `BLIND_PER_USER` per user.
+        """
         if self.stock is None:
             return timers.BLIND_PER_USER * self.share
         return max(timers.STOCK_PER_USER * self.share, self.stock)
 
     @property
     def trip_s(self) -> float:
-        """Seconds of a round trip from the worker to Redis."""
+        """Estimated seconds of a round trip from the worker to Redis, from the uncertainty of its
+        clock.
+
+        At most `TRIP_MOST_S`.
+        """
         # half of the shortest trip is the uncertainty of its clock
         return min(2 * max(0.0, self.beat.uncertainty_s), timers.TRIP_MOST_S)
 
     @property
     def trips_s(self) -> float:
-        """Seconds from the sending of its results to the batch that follows from them."""
+        """Estimated seconds from the end of an iteration to the arrival of a batch that replaces
+        it.
+
+        They are `TRIPS` round trips to Redis.
+        """
         return timers.TRIPS * self.trip_s
 
     @property
     def known(self) -> bool:
-        """Return whether its measured speed alone bounds its stock."""
+        """Return whether the worker's speed is known well.
+
+        True once the stock, which may grow only by steps at first, has reached the amount that the
+        measured speed allows.
+        """
         return self.stock is not None and self.stock >= self._full_stock()
 
     @property
     def scant(self) -> bool:
-        """Return whether its iterations are long, so that it has fewer than two per user.
+        """Return whether the measured speed allows less than two iterations per user in hand.
 
-        If they become short, such a stock is soon used up.
+        Iterations are long then. If they become short, such a stock is soon used up.
         """
         return self.stock is not None and self._full_stock() < timers.STOCK_PER_USER * self.share
 
@@ -320,16 +388,22 @@ class WorkerHandle:
         return int(self.rate * (timers.STOCK_S + self.trips_s))
 
     def slow(self) -> None:
-        """Reduce the stock of a worker without results to two iterations per user."""
+        """Set an unknown stock to 0, so that `room` returns two iterations per user.
+
+        A known stock stays.
+        """
         self.stock = self.stock or 0
 
     def measured(self, rows: int, busy_s: float, *, dry: bool = False) -> None:
-        """Update its rate and stock: `rows` iterations took `busy_s` user-seconds.
+        """Update `rate` and `stock` by a report: `rows` iterations took `busy_s` user-seconds.
 
-        The rate is that of a worker with enough to do, whenever its blocks arrive: users divided by
-        the length of an iteration. If a worker is `dry`, some of its users have nothing to do, and
-        its rate rises to the measured one at once: the memory of slow iterations, such as the first
-        iterations of a service, would make it wait again and again.
+        `rows` = 0 changes nothing. The rate is iterations per second if all users have work,
+        whenever blocks arrive. It is averaged over about `RATE_MEMORY_S` seconds. The stock grows
+        to at most `GROWTH` times `room` per report.
+
+        `dry`: some users had nothing to do. Then the rate rises to the measured one at once: the
+        memory of slow iterations, such as the first of a service, would make the worker wait again
+        and again.
         """
         if not rows:
             return

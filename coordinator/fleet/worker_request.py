@@ -1,4 +1,4 @@
-"""Messages on workers that a run waits for, or does not get."""
+"""The workers that a run requests, and messages on workers that it waits for or does not get."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ NAMED = 5
 
 
 def processes(count: int) -> str:
-    """Return a number of worker processes, in words."""
+    """Return a number of worker processes as text: "1 worker process", "2 worker processes"."""
     return f"{count} worker {'process' if count == 1 else 'processes'}"
 
 
 def unverified(count: int) -> str:
-    """Return a message on heartbeats that were refused."""
+    """Return a message on `count` workers whose heartbeats were signed with another key."""
     subject = "1 worker signs its heartbeats" if count == 1 else f"{count} workers sign heartbeats"
     return f"{subject} with another key: copy the coordinator's key file to every worker."
 
 
 def other_version(beats: Sequence[Heartbeat]) -> str:
-    """Return a message on workers of another version of osbench, which are not used."""
+    """Return a message on workers of another osbench version, which are not used.
+
+    Names the first `NAMED` of them.
+    """
     shown = [plain(f"{one.host}:{one.pid} has {one.version}") for one in beats[:NAMED]]
     more = f" and {len(beats) - NAMED} more" if len(beats) > NAMED else ""
     return (
@@ -36,7 +39,10 @@ def other_version(beats: Sequence[Heartbeat]) -> str:
 
 
 def not_joined(incarnations: Iterable[str]) -> str:
-    """Return a message on workers that were invited and did not reply."""
+    """Return a message on workers that were invited and did not join in time.
+
+    Names the first `NAMED` of them, without the random part of their names.
+    """
     # the name without its random part
     names = sorted(plain(one.rpartition(".")[0]) for one in incarnations)
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -48,7 +54,7 @@ def not_joined(incarnations: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerRequest:
-    """The workers that a run requests."""
+    """The workers that a run requests, and how long it waits for them."""
 
     #: Worker processes, None for all that are free.
     count: int | None
@@ -64,13 +70,13 @@ class WorkerRequest:
 
     @property
     def wanted(self) -> int:
-        """The number of worker processes to wait for."""
+        """Number of worker processes to wait for: `count`, or `least` if that is None."""
         return self.least if self.count is None else self.count
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shortage:
-    """Workers that a request has so far, and workers that it cannot have."""
+    """Workers that a request has got so far, and reasons why it has no others."""
 
     request: WorkerRequest
     #: Worker processes taken, and the virtual users that they carry of each kind.
@@ -85,29 +91,39 @@ class Shortage:
 
     @property
     def carries_users(self) -> bool:
-        """Return whether the workers that were taken carry all virtual users."""
+        """Return whether the workers taken carry all virtual users, both threads and coroutines."""
         asked = self.request
         return self.threads >= asked.threads and self.coroutines >= asked.coroutines
 
     @property
     def is_met(self) -> bool:
-        """Return whether the request has all workers and users that it needs."""
+        """Return whether the request has as many worker processes as wanted, and all virtual
+        users.
+        """
         return self.got >= self.request.wanted and self.carries_users
 
     @property
     def is_final(self) -> bool:
-        """Return whether the request gets no more workers: none is exchanged for a larger one."""
+        """Return whether no more workers will be taken, because the requested number is there.
+
+        This holds if their virtual users are too few, too: no worker is exchanged for a larger one.
+        """
         return self.request.count is not None and self.got >= self.request.count
 
     @property
     def _scarce(self) -> tuple[int, int]:
-        """Virtual users carried and requested, of the kind that lacks more."""
+        """Virtual users (carried, requested) of the kind that lacks more.
+
+        Raises ValueError if neither kind is requested.
+        """
         asked = self.request
         kinds = [(self.threads, asked.threads), (self.coroutines, asked.coroutines)]
         return min((one for one in kinds if one[1]), key=lambda one: one[0] - one[1])
 
     def waiting(self) -> str:
-        """Return a message on the workers that the run waits for."""
+        """Return a message on a wait: users and worker processes so far, and why others are not
+        taken.
+        """
         request, (carried, users) = self.request, self._scarce
         of = f" of {request.wanted}" if request.wanted > 1 else ""
         return (
@@ -116,7 +132,9 @@ class Shortage:
         )
 
     def refusal(self) -> str:
-        """Return a message that explains why the run cannot begin, and suggests a solution."""
+        """Return the message of the error with which the run ends: the workers that lack, and a
+        remedy.
+        """
         request, got, (carried, users) = self.request, self.got, self._scarce
         if request.private:
             return (
@@ -144,7 +162,11 @@ class Shortage:
         return f"{lack}{self._others()} {more}; `osbench-coord workers` lists who is there."
 
     def _others(self) -> str:
-        """Return messages on workers that exist and cannot be taken; "" if there are none."""
+        """Return notes on workers that exist and cannot be taken, each after a space; "" without
+        any.
+
+        Such workers are used by other runs, sign with another key, or have another osbench version.
+        """
         held = ", ".join(sorted(set(self.holders)))
         others = f" Others are in use by run {held}." if held else ""
         others += f" {unverified(self.unverified)}" if self.unverified else ""

@@ -1,1 +1,1 @@
-"""Traces of iterations: collection, trees, and the analysis of why some were slow."""
+"""Traces of iterations: their collection, their span trees, and why some iterations were slow."""

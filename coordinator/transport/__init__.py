@@ -1,1 +1,1 @@
-"""Celery and Redis: sends work to workers and receives their results."""
+"""Celery and Redis: sends work and control records to workers, and receives their results."""

@@ -1,4 +1,4 @@
-"""The coordinator's side of the wire: batches out by Celery, everything else by Redis."""
+"""The coordinator's side of the wire: batches go out by Celery, everything else through Redis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ READ_LIMIT = 32
 
 
 class Channel:
-    """A run's traffic in Redis. Verifies incoming messages and counts refused ones."""
+    """Messages of one run in Redis and the broker.
+
+    Signs outgoing messages; verifies incoming ones and counts refused ones.
+    """
 
     def __init__(
         self,
@@ -43,32 +46,36 @@ class Channel:
         self._publisher = publisher
         #: Signed specifications by workload.
         self._specifications: dict[int, bytes] = {}
-        #: The last read did not take all there was.
+        #: The last read returned as many entries as allowed, so there may be more.
         self.behind = False
-        #: How often Redis had lost what was written to it: it was restarted, rolled back, emptied.
+        #: How often Redis had lost data: it was restarted, rolled back or emptied.
         self.rollbacks = 0
         self._turn = 0
         #: Entries that were refused, by reason.
         self.refusals: Counter[str] = Counter()
-        #: When the broker first refused what was sent since; None while it takes messages.
+        #: When the broker first refused a message, monotonic seconds; None while it accepts them.
         self._refused_since: float | None = None
 
     def refuse(self, reason: str) -> None:
-        """Count an entry that cannot be used."""
+        """Count an entry of the result stream that cannot be used, under `reason`."""
         self.refusals[reason] += 1
 
     @property
     def refused(self) -> int:
-        """Entries that could not be verified or belong to another run."""
+        """Number of entries that were refused: not verified, malformed, or of another run."""
         return sum(self.refusals.values())
 
     @property
     def broker_away_s(self) -> float:
-        """Return the seconds for which the broker has taken no message; 0 if it takes them."""
+        """Seconds since the broker first refused a message; 0.0 after the last send succeeded."""
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def tend(self) -> None:
-        """Make sure that workers can deliver results. Raises StoreUnreachable."""
+        """Create the result stream in Redis if it is missing or unusable.
+
+        If Redis has lost data since the last call, counts it in `rollbacks` and logs a warning.
+        Raises StoreUnreachable, StoreError.
+        """
         turn = self._store.tend()
         if turn <= self._turn:
             self.rollbacks += 1
@@ -76,15 +83,21 @@ class Channel:
         self._turn = turn
 
     def close(self, offered: Iterable[str], left: Iterable[str]) -> None:
-        """Remove the data of the run in Redis; `offered` are workers with an offer of it.
+        """Delete the run's results and specifications from Redis, and the offers to `offered`
+        workers.
 
-        The records of memberships that have `left` expire soon.
+        `left` are ids of memberships that have ended: their control records expire sooner. Raises
+        StoreUnreachable, StoreError.
         """
         self._store.close(left)
         self._wire.withdraw(offered)
 
     def specify(self, specification: Specification) -> bytes:
-        """Publish a workload's specification, encrypted; returns the digest that names it."""
+        """Write a workload's specification to Redis, encrypted and signed; return its SHA-256
+        digest.
+
+        Keeps it for `restate`. Raises StoreUnreachable, StoreError.
+        """
         token = self._vault.encrypt(specification.body())
         data = self._signer.sign(Specification.KIND, {"vault": token})
         self._specifications[specification.workload] = data
@@ -92,16 +105,20 @@ class Channel:
         return hashlib.sha256(data).digest()
 
     def restate(self, workloads: Iterable[int]) -> None:
-        """Write the specifications of some workloads once more. Raises StoreUnreachable."""
+        """Write specifications to Redis again, which may have lost them; `workloads` are numbers.
+
+        Raises KeyError if `specify` was not called for a workload. Raises StoreUnreachable,
+        StoreError.
+        """
         self._store.put_specifications(
             {number: self._specifications[number] for number in workloads}
         )
 
     def publish(self, batches: Iterable[Batch]) -> None:
-        """Send batches, in one go if Redis is the broker.
+        """Sign batches and send each to the queue of its worker, in one go if Redis is the broker.
 
-        Raises StoreUnreachable if the broker does not take them: some may have been sent then;
-        StoreError if it refuses the right.
+        Raises StoreUnreachable if the broker does not take them: some may have been sent then.
+        Raises StoreError if the broker denies permission.
         """
         signed = (
             (batch.incarnation, self._signer.sign(Batch.KIND, batch.body())) for batch in batches
@@ -114,13 +131,20 @@ class Channel:
         self._refused_since = None
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Write offers; each expires soon. Raises StoreUnreachable."""
+        """Sign offers and write them to Redis, one per worker; they expire after `OFFER_TTL_S`
+        seconds.
+
+        Raises StoreUnreachable, StoreError.
+        """
         self._wire.offer(
             {one.incarnation: self._signer.sign(Offer.KIND, one.body()) for one in offers}
         )
 
     def control(self, records: Mapping[str, Control]) -> None:
-        """Write control records by membership. Raises StoreUnreachable."""
+        """Sign control records and write them to Redis by membership; does nothing without records.
+
+        Raises StoreUnreachable, StoreError.
+        """
         if records:
             self._store.put_controls(
                 {
@@ -130,16 +154,17 @@ class Channel:
             )
 
     def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
-        """Return the oldest messages of the result stream with their ids; None: not for this run.
+        """Return the oldest messages of the result stream with their ids, at most `READ_LIMIT`.
 
-        They stay there until `delete`. Raises StoreUnreachable.
+        Waits up to `wait_s` seconds for the first. None instead of a message: it was refused and
+        counted. Messages stay in the stream until `delete`. Raises StoreUnreachable, StoreError.
         """
         entries = self._store.read(wait_s, READ_LIMIT)
         self.behind = len(entries) == READ_LIMIT
         return [(place, self._verified(data)) for place, data in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries that are on disk, or not for us. Raises StoreUnreachable."""
+        """Remove entries from the result stream, by id. Raises StoreUnreachable, StoreError."""
         self._store.delete(ids)
 
     def _verified(self, data: bytes) -> Block | Will | None:

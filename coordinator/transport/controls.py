@@ -1,4 +1,4 @@
-"""The control record of each membership: kept, changed, and written again and again."""
+"""The control record of each membership in Redis: the state that the coordinator requests of it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from osbench.common.protocol.messages import Control
 from osbench.coordinator.fleet.worker import WorkerHandle
 from osbench.coordinator.transport.channel import Channel
 
-#: Blocks behind a gap, and batches to be given back, that a record names at most.
+#: Most blocks behind a gap, and most batches to be given back, that a record names.
 NAMED_MOST = 64
 
 
 class Controls:
-    """Control records of a run's workers: the state that the coordinator requests of each."""
+    """The control records of a run's workers: last state of each, and which are not in Redis
+    yet.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -27,24 +29,29 @@ class Controls:
         self._unwritten: set[str] = set()
 
     def change(self, workers: Iterable[WorkerHandle], **fields: Any) -> None:
-        """Set the same fields for some workers and write changed records, acknowledgements too."""
+        """Set the same fields in the records of some workers, and write changed records to Redis.
+
+        Skips workers and raises errors as `write` does.
+        """
         self.write(dict.fromkeys(workers, fields))
 
     def write(self, changes: Mapping[WorkerHandle, Mapping[str, Any]]) -> None:
-        """Set fields by worker and write the records that differ from the last ones.
+        """Set fields by worker, and write the records that differ from those last written.
 
-        Raises StoreUnreachable; records that could not be written go with the next call.
+        Acknowledged blocks and recalled batches are updated too. Skips workers without a session,
+        unless `over` is set. Raises StoreUnreachable, StoreError: then the next call writes the
+        records.
         """
         self._write(changes, answered=False)
 
     def answer(self, workers: Iterable[WorkerHandle], taking_over: Container[int] = ()) -> None:
-        """Acknowledge the last heartbeat of some workers: it renews their leases.
+        """Acknowledge the last heartbeats of some workers, which renews their leases.
 
-        Raises StoreUnreachable.
+        Must not be called with a lost worker. Raises StoreUnreachable, StoreError.
 
-        Must not be called with a lost worker. A worker that serves a workload in `taking_over`, and
-        has no record of this coordinator, is left out: its first record has to say how it goes on,
-        or it would drop its workload.
+        `taking_over` has numbers of workloads that began under an earlier coordinator. A worker of
+        such a workload is left out until it has a record of this coordinator: a record that does
+        not name the workload would end it.
         """
         told = [
             one
@@ -77,9 +84,10 @@ class Controls:
         self._unwritten.clear()
 
     def dismiss(self, invited: Mapping[str, str]) -> None:
-        """Notify workers that may be about to join that the run is over. Raises StoreUnreachable.
+        """Notify workers that were invited, and may be about to join, that the run is over.
 
-        `invited` has the membership that each of them would have, by incarnation.
+        `invited` has the future membership of each, by incarnation. Raises StoreUnreachable,
+        StoreError.
         """
         records = [self._first(name, mid, mid) for name, mid in invited.items()]
         self._channel.control(
@@ -97,7 +105,11 @@ class Controls:
         )
 
     def restate(self, workers: Iterable[WorkerHandle]) -> None:
-        """Write the records of some workers once more: Redis may have lost them."""
+        """Mark the records of some workers as unwritten: Redis may have lost them.
+
+        The next call of `write`, `change` or `answer` writes them. Workers without a record are
+        ignored.
+        """
         self._unwritten.update(
             key for worker in workers if (key := worker.session or worker.mid) in self._records
         )

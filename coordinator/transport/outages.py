@@ -1,4 +1,4 @@
-"""Servers that a run cannot reach for a while, and the report's messages on them."""
+"""Outages of Redis and of the broker during a run, and their messages for the report."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ OUTAGE_S = 1.0
 
 @dataclass(frozen=True)
 class Outage:
-    """Durations for which a server was unreachable, in seconds."""
+    """Outages of one server: its address, and the seconds that each lasted.
+
+    `str` gives the message for the report.
+    """
 
     server: str
     is_broker: bool
     lasted_s: tuple[float, ...] = ()
 
     def again(self, lasted_s: float) -> Outage:
-        """Return the outages with one more duration."""
+        """Return a copy with one more outage of `lasted_s` seconds."""
         return replace(self, lasted_s=(*self.lasted_s, lasted_s))
 
     def __str__(self) -> str:
@@ -45,13 +48,17 @@ class Outage:
 
 
 class Outages:
-    """The outages of Redis and of a separate broker, which may be unreachable on its own."""
+    """The servers that are unreachable now: Redis, or a separate broker. True if there is one."""
 
     def __init__(self, note: Callable[[Outage, float], None], patience_s: float) -> None:
-        """`note` gets a server and its outage in seconds; `patience_s` is the longest outage."""
+        """`note` is called at the end of an outage of `OUTAGE_S` or more, with the server and
+        seconds.
+
+        `patience_s` is the longest outage that a run waits for, seconds.
+        """
         self._note = note
         self._patience_s = patience_s
-        #: When Redis last replied, and since when servers are unreachable, monotonic.
+        #: When Redis last replied, and since when each server is unreachable, monotonic seconds.
         self._reached_at = time.monotonic()
         self._away: dict[Outage, float] = {}
         #: When Ctrl-C was first seen during an outage, monotonic; 0 before.
@@ -62,16 +69,19 @@ class Outages:
 
     @property
     def servers(self) -> str:
-        """Return the unreachable servers, with their addresses; "" if there are none."""
+        """Names and addresses of the unreachable servers, joined by "and"; "" if there are none."""
         return " and ".join(one.server for one in self._away)
 
     @property
     def redis(self) -> str:
-        """Return the address of the run's Redis if it is unreachable; else ""."""
+        """Name and address of the run's Redis if it is unreachable; else ""."""
         return "".join(one.server for one in self._away if not one.is_broker)
 
     def take(self, error: StoreUnreachable) -> None:
-        """Note a server that did not reply."""
+        """Note that the server of `error` did not respond.
+
+        The first time in an outage, logs a warning; later calls change nothing.
+        """
         server = _server(error)
         if server not in self._away:
             lasts = "work" if server.is_broker else "lease"
@@ -79,7 +89,11 @@ class Outages:
             self._away[server] = time.monotonic()
 
     def lose_patience(self, error: StoreUnreachable, *, interrupted: bool) -> None:
-        """Raise StoreLost if the server is unreachable for too long; sooner after Ctrl-C."""
+        """Raise StoreLost if the server of `error` is unreachable for longer than `patience_s`.
+
+        `interrupted`: the user pressed Ctrl-C. Then raises after `INTERRUPTED_S` seconds more. Call
+        `take` before: raises KeyError for an unknown server.
+        """
         now = time.monotonic()
         if now - self._away[_server(error)] > self._patience_s:
             raise StoreLost(f"{error}, for {self._patience_s:g} s ([messaging] patience_s)")
@@ -89,13 +103,17 @@ class Outages:
                 raise StoreLost(f"{error}, and the run was interrupted")
 
     def redis_answers(self) -> None:
-        """Note that Redis replies and takes writes: a full Redis only replies."""
+        """Note that Redis responds and accepts writes; ends its outage and reports it by `note`.
+
+        The outage counts from the last call before it. A full Redis still responds, but refuses
+        writes.
+        """
         # nothing is known of the time between two polls
         self._end(self._reached_at, is_broker=False)
         self._reached_at = time.monotonic()
 
     def broker_answers(self) -> None:
-        """Note that the broker takes messages."""
+        """Note that the broker accepts messages; ends its outage and reports it by `note`."""
         self._end(time.monotonic(), is_broker=True)
 
     def _end(self, latest_begin: float, *, is_broker: bool) -> None:

@@ -1,4 +1,4 @@
-"""Batches to the queues of workers, by Celery over one connection."""
+"""Sends batches to the queues of workers by Celery, over one connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osbench.common.protocol import broker
 from osbench.common.protocol.amqp_connection import ANSWER_S
 from osbench.common.protocol.redis_client import Client, named
 
-#: What is raised where the broker does not take a message.
+#: Exceptions if the broker does not accept a message.
 _AWAY = (
     kombu.exceptions.OperationalError,
     kombu.exceptions.BatchPublishError,
@@ -25,10 +25,15 @@ _AWAY = (
 
 
 class Publisher:
-    """Sends to one broker. A send takes seconds at most, whatever the broker does."""
+    """Sends messages to one broker; connects at the first send.
+
+    A send raises after a few seconds if the broker does not respond.
+    """
 
     def __init__(self, app: Celery, client: Client, other: str) -> None:
-        """`client` is of the run's Redis, `other` the address of a broker that is not that one."""
+        """`client`: the run's Redis. `other`: address of a separate broker, "" if Redis is the
+        broker.
+        """
         self._app = app
         self._kind = BrokerAway if other else StoreUnreachable
         self._server = f"the broker at {shown(other)}" if other else named(client)
@@ -36,10 +41,11 @@ class Publisher:
         self._connection: Connection | None = None
 
     def send(self, messages: Iterable[tuple[str, bytes]]) -> None:
-        """Send signed batches, each to the queue of an incarnation.
+        """Send signed batches, each to the queue of an incarnation (the name of a worker process).
 
-        Raises StoreUnreachable if some may not have been sent (BrokerAway if another server than
-        the run's Redis is the broker), StoreError if it refuses a right.
+        Raises StoreUnreachable if some may not have been sent, BrokerAway for a separate broker.
+        Raises StoreError if the broker denies permission. After an error the connection is closed,
+        unless the broker only blocks senders.
         """
         try:
             producer = self._connected()
@@ -57,7 +63,7 @@ class Publisher:
             raise self._away(error.__cause__ or error) from None
 
     def close(self) -> None:
-        """Drop the connection, without a word to the broker: it may not listen."""
+        """Close the connection without notifying the broker, which may not respond."""
         if self._connection is not None:
             self._connection.collect()
         self._connection = self._producer = None

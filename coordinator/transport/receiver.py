@@ -1,4 +1,4 @@
-"""Receives blocks of results: stored on disk, then counted, each block once."""
+"""Receives blocks of results from workers: writes each to disk, then counts it, exactly once."""
 
 from __future__ import annotations
 
@@ -14,44 +14,52 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 LOG = logging.getLogger(__name__)
 
-#: Characters at which no more is kept of what the workers of a run print and log.
+#: Most characters that are kept of all that the workers of a run print and log.
 LOG_CHARS = 64 << 20
 #: Greater than the number of any block.
 _BEYOND = 1 << 62
 
 
 class Inbox(Protocol):
-    """The results of a run in Redis: blocks and wills whose signature was verified."""
+    """The result stream of a run in Redis: blocks and wills whose signature was verified.
+
+    A will says which iterations a worker process that has ended did not start.
+    """
 
     run_id: str
 
     def read(self, wait_s: float) -> list[tuple[str, Block | Will | None]]:
-        """The oldest entries with their ids, waiting for the first; None is not for this run.
+        """Return the oldest entries with their ids, waiting up to `wait_s` seconds for the first.
 
-        Raises StoreUnreachable.
+        None instead of a message: it is not of this run, or not verified. Raises StoreUnreachable,
+        StoreError.
         """
 
     def refuse(self, reason: str) -> None:
-        """Count a message that cannot be used."""
+        """Count a message that cannot be used, under `reason`."""
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries. Raises StoreUnreachable."""
+        """Remove entries by id. Raises StoreUnreachable, StoreError."""
 
 
 class Receiver:
-    """Reads the results of all workloads of a run."""
+    """Moves the results of all workloads of a run from Redis to disk, and counts them."""
 
     def __init__(self, channel: Inbox, accounts: Accounts, directory: RunDirectory) -> None:
         self._channel = channel
         self._accounts = accounts
         self._directory = directory
-        #: Entries that were read, are on disk if they have to be, and are not deleted yet.
+        #: Ids of entries of the last read: handled, on disk if need be, and not deleted yet.
         self._done: list[str] = []
 
     def receive(self, wait_s: float) -> list[Arrival]:
-        """Read blocks, drop duplicates, write to disk, count: in this order.
+        """Read blocks, discard duplicates, write new blocks to disk, count them, apply wills.
 
-        Raises StoreUnreachable, StoreError; StorageError if the disk takes no more.
+        Waits up to `wait_s` seconds for the first entry of the stream; the entries are deleted from
+        Redis by the next call. Returns the counted iterations by membership and workload. Malformed
+        entries are refused and counted. Logs a warning for unreadable blocks.
+
+        Raises StoreUnreachable, StoreError; StorageError if the disk is full or fails.
         """
         if self._done:
             self._channel.delete(self._done)
@@ -76,7 +84,10 @@ class Receiver:
         return arrivals
 
     def _fits(self, block: Block) -> bool:
-        """Return whether a block is of this run and its membership's worker; refuse it if not."""
+        """Return whether a block is well-formed, of this run, and of the worker of its membership.
+
+        If not, counts it as refused ("malformed").
+        """
         fits = block.run == self._channel.run_id and _well_formed(block)
         if fits:
             member = self._accounts.memberships.get(block.membership)
@@ -95,7 +106,10 @@ class Receiver:
             results.duplicates += 1
 
     def _take(self, blocks: list[Block]) -> list[Arrival]:
-        """Keep blocks and count them."""
+        """Write blocks to disk and sync, then count them; return the counted iterations.
+
+        Writes memberships that are not known yet to the journal first. Raises StorageError.
+        """
         if not blocks:
             return []
         # a worker describes a failure in the first block that has it
@@ -107,13 +121,19 @@ class Receiver:
         return self._accounts.take(ordered)
 
     def _bounded(self, block: Block) -> Block:
-        """Return a block without printed and logged lines, if LOG_CHARS characters are kept."""
+        """Return a block; without its printed and logged lines once `LOG_CHARS` are stored.
+
+        The lines left out are added to `log_cut`. A block that comes below the limit is kept whole.
+        """
         if not block.log or self._accounts.log_chars < LOG_CHARS:
             return block
         return replace(block, log=[], log_cut=block.log_cut + len(block.log))
 
     def _named(self, block: Block) -> Block:
-        """Return a block under its membership's name; note an unknown membership in the journal."""
+        """Return a block with the name of its membership as incarnation.
+
+        Writes a membership that is not known yet to the journal first.
+        """
         mid, incarnation = block.membership, block.incarnation
         if mid not in self._accounts.memberships:
             record = self._accounts.enrolment(mid, incarnation)
@@ -126,7 +146,11 @@ class Receiver:
         return self._accounts.memberships[mid].name
 
     def _execute(self, will: Will) -> None:
-        """Return the unstarted iterations of a worker process that has ended, once."""
+        """Give iterations that an ended worker process did not start back to the plan.
+
+        Writes that to the journal first. A will that is malformed or of another run is counted as
+        refused; a repeated or unknown will does nothing. Raises StorageError.
+        """
         if will.run != self._channel.run_id or not _well_formed_will(will):
             self._channel.refuse("malformed")
             return
@@ -138,7 +162,7 @@ class Receiver:
 
 
 def _well_formed(block: Block) -> bool:
-    """Return whether the fields have the right types; columns are checked by their decoder."""
+    """Return whether the fields have the right types and ranges; columns are checked later."""
     texts = (block.membership, block.incarnation)
     counts = (block.want_ns, block.cut, block.started_late, block.log_cut, *_list(block.voids))
     return (

@@ -1,1 +1,1 @@
-"""Analysis of why slow traces are slow: features, bands, rankings, comparisons."""
+"""Analysis of why slow traces are slow: a table of features, bands of slow traces, comparisons."""

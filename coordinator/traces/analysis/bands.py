@@ -1,4 +1,4 @@
-"""Compares a band of slow traces with the traces in the middle."""
+"""Compares a band of slow traces, such as the slowest 1 %, with the traces around the median."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXEMPLARS = 3
 
 @dataclass(frozen=True, kw_only=True)
 class BandExample:
-    """A trace that is typical of its band."""
+    """A trace that is shown as an example: id, iteration and duration."""
 
     trace_id: str
     #: -1 if it is not of an iteration.
@@ -28,7 +28,9 @@ class BandExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Band:
-    """Slow traces compared with the traces in the middle. Times are seconds."""
+    """Result of comparing a band of slow traces with the traces around the median. Times are
+    seconds.
+    """
 
     name: str
     #: Number of traces in the band, and in the middle.
@@ -51,19 +53,23 @@ class Band:
 
     @property
     def clear(self) -> Cause | None:
-        """The clear cause with the largest excess, if there is one."""
+        """The clear cause with the largest excess; None if no cause is clear."""
         return next(iter(self.named), None)
 
     @property
     def named(self) -> tuple[Cause, ...]:
-        """All clear causes."""
+        """All clear causes, largest excess first."""
         return tuple(cause for cause in self.causes if cause.clear)
 
 
 def compare(
     middle: Middle, name: str, slow: Ints, between: tuple[float, float], shown: int = 10
 ) -> Band:
-    """Explain a band between two percentiles; for failures both are nan."""
+    """Compare the traces `slow` with the middle; the result has at most `shown` causes.
+
+    `name` and `between` are the band's name and percentiles; for failures both percentiles are nan.
+    With fewer than `ENOUGH` traces on either side there are no causes and no interval.
+    """
     features = middle.features
     total = features.total / 1e9
     enough = len(slow) >= ENOUGH and len(middle.base) >= ENOUGH
@@ -93,7 +99,11 @@ def compare(
 
 
 def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
-    """Return the traces nearest to the medians of all keys; kept ones first."""
+    """Return up to three typical traces of some rows: nearest to the medians of all keys.
+
+    Traces whose spans are kept come first. At most 1,000 rows are looked at; none if there are no
+    rows.
+    """
     rows = thinned(rows, 1000)
     if not len(rows):
         return ()
@@ -104,7 +114,7 @@ def exemplars(features: Features, rows: Ints) -> tuple[BandExample, ...]:
 
 
 def exemplar(features: Features, at: int) -> BandExample:
-    """Return a trace as an example."""
+    """Return the trace in row `at` of the features as an example."""
     return BandExample(
         trace_id=features.traces[at],
         iteration=int(features.iteration[at]),

@@ -34,7 +34,7 @@ _FEWEST = 5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Difference:
-    """95 % intervals for the difference of the means of two groups, by column."""
+    """95 % intervals for the difference of the means of two groups, and p-values, by column."""
 
     low: Floats
     high: Floats
@@ -57,12 +57,15 @@ def difference(
     two_sided: bool = False,
     tests: int = 0,
 ) -> Difference:
-    """Compare two groups, one row per trace, with columns that sum to the duration.
+    """Compare the means of two groups of traces, column by column; neither may be empty.
 
-    The null hypothesis is that the first group's mean is not greater, with `two_sided` that the
-    means are equal. `clusters` has a number for each row of the first group: rows with the same
-    number are resampled together. `tests` is the number of columns before the columns with the
-    greatest differences were selected, 0 without selection: p-values are corrected for all of them.
+    The groups have one row per trace, with columns that sum to the duration. The null hypothesis is
+    that the first group's mean is not greater, with `two_sided` that the means are equal.
+
+    `clusters` has a number for each row of the first group: rows with the same number are resampled
+    together. `tests` is the number of columns before the greatest differences were
+    selected, 0 without selection: p-values are corrected for all of them. The result depends only
+    on `seed` and the rows.
     """
     chance = np.random.default_rng(seed)
     if clusters is None:
@@ -89,7 +92,10 @@ def difference(
 
 
 def _share_bounds(drawn: Floats, total: Floats, clusters: int) -> tuple[Floats, Floats]:
-    """Return bounds of each column's fraction of the sum; 0 and 1 if the draws give none."""
+    """Return bounds (low, high) of each column's fraction of the sum.
+
+    They are 0 and 1 if the sum may be 0, or if there are fewer than `_FEWEST` clusters.
+    """
     # if the sum may be 0, shares of it are undefined
     safe = np.where(np.abs(total) > 1e-12, total, np.nan)
     shares = drawn / safe[:, None]
@@ -116,7 +122,10 @@ def corrected(p: Floats, tests: int = 0) -> Floats:
 def _some(
     rows: Floats, clusters: Ints, most: int, chance: np.random.Generator
 ) -> tuple[Floats, Ints]:
-    """Return rows sampled without replacement, with their clusters, numbered from 0."""
+    """Return at most `most` rows, sampled without replacement, and their clusters.
+
+    Clusters are numbered anew from 0.
+    """
     if len(rows) > most:
         drawn = chance.choice(len(rows), most, replace=False)
         rows, clusters = rows[drawn], clusters[drawn]
@@ -124,7 +133,10 @@ def _some(
 
 
 def _means(rows: Floats, clusters: Ints, chance: np.random.Generator) -> Floats:
-    """Return the mean of each column in many resamples of clusters of rows, with replacement."""
+    """Return the means of the columns in `_DRAWS` resamples, one row per resample.
+
+    Whole clusters of rows are drawn with replacement.
+    """
     count = int(clusters.max()) + 1
     found = np.empty((_DRAWS, rows.shape[1]))
     for at in range(0, _DRAWS, 100):
@@ -143,7 +155,10 @@ def _permuted(
     two_sided: bool,
     permutations: int,
 ) -> Floats:
-    """Return p-values of the difference of means, from permutations of whole clusters."""
+    """Return the p-value of each column's difference of means, not corrected.
+
+    Whole clusters are permuted between the groups, at least `permutations` times.
+    """
     most = _MOST_PERMUTED if permutations <= _MANY else _FEWER_PERMUTED
     slow, clusters = _some(slow, clusters, most, chance)
     base, alone = _some(base, np.arange(len(base)), most, chance)

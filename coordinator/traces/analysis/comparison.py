@@ -1,4 +1,4 @@
-"""Compares traces of two runs, or of two loads: keys on which the second spends more or less."""
+"""Compares traces of two runs, or of two parts of a run: keys whose time grew or shrank."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORTH_SAYING = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The change of one key from the first run to the second. Times are mean seconds per trace."""
+    """Change of the time of one key between two runs. Times are mean seconds per trace."""
 
     who: str
     what: str
@@ -43,12 +43,14 @@ class Change:
 
     @property
     def key(self) -> SpanKey:
-        """The key."""
+        """Service, name and detail of the work that changed."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
     def real(self) -> bool:
-        """Return whether the change is statistically significant."""
+        """Return whether the change is statistically significant: its corrected p-value is below
+        0.05.
+        """
         return self.p < _SIGNIFICANT
 
 
@@ -76,7 +78,11 @@ class Comparison:
 
     @property
     def grown(self) -> list[Change]:
-        """Return changes longer beyond chance, largest first; none if the total did not grow."""
+        """Significant changes that take more time, largest first.
+
+        Empty if the total did not grow beyond chance. Changes of less than 1 % of the total growth
+        are left out.
+        """
         if self.interval_s[0] <= 0:
             return []
         least_s = _WORTH_SAYING * self.added_s
@@ -84,7 +90,10 @@ class Comparison:
 
 
 def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Comparison]:
-    """Compare the groups that both runs have, by name."""
+    """Compare the groups of traces (such as workloads) that both runs have by name.
+
+    The order is that of the first run. The same `seed` gives the same result.
+    """
     both = (before, after)
     return [
         _compared(before, after, name, [_rows(one, name) for one in both], seed)
@@ -96,7 +105,10 @@ def compare_runs(before: Features, after: Features, seed: int = 0) -> list[Compa
 def compare_parts(
     features: Features, name: str, before: Ints, after: Ints, seed: int = 0
 ) -> Comparison:
-    """Compare two parts of a group; `before` and `after` are numbers of iterations."""
+    """Compare two parts of a group by the numbers of their iterations.
+
+    Raises ValueError if there is no group `name`.
+    """
     rows = _rows(features, name)
     parts = [rows[np.isin(features.iteration[rows], part)] for part in (before, after)]
     return _compared(features, features, name, parts, seed)
@@ -143,7 +155,11 @@ def _compared(
 
 
 def _rows(features: Features, name: str) -> Ints:
-    """Return traces of a group, fastest first."""
+    """Return the rows of the group's successful traces, fastest first.
+
+    Incomplete traces are left out, unless most are incomplete. Raises ValueError if there is no
+    such group.
+    """
     number = features.groups.index(name)
     chosen = (features.group == number) & (features.outcome == Outcome.OK)
     rows = usable(features, np.flatnonzero(chosen))
@@ -239,12 +255,12 @@ def _sentence(found: Comparison, enough: bool, unit: str) -> str:
 
 
 def signed(seconds: float) -> str:
-    """Return a difference with its sign, as text."""
+    """Return a difference in seconds as text with its sign and unit, such as +1.20ms."""
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
 def worded(seconds: float) -> str:
-    """Return a signed difference for use in a message, with a space before the unit."""
+    """Return a difference in seconds as text for a message, with a space before the unit."""
     return f"{'-' if seconds < 0 else '+'}{spaced(abs(seconds))}"
 
 

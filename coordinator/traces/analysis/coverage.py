@@ -1,4 +1,4 @@
-"""Counts of traces and spans that were read, and of spans that had to be left out."""
+"""Counts of the traces and spans that were read, and of spans that had to be left out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ _OTHER = "(other)"
 
 
 def is_ours(service: str) -> bool:
-    """Return whether a service is osbench itself, which writes spans too."""
+    """Return whether a service is osbench itself ("osbench" or "osbench/..."), not one under
+    test.
+    """
     return service.partition("/")[0] == "osbench"
 
 
 @dataclass(kw_only=True)
 class SpanCounts:
-    """Counts of the spans of one service."""
+    """Counts of the spans of one service: in all, and left out by reason."""
 
     count: int = 0
     #: Left out because the parent was not recorded, or because the thread had kept an old trace.
@@ -32,7 +34,7 @@ class SpanCounts:
 
 @dataclass(kw_only=True)
 class WorkAfterReply:
-    """Work that continued after the span around it had ended."""
+    """Spans of one kind that continued after the span around them had ended: number and time."""
 
     count: int = 0
     #: Total nanoseconds after that end.
@@ -41,7 +43,7 @@ class WorkAfterReply:
 
 @dataclass(kw_only=True)
 class TraceCoverage:
-    """Counts over all traces that were read."""
+    """Counts over all traces that were read: traces, spans by service, and missing parts."""
 
     traces: int = 0
     #: Traces without the span of their iteration, which cannot be analysed.
@@ -61,11 +63,11 @@ class TraceCoverage:
 
     @property
     def unanswered(self) -> bool:
-        """Return whether no service wrote a span: all spans are osbench's own."""
+        """Return whether there are spans, and osbench wrote all of them: services wrote none."""
         return self.traces > 0 and all(map(is_ours, self.services)) and bool(self.services)
 
     def add(self, trace: Trace) -> bool:
-        """Count a trace; return whether all of its spans have start and stop."""
+        """Count a trace and its spans; return whether every span has start and stop."""
         self.traces += 1
         self.duplicates += trace.duplicates
         stops = starts = 0
@@ -81,14 +83,17 @@ class TraceCoverage:
         return not (stops or starts)
 
     def leave_out(self, tree: Tree) -> None:
-        """Count the spans that were left out of a tree."""
+        """Count the spans that were left out of a tree as orphan or stale, by service."""
         for at, why in tree.left_out.items():
             spans = self._service(tree.spans[at].service)
             spans.orphan += why == ORPHAN
             spans.stale += why == STALE
 
     def outlived(self, tree: Tree, path: Path) -> None:
-        """Count work that continued after its caller had ended."""
+        """Count spans that continued after the span around them had ended, by service and name.
+
+        Names beyond the first `_NAMES` are counted together.
+        """
         for at in path.outlived:
             span = tree.spans[at]
             name = f"{span.service} {span.name}".strip()
@@ -99,12 +104,15 @@ class TraceCoverage:
             entry.after_ns += tree.end[at] - tree.end[tree.parent[at]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the counts in the form for JSON."""
+        """Return the counts as a dictionary for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
-        """Return the counts that `to_dict` described."""
+        """Return the counts from the dictionary that `to_dict` made.
+
+        Raises KeyError, TypeError if the dictionary has another form.
+        """
         services = {name: SpanCounts(**spans) for name, spans in form["services"].items()}
         after = {name: WorkAfterReply(**entry) for name, entry in form["after"].items()}
         return cls(**{**form, "services": services, "after": after})

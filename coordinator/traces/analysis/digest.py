@@ -1,4 +1,4 @@
-"""Digests traces one by one, and keeps only the data that explanations and rankings need."""
+"""Digests traces one by one: keeps only the data that explanations and rankings need."""
 
 from __future__ import annotations
 
@@ -22,28 +22,33 @@ GRACE_S = 60.0
 
 
 class Survey:
-    """The first pass over all traces: clock offsets and usual late work, needed by the second."""
+    """First pass over all traces, needed by the second: clock offsets, usual number of late
+    spans.
+    """
 
     def __init__(self) -> None:
         self._samples = ClockSamples()
         self._late = LateWork()
 
     def add(self, trace: Trace) -> None:
-        """Add one trace."""
+        """Add the clock samples and the late spans of one trace."""
         self._samples.add(trace)
         self._late.add(trace)
 
     def clocks(self) -> Clocks:
-        """Return the offsets between the hosts in all traces."""
+        """Return the estimated clock offsets between the hosts in all traces."""
         return self._samples.estimate()
 
     def usual(self) -> Usual:
-        """Return the usual number of late spans."""
+        """Return the usual number of late spans per parent, by pair of kinds.
+
+        Late spans start after the end of their parent.
+        """
         return self._late.usual()
 
 
 class Digest:
-    """The second pass: features, ranking and counts."""
+    """Second pass over all traces: feature table, ranking of trace points, and counts."""
 
     def __init__(
         self,
@@ -51,7 +56,9 @@ class Digest:
         groups: Sequence[str] = (),
         selections: Mapping[int, Sequence[SpanSelection]] | None = None,
     ) -> None:
-        """`selections` are spans to count, by the number of a group."""
+        """`groups` are names of workloads; `selections` are spans to count, by position of a
+        group.
+        """
         self.clocks = survey.clocks()
         self.coverage = TraceCoverage()
         self.table = FeatureTable(groups, self.clocks)
@@ -62,7 +69,11 @@ class Digest:
     def add_iteration(
         self, trace: Trace, *, group: int, iteration: int, outcome: int, kept: bool
     ) -> None:
-        """Add the trace of an iteration; only the root span of the iteration is used."""
+        """Add the trace of an iteration: count it, rank its spans, and add its row to the table.
+
+        Roots other than the iteration's are left out as orphans. A trace without the iteration's
+        root is counted as rootless, and gets no row. `kept`: the spans of the trace are kept.
+        """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks)
         root = tree.iteration
@@ -78,7 +89,11 @@ class Digest:
         self.coverage.leave_out(tree)
 
     def add_any(self, trace: Trace, *, any_root: bool = False) -> None:
-        """Add any other trace; its roots are compared with roots of the same kind."""
+        """Add a trace that is not of an iteration: each root becomes a row of the table.
+
+        Roots are grouped by service, name and detail. `any_root`: a trace without a root uses its
+        topmost spans.
+        """
         whole = self.coverage.add(trace)
         tree = Tree(trace, self.clocks, any_root=any_root)
         self.coverage.headless += tree.headless
@@ -123,9 +138,9 @@ class Digest:
 
 
 def digest_of(traces: Iterable[Trace], *, any_root: bool = False) -> Digest:
-    """Return the digest of traces, which are all held in memory.
+    """Return the digest of traces that are not of iterations; all are held in memory meanwhile.
 
-    `any_root` uses the topmost spans of a trace without a root as its roots.
+    `any_root`: a trace without a root uses its topmost spans as roots.
     """
     found = list(traces)
     survey = Survey()

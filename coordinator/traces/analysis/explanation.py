@@ -1,4 +1,4 @@
-"""Explains why the slow traces of a run are slow."""
+"""Explains why the slow traces of a run are slow: causes, examples, and messages for users."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ _FARTHEST = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A key's share of the variance of durations: its covariance with them over their variance."""
+    """Fraction of one key in the variance of traces' durations.
+
+    It is the covariance of the key's time and the duration, over the variance of the duration.
+    """
 
     who: str
     what: str
@@ -72,7 +75,10 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """The explanation of one group of comparable traces. Times are seconds."""
+    """Explanation of one group of comparable traces: percentiles, bands, causes, and a message.
+
+    A group is a workload, or a kind of root span. Times are seconds.
+    """
 
     name: str
     #: Unit of comparison, in the singular: `features.TRACE` or `ITERATION`.
@@ -105,14 +111,17 @@ class Answer:
 
     @property
     def described_band(self) -> Band | None:
-        """The band that the explanation describes; None if no band has enough traces."""
+        """Band that the message describes; None if no band has enough traces.
+
+        This is the first band with a clear cause, else the first with enough traces.
+        """
         enough = [band for band in self.bands if band.enough]
         return next((band for band in enough if band.clear), enough[0] if enough else None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """The explanation of all traces."""
+    """Explanations of all groups of traces, and the message of the first group."""
 
     sentence: str
     answers: tuple[Answer, ...]
@@ -124,9 +133,11 @@ def explain(
     seed: int = 0,
     counters: IterationCounters | None = None,
 ) -> Explanation:
-    """Explain every group of traces; `clocks` are the corrections of their times.
+    """Explain every group of traces, groups with a clear cause first, then larger ones.
 
-    `counters`: counters of the system under test with the times of the rows.
+    `clocks` has the clock offsets by which the traces were corrected: if an offset is unsteady,
+    groups with its hosts get no verdict. `counters`: counters of the system under test with the
+    times of the rows. Groups without traces are left out. The same `seed` gives the same result.
     """
     answers = [
         _without_verdict(
@@ -148,7 +159,10 @@ def explain(
 
 
 def _without_verdict(features: Features, number: int, answer: Answer, clocks: Clocks) -> Answer:
-    """Return the explanation, without causes if the times of its hosts cannot be compared."""
+    """Return the explanation; without clear causes if a clock of its hosts could not be corrected.
+
+    The message then says so.
+    """
     hosts: set[str] = set()
     if clocks.unsteady:
         entries = features.group[features.rows()] == number
@@ -166,7 +180,10 @@ def _without_verdict(features: Features, number: int, answer: Answer, clocks: Cl
 def _with_counters(
     features: Features, number: int, answer: Answer, counters: IterationCounters | None
 ) -> Answer:
-    """Add the counters that are clearly higher in the described band."""
+    """Return the explanation with the counters that are clearly higher in the described band.
+
+    Unchanged without counters of the group, or without a band.
+    """
     band = answer.described_band
     found = counters.groups.get(number) if counters is not None else None
     if counters is None or band is None or found is None:
@@ -230,7 +247,7 @@ def _answer(features: Features, number: int, name: str, seed: int) -> Answer:
 
 
 def _is_unanswered(features: Features, rows: Ints) -> bool:
-    """Return whether all work of some traces is osbench's own."""
+    """Return whether the traces `rows` have no work of services, only osbench's own."""
     inside = np.zeros(len(features), bool)
     inside[rows] = True
     places = np.unique(features.place[inside[features.rows()]]).tolist()
@@ -238,7 +255,7 @@ def _is_unanswered(features: Features, rows: Ints) -> bool:
 
 
 def members(features: Features, band: str) -> frozenset[str]:
-    """Return ids of the traces in a band, of all groups.
+    """Return ids of the traces in a band, of all groups together; outliers are not in any.
 
     `band` is `failed` or a name that `limits` accepts. Raises ValueError for another name.
     """
@@ -252,9 +269,10 @@ def members(features: Features, band: str) -> frozenset[str]:
 
 
 def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
-    """Return the number of traces of a group, including incomplete ones, and the explained traces.
+    """Return the number of traces of a group, and the traces to compare in three parts.
 
-    These are successful ones, fastest first; outliers among the successful ones; and failed ones.
+    The number includes incomplete traces. The parts have rows: successful traces without outliers,
+    outliers among the successful traces (both fastest first), and failed traces.
     """
     rows = np.flatnonzero(features.group == number)
     used = usable(features, rows)
@@ -266,7 +284,11 @@ def _parted(features: Features, number: int) -> tuple[int, Ints, Ints, Ints]:
 
 
 def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part, ...]:
-    """Return the shares of the keys in the variance of durations; all shares sum to 1."""
+    """Return the keys with the largest fractions of the variance of durations, at most `shown`.
+
+    The fractions of all keys sum to 1; some may be negative. Empty with fewer than two traces, or
+    if all took equally long.
+    """
     if len(rows) < 2:
         return ()
     total = np.zeros(len(features))
@@ -294,7 +316,11 @@ def variance(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Part,
 
 
 def shapes(features: Features, rows: Ints, shown: int = _SHOWN) -> tuple[Shape, ...]:
-    """Return the most frequent sequences of keys on critical paths."""
+    """Return the most frequent sequences of keys on critical paths, at most `shown`.
+
+    The most frequent comes first, each with percentiles of its traces among `rows`. Sequences above
+    the limit of the table are one entry, "(other shapes)".
+    """
     found = []
     numbers, counts = np.unique(features.shape[rows], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:shown]

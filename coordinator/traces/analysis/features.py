@@ -43,7 +43,11 @@ SHAPES = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """The table. Arrays have one entry per trace unless stated otherwise."""
+    """The feature table. Arrays have one element per trace (row) unless stated otherwise.
+
+    An entry is the time of one trace at one place; a place is a key (service, name, detail) on a
+    host.
+    """
 
     keys: tuple[SpanKey, ...]
     #: Number of the key and host of each place.
@@ -81,15 +85,18 @@ class Features:
         return len(self.traces)
 
     def rows(self) -> Ints:
-        """Return the number of the trace of each entry."""
+        """Return for each entry of the table the row of its trace."""
         return np.repeat(np.arange(len(self)), np.diff(self.begin))
 
     def key_of_place(self) -> Ints:
-        """Return the number of the key of each place."""
+        """Return for each place (a key on a host) the number of its key."""
         return np.array([key for key, _ in self.places], np.int64)
 
     def dense(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """Return `values` (by entry) of some traces, one row per trace, summed by key."""
+        """Return `values` (one per entry), summed by key, for the traces `rows`.
+
+        The result has one line per trace and one column per key.
+        """
         line = np.full(len(self), -1)
         line[rows] = np.arange(len(rows))
         at = line[self.rows()]
@@ -101,7 +108,10 @@ class Features:
         return np.asarray(summed.reshape(len(rows), size), np.float64)
 
     def mean(self, rows: Ints, values: Ints) -> NDArray[np.float64]:
-        """Return the means of `values` (by entry) over some traces, by key."""
+        """Return for each key the mean of `values` (one per entry) over the traces `rows`.
+
+        Traces without the key count as 0.
+        """
         inside = np.zeros(len(self), bool)
         inside[rows] = True
         at = inside[self.rows()]
@@ -110,7 +120,7 @@ class Features:
         return np.asarray(summed / max(len(rows), 1), np.float64)
 
     def occurrence(self, rows: Ints) -> NDArray[np.float64]:
-        """Return the shares of some traces that have each key."""
+        """Return for each key the fraction (0 to 1) of the traces `rows` that have it."""
         inside = np.zeros(len(self), bool)
         inside[rows] = True
         at = self.rows()
@@ -121,7 +131,7 @@ class Features:
         return np.asarray(found / max(len(rows), 1), np.float64)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table in the form for msgpack."""
+        """Return the table as a dictionary for msgpack, without `unit`."""
         return {
             "keys": self.keys,
             "places": self.places,
@@ -135,7 +145,10 @@ class Features:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Features:
-        """Return the table that `to_dict` described."""
+        """Return the table from the dictionary that `to_dict` made; its unit is `TRACE`.
+
+        Raises KeyError, TypeError, ValueError if the dictionary has another form.
+        """
         arrays: dict[str, Any] = {name: np.frombuffer(form[name], "<i8") for name in _ARRAYS}
         return cls(
             keys=tuple(SpanKey(*key) for key in form["keys"]),
@@ -157,7 +170,7 @@ _START = itemgetter(2)
 
 
 class FeatureTable:
-    """Builds the table; each trace adds a row."""
+    """Builds the feature table: each call of `add` adds the row of a trace."""
 
     def __init__(self, groups: Sequence[str] = (), clocks: Clocks | None = None) -> None:
         self._clocks = clocks or Clocks()
@@ -171,7 +184,7 @@ class FeatureTable:
         self._columns["begin"].append(0)
 
     def group(self, name: str) -> int:
-        """Return the number of a group; assign a new one to an unknown name."""
+        """Return the number of a group; an unknown name is added with the next number."""
         return self._groups.setdefault(name, len(self._groups))
 
     def add(
@@ -186,7 +199,11 @@ class FeatureTable:
         whole: bool = True,
         kept: bool = True,
     ) -> None:
-        """Add the row of one trace, without the pauses of the scenario."""
+        """Add the row of one trace: nanoseconds and calls on its critical path, by place.
+
+        Pauses of the scenario do not count. `whole`: every span has start and stop; `kept`: the
+        spans of the trace are kept.
+        """
         entries, order = self._entries(tree, path)
         shape = tuple(dict.fromkeys(order))
         if shape not in self._shapes and len(self._shapes) < SHAPES:
@@ -207,7 +224,7 @@ class FeatureTable:
         self._graphs.add(tree.trace_id, self._graph(tree, root, path))
 
     def close(self) -> Features:
-        """Return the finished table."""
+        """Return the finished table; the builder is not used any more."""
         arrays: dict[str, Any] = {name: np.array(self._columns[name], np.int64) for name in _ARRAYS}
         return Features(
             keys=tuple(self._vocabulary.keys),
@@ -222,7 +239,7 @@ class FeatureTable:
         )
 
     def _graph(self, tree: Tree, root: int, path: Path) -> Sequence[int]:
-        """Return the packed wait graph of a trace; empty if its critical path is the only one."""
+        """Return the packed wait graph of a trace; empty if it has no parallel branches."""
         if not has_branches(tree, path.visited, self._clocks):
             return ()
         return WaitGraph(tree, root, self._clocks, lambda one: self._changeable(tree, one)).packed()
@@ -231,14 +248,21 @@ class FeatureTable:
         return FIXED if is_pause(tree, segment.span) else self._place_of(tree, segment)[0]
 
     def _place_of(self, tree: Tree, segment: PathSegment) -> tuple[int, int, int]:
-        """Return the place, the key and the position of the span that time belongs to."""
+        """Return place, key and position of the span that a segment's time belongs to.
+
+        Time of waiting for a span belongs to that span. A new place is added.
+        """
         key = self._vocabulary.number(key_of(tree, segment))
         owner = segment.span if segment.awaited < 0 else segment.awaited
         host = tree.spans[owner].host
         return self._places.setdefault((key, host), len(self._places)), key, owner
 
     def _entries(self, tree: Tree, path: Path) -> tuple[dict[int, list[int]], list[int]]:
-        """Time and calls by place, and the keys in order of the start of their segments."""
+        """Return [nanoseconds, calls] by place, and the keys in order of the start of their
+        segments.
+
+        Pauses of the scenario are left out.
+        """
         entries: dict[int, list[int]] = {}
         called: set[tuple[int, int]] = set()
         order = []

@@ -1,4 +1,6 @@
-"""Wait graphs of all traces that have parallel branches, in bounded memory."""
+"""Wait graphs (which event waited for which) of traces with parallel branches, in bounded
+memory.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ _TOO_LARGE = array("q", [-1])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphTable:
-    """Packed graphs by trace, and which traces they represent."""
+    """Packed wait graphs by trace; if memory did not suffice, of a random part of the traces."""
 
     #: Traces whose hash is below this are the random part.
     below: int
@@ -34,12 +36,19 @@ class GraphTable:
     numbers: Ints
 
     def graph(self, at: int) -> Ints:
-        """Return the packed graph of a trace; empty if its critical path is all there is."""
+        """Return the packed wait graph of the trace in row `at`.
+
+        Empty if the trace has no parallel branches, or is not in the random part; `_TOO_LARGE` if
+        it was too large.
+        """
         found: Ints = self.numbers[self.begin[at] : self.begin[at + 1]]
         return found
 
     def replayable(self, traces: Sequence[str], rows: Ints) -> Ints:
-        """Return traces of the random part among some, without too large ones."""
+        """Return the rows of the random part among `rows`, without graphs that were too large.
+
+        `traces` has the trace ids of all rows.
+        """
         if self.below < _HASHES:
             rows = rows[[_hash(traces[at]) < self.below for at in rows.tolist()]]
         first = np.append(self.numbers, 0)[self.begin[rows]]
@@ -48,7 +57,7 @@ class GraphTable:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table in the form for msgpack."""
+        """Return the table as a dictionary for msgpack."""
         return {
             "below": self.below,
             "begin": self.begin.astype("<i8").tobytes(),
@@ -57,7 +66,10 @@ class GraphTable:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> GraphTable:
-        """Return the table that `to_dict` described."""
+        """Return the table from the dictionary that `to_dict` made.
+
+        Raises KeyError, TypeError, ValueError if the dictionary has another form.
+        """
         return cls(
             below=int(form["below"]),
             begin=np.frombuffer(form["begin"], "<i8"),
@@ -66,7 +78,7 @@ class GraphTable:
 
 
 class GraphRows:
-    """Builds the table; each trace adds a row."""
+    """Builds the table of wait graphs: each call of `add` adds the row of a trace."""
 
     def __init__(self, most: int = NUMBERS) -> None:
         self._most = most
@@ -76,7 +88,11 @@ class GraphRows:
         self._size = 0
 
     def add(self, trace_id: str, packed: Sequence[int]) -> None:
-        """Add the graph of the next trace."""
+        """Add the graph of the next trace; empty if the trace has no parallel branches.
+
+        Above the limit on all graphs, graphs of a random half of the traces are removed. A graph
+        that is too large is replaced by a mark.
+        """
         number, at = _hash(trace_id), len(self._hashes)
         self._hashes.append(number)
         if not packed or number >= self._below:
@@ -92,7 +108,7 @@ class GraphRows:
             self._graphs, self._size = kept, sum(map(len, kept.values()))
 
     def close(self) -> GraphTable:
-        """Return the finished table."""
+        """Return the finished table; the builder is not used any more."""
         numbers = array("q")
         begin = array("q", [0])
         for at in range(len(self._hashes)):

@@ -1,4 +1,4 @@
-"""Sentences on the quality of traces: missing parts, clock offsets, unreadable entries."""
+"""Notes on the quality of traces: missing parts, clock offsets, unreadable entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ def trace_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> Iterable[str]:
-    """Yield all notes on some traces, with those on queries; `by_otlp` as for `missing_parts`."""
+    """Yield all notes on the traces of a run.
+
+    `queried` are notes on queries of a backend, which come first; `skipped` is a number of
+    unreadable entries; `by_otlp` is as for `missing_parts`.
+    """
     yield from queried
     yield from missing_parts(coverage, by_otlp=by_otlp, queried=bool(queried))
     for name, after in sorted(coverage.after.items(), key=lambda item: -item[1].after_ns)[:_NAMED]:
@@ -42,9 +46,10 @@ def trace_notes(
 def missing_parts(
     coverage: TraceCoverage, *, by_otlp: bool = False, queried: bool = False
 ) -> Iterator[str]:
-    """Yield notes on parts that are missing from the traces or were left out.
+    """Yield notes on parts that are missing from the traces, or were left out.
 
-    `by_otlp`: the run received spans of services; `queried`: they were queried.
+    `by_otlp`: the run received spans of services; `queried`: the run queried them. Both select the
+    advice for a run in which services wrote no spans.
     """
     if coverage.unanswered and queried:
         yield (
@@ -96,7 +101,7 @@ def missing_parts(
 
 
 def _clock(offset: HostSkew, odd: str, other: str) -> str:
-    """Return a note on two clocks; `odd` is the host whose clock is named as the wrong one."""
+    """Return a note on the clocks of two hosts; the clock of `odd` is named as the wrong one."""
     host, reference = plain(odd), plain(other)
     if offset.unsteady:
         return (
@@ -122,7 +127,10 @@ def _clock(offset: HostSkew, odd: str, other: str) -> str:
 
 
 def _moved(offset: HostSkew, sign: int, host: str, reference: str) -> str:
-    """Return a note on a clock that was set, or drifted, during the run."""
+    """Return a note on a clock that was set, or drifted, during the run.
+
+    `sign` is 1 or -1: times the offset's `add_ns` it gives how far the clock of `host` is ahead.
+    """
     ahead = [sign * add for one in offset.stretches for add in (one.add_ns, one.last_add_ns)]
     low, high = (
         f"{spaced(abs(ns) / 1e9)} {'behind' if ns < 0 else 'ahead'}"

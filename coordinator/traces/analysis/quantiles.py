@@ -1,4 +1,4 @@
-"""Selects slow and ordinary traces by their quantiles among all successful ones."""
+"""Selects slow and ordinary traces by their percentiles among all successful ones."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from osbench.coordinator.traces.analysis.features import Features, Ints
 #: Least number of slow traces for an explanation.
 ENOUGH = 30
 
-#: Percentiles: the range of ordinary traces; the least and the greatest start of the slow ones.
+#: Percentiles: the range of ordinary traces; the least and the greatest start of slow traces.
 MIDDLE = (40, 60)
 LEAST, MOST = 95, 99
 
 #: A trace is an outlier if its distance from the middle is more than this many times that of the
 #: median slow trace: hardly one in a thousand of an exponential or lognormal tail is.
 _FAR = 3.0
-#: Largest share of the slow traces that count as outliers; if there are more, none does.
+#: Largest fraction of the slow traces that count as outliers; if there are more, none does.
 _FEW = 0.2
 
 _NAME = re.compile(r"p(\d{1,2})(?:\+|-p(\d{1,2}))\Z")
 
 
 def slow_bands(count: int) -> list[str]:
-    """Return names of the bands to explain for a number of traces, the most important one first.
+    """Return names of the bands to explain, the most important first: "p99+", then "p95-p99".
 
-    The first has the slowest 1 %, or up to 5 % if those are not enough.
+    `count` is the number of traces. The first band is the slowest 1 %, or up to 5 % if 1 % is fewer
+    than `ENOUGH`; then there may be no second band.
     """
     first = MOST
     while first > LEAST and count - _place(count, first) < ENOUGH:
@@ -36,7 +37,10 @@ def slow_bands(count: int) -> list[str]:
 
 
 def limits(name: str) -> tuple[int, int]:
-    """Return percentiles that bound a band: `p97+`, `p95-p97` or `middle`. Raises ValueError."""
+    """Return the percentiles (low, high) of a band: `p97+`, `p95-p97` or `middle`.
+
+    Raises ValueError for another name.
+    """
     if name == "middle":
         return MIDDLE
     found = _NAME.match(name)
@@ -47,23 +51,26 @@ def limits(name: str) -> tuple[int, int]:
 
 
 def cut(ordered: Ints, low: int, high: int) -> Ints:
-    """Return the traces between two percentiles, of traces ordered fastest first."""
+    """Return the rows from percentile `low` up to `high`, of rows ordered fastest first."""
     count = len(ordered)
     return ordered[_place(count, low) : _place(count, high)]
 
 
 def usable(features: Features, rows: Ints) -> Ints:
-    """Return the traces that can be compared: the complete ones, or all if most are incomplete."""
+    """Return the rows of complete traces; all rows if more than half of them are incomplete.
+
+    A trace is complete if every span has start and stop.
+    """
     whole = rows[features.whole[rows]]
     # if most traces are incomplete, parts are missing systematically
     return whole if 2 * len(whole) >= len(rows) else rows
 
 
 def far_out(features: Features, ordered: Ints) -> int:
-    """Return the number of outliers among the slowest traces, of traces ordered fastest first.
+    """Return the number of outliers at the end of traces ordered fastest first.
 
     A few very long traces, such as the first requests to an idle service, would dominate the means
-    and hide the cause of all other slow ones.
+    and hide the cause of all other slow ones. 0 if there are many: then they are not outliers.
     """
     slow = features.total[cut(ordered, *limits(slow_bands(len(ordered))[0]))]
     if len(slow) < ENOUGH:

@@ -1,4 +1,4 @@
-"""Ranks trace points by their time, over any number of traces."""
+"""Ranks trace points (kinds of spans, by service and name) by their time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WAITING = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Ranked:
-    """A trace point in the ranking. Times are seconds, without pauses of the scenario within."""
+    """Figures of one trace point: all spans of one service and name. Times are seconds."""
 
     name: str
     #: Number of occurrences, and of traces with it.
@@ -64,7 +64,10 @@ class _Point:
 
 
 class Ranking:
-    """Sums spans by service and name; memory does not grow with their number."""
+    """Sums the spans of traces by trace point (service and name); memory is bounded.
+
+    Above `NAMES` trace points, new ones are counted together as `OTHER`.
+    """
 
     def __init__(self) -> None:
         self._points: dict[tuple[str, str], _Point] = {}
@@ -72,7 +75,11 @@ class Ranking:
         self.pauses = self.paused_ns = 0
 
     def add(self, tree: Tree, paths: Iterable[Path]) -> None:
-        """Add all spans of a trace with known durations, except spans that were left out."""
+        """Add the spans of a trace, and the time of its critical paths.
+
+        Spans that were left out of the tree, or whose start or stop was lost, do not count. Pauses
+        of the scenario are counted separately.
+        """
         paused = paused_within(tree)
         for at, span in enumerate(tree.spans):
             if span.marks & _OPEN or at in tree.left_out:
@@ -100,7 +107,10 @@ class Ranking:
                 point.critical_ns += segment.end - segment.start
 
     def rows(self) -> list[Ranked]:
-        """Return every trace point, largest total first; equal ones in order of occurrence."""
+        """Return the figures of all trace points, largest total time first.
+
+        Trace points of equal time are in the order of their first occurrence.
+        """
         found = []
         for (service, name), point in self._points.items():
             point.settle()
@@ -135,7 +145,10 @@ class Ranking:
 
 
 def own_ns(tree: Tree, at: int) -> int:
-    """Return a span's duration without the time in which a span within it ran."""
+    """Return the self time of the span at a position: without the times of its children.
+
+    Nanoseconds; the time of overlapping children is subtracted once.
+    """
     low, high = tree.start[at], tree.end[at]
     own = high - low
     children = tree.children[at]
@@ -150,7 +163,10 @@ def own_ns(tree: Tree, at: int) -> int:
 
 
 def mistral_table(rows: Iterable[Ranked]) -> str:
-    """Return the table of Mistral's guide to profiling: seconds, by name, largest total first."""
+    """Return the table of Mistral's guide to profiling as text, largest total time first.
+
+    Times are in seconds; trace points of equal name are summed over services.
+    """
     named: dict[str, list[Ranked]] = {}
     for row in rows:
         named.setdefault(row.name, []).append(row)
@@ -170,5 +186,8 @@ def mistral_table(rows: Iterable[Ranked]) -> str:
 
 
 def ranked_from(rows: Iterable[Mapping[str, Any]]) -> list[Ranked]:
-    """Return rows from their mappings."""
+    """Return rows of a ranking from dictionaries of their fields.
+
+    Raises TypeError for a missing or unknown field.
+    """
     return [Ranked(**row) for row in rows]

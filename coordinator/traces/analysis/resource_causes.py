@@ -46,7 +46,7 @@ _NAMED = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IterationCounters:
-    """Counters, and the times of the rows of a table of features."""
+    """Counters of the system under test, and when the iterations of a feature table ran."""
 
     #: By number of the group.
     groups: Mapping[int, WorkloadCounters]
@@ -57,7 +57,7 @@ class IterationCounters:
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceCause:
-    """A counter that is clearly higher while slow iterations run."""
+    """A counter of the system under test that is clearly higher while slow iterations run."""
 
     name: str
     host: str
@@ -70,7 +70,9 @@ class ResourceCause:
     p: float
 
     def words(self, host: str) -> str:
-        """The counter and both values, and whether its host is this one."""
+        """Return a message on the counter and both values; it says so if the counter is of
+        `host`.
+        """
         slow, others = value_text(self.slow, self.unit), value_text(self.others, self.unit)
         of_it = ", the host of that span," if _is_host(self.host, host) else ""
         label = plain(counter_label(self.name, self.host))
@@ -80,9 +82,11 @@ class ResourceCause:
 def resource_causes(
     counters: WorkloadCounters, slow: tuple[Floats, Floats], others: tuple[Floats, Floats]
 ) -> tuple[ResourceCause, ...]:
-    """The counters that are clearly higher, fullest resources first.
+    """Return the counters that are clearly higher while slow iterations run.
 
-    `slow` and `others` are starts and ends of iterations, seconds after t0.
+    `slow` and `others` are starts and ends of iterations, seconds after t0; nan if unknown. Only
+    resources and queues are tested. Resources come first, then by p-value. Empty if there are no
+    counters or no times, or the load was too short for a verdict.
     """
     series = [one for one in counters.series if _is_tested(one)]
     if not series:
@@ -121,7 +125,10 @@ def resource_causes(
 
 
 def _shifts(weights: Floats) -> Ints:
-    """The shifts at which slow iterations would not lie as they do, and all next to 0."""
+    """Return the shifts at which slow iterations would not lie as they do now.
+
+    Shifts next to 0 are returned too, but 0 itself is not.
+    """
     alike = _at_shifts(weights, weights[:, None])[:, 0] >= _ALIKE * float(weights @ weights)
     other = np.flatnonzero(~alike)
     if len(other):
@@ -132,14 +139,20 @@ def _shifts(weights: Floats) -> Ints:
 
 
 def _at_shifts(weights: Floats, table: Floats) -> Floats:
-    """Weighted sums of columns that were moved along the axis, round its end, by shift."""
+    """Return for each shift the weighted sums of the columns of `table`.
+
+    Columns are moved by the shift along the time axis, and continue at its other end.
+    """
     # the theorem of convolution
     product = np.fft.rfft(weights)[:, None] * np.conj(np.fft.rfft(table, axis=0))
     return np.asarray(np.fft.irfft(product, len(weights), axis=0), np.float64)
 
 
 def resource_sentence(causes: Sequence[ResourceCause], host: str) -> str:
-    """A message on counters that were higher, those on `host` first; "" without any."""
+    """Return a message on the first two counters, counters of `host` before others.
+
+    Returns "" without counters.
+    """
     if not causes:
         return ""
     ordered = sorted(causes, key=lambda one: not _is_host(one.host, host))
@@ -148,7 +161,10 @@ def resource_sentence(causes: Sequence[ResourceCause], host: str) -> str:
 
 
 def _is_host(one: str, other: str) -> bool:
-    """Two names denote the same host, with a domain or without."""
+    """Return whether two names denote the same host; one may lack the domain.
+
+    False if a name is empty. IP addresses must be equal.
+    """
     if not one or not other:
         return False
     if one == other:
@@ -171,13 +187,17 @@ def _is_much(series: CounterSeries, slow: float, others: float) -> bool:
 
 
 def _filled(values: Floats) -> Floats:
-    """Values, with their mean in the gaps."""
+    """Return the values; nan is replaced by the mean of the others."""
     known = np.isfinite(values)
     return np.where(known, values, values[known].mean())
 
 
 def _weights(started_s: Floats, ended_s: Floats, step_s: float, points: int) -> Floats:
-    """The time of iterations by place on the time axis; each iteration has 1 in all."""
+    """Return the iterations that run at each place of the time axis, weighted.
+
+    Each iteration has a weight of 1 in all, spread evenly over its places. Iterations without
+    times, or outside the axis, are left out.
+    """
     known = np.isfinite(started_s) & np.isfinite(ended_s)
     first: Ints = np.rint(started_s[known] / step_s).astype(np.int64)
     last: Ints = np.rint(ended_s[known] / step_s).astype(np.int64)

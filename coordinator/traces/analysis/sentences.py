@@ -25,9 +25,10 @@ _SEVERAL = 1.5
 
 
 def why_slow(band: Band, unit: str) -> str:
-    """Return why the traces of a band are slow, with confidence intervals.
+    """Return a message on why the traces of a band are slow: causes with their 95 % intervals.
 
-    `unit` is the singular name of a trace.
+    `unit` is the name of a trace in the singular. Without a clear cause, says so and names the
+    largest part.
     """
     slower = (
         f"{_named(band.name, unit)} take {spaced(band.mean_s)} on average, {spaced(band.excess_s)}"
@@ -50,7 +51,11 @@ def _part(cause: Cause) -> str:
 
 
 def too_few(traces: int, slow: int, unit: str) -> str:
-    """Return the message for too few slow traces; `unit` is the singular name of a trace."""
+    """Return the message for too few slow traces, with the number of traces still needed.
+
+    `traces` and `slow` are the numbers of all traces and of slow ones; `unit` is the word for a
+    trace in the singular.
+    """
     least = ENOUGH * 100 // (100 - LEAST)
     more = count(max(least - traces, ENOUGH - slow, 1), f"more {unit}")
     if unit == ITERATION:
@@ -64,7 +69,10 @@ def too_few(traces: int, slow: int, unit: str) -> str:
 
 
 def no_verdict(odd: str, other: str) -> str:
-    """Return the message if the clock of the host `odd` could not be corrected."""
+    """Return the message for a group whose clocks could not be corrected.
+
+    `odd` is the host whose clock is more likely wrong.
+    """
     return (
         f"No verdict: the clock of {plain(odd)} moved against that of {plain(other)} from call to"
         " call, so it is not known what happened when on these hosts; synchronize their clocks"
@@ -73,7 +81,10 @@ def no_verdict(odd: str, other: str) -> str:
 
 
 def gaps(incomplete: int, traces: int, which: str = "traces") -> str:
-    """Return a note if incomplete traces were compared, else ""."""
+    """Return a note that incomplete traces were compared; "" if `incomplete` is 0.
+
+    `incomplete` of `traces` are incomplete; `which` is the word for them.
+    """
     if not incomplete:
         return ""
     return (
@@ -90,7 +101,9 @@ UNANSWERED = (
 
 
 def words(key: SpanKey) -> str:
-    """Return a key in the words of a message."""
+    """Return a key as text for a message: service, name, detail; or "waiting for SERVICE (from
+    ...)".
+    """
     if key.what in (WAIT_SERVICE, WAIT_QUEUE):
         caller, _, callee = key.who.partition(" -> ")
         where = "in the queue to" if key.what == WAIT_QUEUE else "for"
@@ -108,13 +121,13 @@ def _share(cause: Cause) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a fraction as an integer percentage."""
+    """Return a fraction as an integer percentage without "%"; "?" if it is not finite."""
     # rounds small negative values to 0
     return f"{round(100 * share)}" if math.isfinite(share) else "?"
 
 
 def _how(cause: Cause) -> str:
-    """Return the kind of the excess: more calls, slower ones, or both."""
+    """Return how a cause takes longer: more calls, longer calls, or both, as text."""
     each_slow = cause.slow_s / cause.calls_slow if cause.calls_slow else 0.0
     each_base = cause.base_s / cause.calls_base if cause.calls_base else 0.0
     more = _more_calls(cause)
@@ -125,7 +138,10 @@ def _how(cause: Cause) -> str:
 
 
 def _more_calls(cause: Cause) -> str:
-    """Return numbers of calls, or shares of the traces that have any, unless all have."""
+    """Return a comparison of calls as text: numbers of calls per trace, slow and normal.
+
+    If not all traces have calls, returns the percentages of traces that have any.
+    """
     if min(cause.occurs_slow, cause.occurs_base) >= _ALL:
         number = f"{cause.calls_slow:.3g}"
         calls = "call" if number == "1" else "calls"

@@ -1,4 +1,4 @@
-"""The causes of a band of slow traces: which keys take more time in it than in the middle.
+"""The causes of a band of slow traces: keys that take more time in it than around the median.
 
 The times of a trace's keys sum to its duration, so the differences of their means sum to the
 difference of the durations: nothing is left unexplained and nothing is counted twice.
@@ -36,7 +36,10 @@ _SHARE_OF_SEVERAL, _SEEN_OF_SEVERAL = 0.2, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """The contribution of one key to slow traces. Times are mean seconds per trace."""
+    """Contribution of one key (a kind of work or of waiting) to slow traces.
+
+    Times are mean seconds per trace.
+    """
 
     who: str
     what: str
@@ -67,19 +70,19 @@ class Cause:
 
     @property
     def key(self) -> SpanKey:
-        """The key."""
+        """Service, name and detail of the work, or of the wait."""
         return SpanKey(self.who, self.what, self.about)
 
     @property
     def host(self) -> str:
-        """The host with most of the time; "" if it is spread over hosts or not known."""
+        """Host with at least 80 % of the key's time in slow traces; "" if there is none."""
         name, share = self.hosts[0] if self.hosts else ("", 0.0)
         return name if share >= _ON_ONE_HOST else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Middle:
-    """The traces that slow ones are compared with."""
+    """The traces around the median, and all that slow traces were selected from."""
 
     features: Features
     #: Numbers of the traces in the middle, and of all that succeeded and are not outliers.
@@ -89,7 +92,7 @@ class Middle:
 
 
 class CauseSearch:
-    """Compares the keys of slow traces with the keys of traces in the middle."""
+    """Finds the keys whose time makes a band of traces slower than the traces around the median."""
 
     def __init__(self, middle: Middle, slow: Ints, between: tuple[float, float]) -> None:
         self._features = features = middle.features
@@ -113,8 +116,8 @@ class CauseSearch:
     def causes(self) -> list[Cause]:
         """Return the causes of slow traces, largest excess first; empty if there are none.
 
-        There is one for each tested key (the keys with the greatest differences) that takes time in
-        slow traces or in traces in the middle.
+        There is one for each tested key (the `TESTED` keys with the greatest differences) that
+        takes time in slow traces or in traces in the middle. Most of them are not clear.
         """
         several = self._several()
         found = [
@@ -125,7 +128,9 @@ class CauseSearch:
         return sorted(found, key=lambda cause: -cause.excess_s)
 
     def _difference(self, alone: Ints) -> Difference:
-        """Return the differences of some keys, then of all others together."""
+        """Return the difference of slow traces and middle: a column for each key of `alone`, then
+        the rest.
+        """
         tables = [
             np.column_stack((table[:, alone], np.delete(table, alone, axis=1).sum(axis=1)))
             for table in self._times
@@ -139,7 +144,13 @@ class CauseSearch:
         )
 
     def _several(self) -> frozenset[int]:
-        """Return columns of the keys that are clear causes, alone or together."""
+        """Return columns (positions among the tested keys) of clear causes; empty if there are
+        none.
+
+        Candidates are keys beyond their usual spread with a large part of the excess. All
+        candidates are causes if a single candidate explains the excess, or if all explain it
+        together.
+        """
         columns = [
             column
             for column in np.argsort(-self._excess[self._tested]).tolist()
@@ -202,10 +213,11 @@ class CauseSearch:
         return tuple((host, time / whole) for host, time in ordered[:5])
 
     def _is_beyond(self, columns: list[int]) -> bool:
-        """Return whether there is far more of some keys than their usual spread explains.
+        """Return whether the excess of some keys is far more than their usual spread explains.
 
-        The spread is continued as an exponential tail, from median and upper quartile: rare faults
-        do not affect it.
+        `columns` are positions among the tested keys. The spread of all ordinary traces is
+        continued as an exponential tail, from median and upper quartile: rare faults do not affect
+        it.
         """
         low, high = (percent / 100 for percent in self._between)
         tail = 0.0
@@ -217,7 +229,11 @@ class CauseSearch:
         return float(self._excess[self._tested[columns]].sum()) > _BEYOND * tail
 
     def _is_part(self, column: int) -> bool:
-        """Return whether a key may be a cause together with other keys."""
+        """Return whether the key of a column is significant, large and frequent enough for a cause.
+
+        Its corrected p-value must be below 0.05, its part of the excess at least a fifth, and a
+        tenth of the slow traces must have more of it than 99 % of the middle.
+        """
         key = self._tested[column]
         return bool(
             float(self.found.p[column]) < 0.05
@@ -226,7 +242,11 @@ class CauseSearch:
         )
 
     def _is_clear(self, columns: list[int]) -> bool:
-        """Return whether some keys are most of the difference, together."""
+        """Return whether the keys of some columns together explain the excess.
+
+        Their part must surely be more than half, their excess beyond their usual spread, and most
+        slow traces must have more of them than 99 % of the middle.
+        """
         keys = self._tested[columns]
         base_share = float(self._means[1][keys].sum()) / max(float(self._means[1].sum()), 1e-300)
         if len(columns) == 1:
@@ -243,13 +263,16 @@ class CauseSearch:
         )
 
     def _seen(self, columns: list[int]) -> float:
-        """Return the share of the slow traces above 99 % of the middle in these keys."""
+        """Return the fraction of slow traces with more time in some keys than 99 % of the middle.
+
+        0 to 1. `columns` are positions among the tested keys.
+        """
         slow, base = (table[:, self._tested[columns]].sum(axis=1) for table in self._times)
         return float(np.mean(slow > np.percentile(base, 99)))
 
 
 def thinned(rows: Ints, most: int) -> Ints:
-    """Return at most `most` of some traces, evenly spread."""
+    """Return `rows`, or if they are more than `most`, `most` of them at equal distances."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
@@ -258,7 +281,8 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
     Neighbours may be slow for a single reason: a stall of a second is one event, however many
     requests it delays. Traces are close if their distance is below a tenth of the average one, so
-    that one in ten randomly placed traces is assigned to its neighbour's cluster.
+    that one in ten randomly placed traces is assigned to its neighbour's cluster. Each trace is a
+    cluster if iteration numbers are not unique.
     """
     numbers = middle.features.iteration[slow]
     if len(np.unique(numbers)) < len(slow):
@@ -273,7 +297,7 @@ def _episodes(middle: Middle, slow: Ints) -> Ints:
 
 
 def _exponential_mean(low: float, high: float) -> float:
-    """Mean of the unit exponential distribution between two of its quantiles, 0 to 1."""
+    """Return the mean of the unit exponential distribution between two of its quantiles, 0 to 1."""
 
     def integral(share: float) -> float:
         # of -ln(1 - u) from `share` to 1

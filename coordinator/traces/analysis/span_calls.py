@@ -1,4 +1,4 @@
-"""Calls of spans by iteration: spans that criteria select, and means of all kinds."""
+"""Counts how often each iteration calls spans: spans that SLA criteria select, and all kinds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEVIATES, _LEAST = 3.3, 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class CallMean:
-    """Calls of one kind of span in the traces of a workload."""
+    """Sums of the calls of one kind of span, over the traces of a workload."""
 
     traces: int
     sum: int
@@ -38,19 +38,21 @@ class CallMean:
 
     @property
     def mean(self) -> float:
-        """Calls per traced iteration."""
+        """Calls per traced iteration; 0.0 without traces."""
         return self.sum / self.traces if self.traces else 0.0
 
     @property
     def variance(self) -> float:
-        """Variance of the mean."""
+        """Variance of `mean`, that is the square of its standard error; 0.0 with fewer than two
+        traces.
+        """
         if self.traces < 2:
             return 0.0
         return max(self.squares / self.traces - self.mean**2, 0.0) / (self.traces - 1)
 
 
 class _Gauge:
-    """Counts the spans of one selection."""
+    """Collects calls per trace and durations of the spans that one SLA criterion selects."""
 
     def __init__(self, selection: SpanSelection) -> None:
         self._pattern = SpanPattern(service=selection.service, name=selection.name)
@@ -94,10 +96,10 @@ class _Gauge:
 
 
 class SpanCalls:
-    """Counts spans trace by trace; memory does not grow with the number of traces."""
+    """Counts spans per iteration, trace by trace; memory does not grow with their number."""
 
     def __init__(self, selections: Mapping[int, Sequence[SpanSelection]] | None = None) -> None:
-        """`selections` are by group."""
+        """`selections`: spans to count for SLA criteria, by number of the group."""
         self._gauges = {
             group: [_Gauge(one) for one in some] for group, some in (selections or {}).items()
         }
@@ -108,7 +110,11 @@ class SpanCalls:
         self._incomplete: Counter[int] = Counter()
 
     def add(self, tree: Tree, *, group: int, iteration: int, outcome: int, whole: bool) -> None:
-        """Count the spans of a successful iteration, if its trace is complete."""
+        """Count the spans of a successful iteration whose trace is complete (`whole`).
+
+        If the trace is incomplete, only counts that. Failed iterations, and traces without a group,
+        are ignored. Pauses and left-out spans do not count.
+        """
         if group == NO_GROUP or outcome != Outcome.OK:
             return
         if not whole:
@@ -129,14 +135,19 @@ class SpanCalls:
             sums[1] += calls * calls
 
     def figures(self) -> dict[int, tuple[SpanFigures, ...]]:
-        """Return the figures of the selections by group."""
+        """Return by group the figures of its selections, in the order in which they were given."""
         return {
             group: tuple(gauge.figures(self._incomplete[group]) for gauge in gauges)
             for group, gauges in self._gauges.items()
         }
 
     def to_dict(self, groups: Sequence[str]) -> dict[str, Any]:
-        """Return traces, and the calls of the most frequent kinds, by the name of the group."""
+        """Return by name of group the number of traces, and calls of the most frequent kinds of
+        spans.
+
+        There are at most `_KEPT` kinds per group: service, name, detail, calls, and sum of their
+        squares.
+        """
         found: dict[str, Any] = {}
         for number, name in enumerate(groups):
             mine = [(sums, kind) for (group, kind), sums in self._sums.items() if group == number]
@@ -147,7 +158,10 @@ class SpanCalls:
 
 
 def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
-    """Return the means of a group that `SpanCalls.to_dict` described; empty if it has none."""
+    """Return the means of a group, by key, from the dictionary that `SpanCalls.to_dict` made.
+
+    Empty if the group is missing. Raises KeyError, TypeError, ValueError for another dictionary.
+    """
     found = form.get(group) or {"traces": 0, "kinds": []}
     return {
         SpanKey(str(who), str(what), str(about)): CallMean(
@@ -160,7 +174,11 @@ def call_means(form: Mapping[str, Any], group: str) -> dict[SpanKey, CallMean]:
 def changed_means(
     before: Mapping[SpanKey, CallMean], after: Mapping[SpanKey, CallMean]
 ) -> list[tuple[SpanKey, float, float]]:
-    """Return kinds of spans whose calls per iteration changed beyond chance, largest first."""
+    """Return kinds of spans whose calls per iteration changed beyond chance, largest change first.
+
+    Each comes with its means before and after; a missing kind counts as 0 calls. Empty if a side
+    has no traces.
+    """
     found = []
     sides = [max((one.traces for one in side.values()), default=0) for side in (before, after)]
     if not all(sides):

@@ -1,4 +1,4 @@
-"""Changes of spans as users write them: `SERVICE NAME DETAIL: -50%`, or `: 0`."""
+"""Parses changes of spans as users write them: `SERVICE NAME DETAIL: -50%`, or `: 0`."""
 
 from __future__ import annotations
 
@@ -18,20 +18,28 @@ _LISTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SpanChange:
-    """Spans that take less time."""
+    """A change to predict: a pattern that selects spans, and the fraction of their time that is
+    left.
+    """
 
     #: Service, name and detail, or a part from the left; `*` stands for any text.
     pattern: str
-    #: Remaining part of their self time, 0 to 1.
+    #: Remaining fraction of their self time, 0 to 1.
     left: float
 
     def matches(self, key: SpanKey) -> bool:
-        """Return whether the change applies to a key."""
+        """Return whether the pattern selects a key: service or project, name, and detail if it has
+        one.
+
+        Spaces are equal whatever their number; `*` stands for any text.
+        """
         pattern = _plain(self.pattern)
         return any(fits(pattern, _plain(text)) for text in _forms(key))
 
     def unknown(self, known: Sequence[SpanKey]) -> str:
-        """Return the message if no span matches; it names the nearest ones."""
+        """Return the error message for a change that matches none of the keys; names the nearest
+        keys.
+        """
         texts = list(dict.fromkeys(map(str, known)))
         near = difflib.get_close_matches(self.pattern, texts, _LISTED, 0.5)
         words = [word.lower() for word in re.findall(r"\w{3,}", self.pattern)]
@@ -45,7 +53,10 @@ class SpanChange:
 
 
 def read_change(text: str) -> SpanChange:
-    """Return the change that a text describes. Raises UsageError."""
+    """Parse a change: a pattern, a colon, and `0` or `-N%` with N above 0 and up to 100.
+
+    Raises UsageError.
+    """
     pattern, colon, amount = text.rpartition(":")
     pattern, amount = pattern.strip(), amount.strip()
     if not colon or not pattern:
@@ -63,7 +74,9 @@ def read_change(text: str) -> SpanChange:
 
 
 def _forms(key: SpanKey) -> list[str]:
-    """Return texts for patterns: service or project, then name; with and without detail."""
+    """Return the texts that a pattern may match: service or project and name, with and without
+    detail.
+    """
     project = key.who.partition("/")[0]
     wholes = [f"{key.who} {key.what}", f"{project}/{key.what}"]
     return [

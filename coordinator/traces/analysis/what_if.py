@@ -45,7 +45,10 @@ _SEED = 0
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedValue:
-    """A value of durations before and after, with 95 % intervals. Times are seconds."""
+    """A percentile, maximum or mean of durations before and after a change, with 95 % intervals.
+
+    Times are seconds.
+    """
 
     #: "p95", "max" or "mean".
     name: str
@@ -59,7 +62,7 @@ class PredictedValue:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationLimit:
-    """A limit of an SLA on durations of iterations."""
+    """Limit of an SLA criterion on a percentile or the mean of iterations' durations."""
 
     criterion: str
     #: Percentile; 100 is the longest, None the mean.
@@ -71,7 +74,9 @@ class DurationLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Repair:
-    """The part of the excess over a limit that would be gone."""
+    """Effect of a change on one SLA limit: the fraction of the excess over it that would be
+    gone.
+    """
 
     limit: DurationLimit
     shift: PredictedValue
@@ -82,7 +87,7 @@ class Repair:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictedLoad:
-    """The load and the limits of a group of traces, if they are known."""
+    """Kind of load, SLA limits and start lags of a group of traces, as far as they are known."""
 
     #: Arrivals do not wait for responses; None if not known.
     is_open: bool | None = None
@@ -93,7 +98,7 @@ class PredictedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """The prediction for one group of traces."""
+    """Predicted effect of a change on the durations of one group of traces."""
 
     name: str
     #: Unit of prediction, in the singular: `features.TRACE` or `ITERATION`.
@@ -113,7 +118,10 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class Potential:
-    """The gain of halving one kind of span. Times are seconds."""
+    """Gain of halving the time of one kind of span, off mean and percentiles of durations.
+
+    Times are seconds.
+    """
 
     who: str
     what: str
@@ -133,9 +141,11 @@ class Potential:
 def predict(
     features: Features, changes: Sequence[SpanChange], loads: Sequence[PredictedLoad] = ()
 ) -> tuple[Prediction, ...]:
-    """Predict the durations of every group of traces that has any of the changed spans.
+    """Predict durations with changed spans, for each group of traces that has any of the spans.
 
-    `loads` are by group. Raises UsageError if a change matches no span.
+    `loads` are by number of the group. If no group has the spans on a critical path, all are
+    returned. Raises UsageError if a change matches no span or no trace can be replayed,
+    OsbenchError if the digest is damaged.
     """
     left = _left(features, changes)
     found = []
@@ -151,9 +161,11 @@ def predict(
 
 
 def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potential, ...]:
-    """Return the kinds of spans whose halving takes most off the slowest 5 % on average.
+    """Return the kinds of spans whose halving takes most off the mean of the slowest 5 %.
 
-    That is less noisy than a percentile, and sees causes beyond p95, too.
+    That mean is less noisy than a percentile, and sees causes beyond p95, too. Returns at most
+    `shown`, the largest gain first; empty with fewer than `FEWEST` traces. Raises ValueError for an
+    unknown group, OsbenchError if the digest is damaged.
     """
     rows = _rows(features, features.groups.index(group))
     if len(rows) < FEWEST:
@@ -191,20 +203,27 @@ def best_places(features: Features, group: str, shown: int = 5) -> tuple[Potenti
 
 
 def _is_work(features: Features, key: int) -> bool:
-    """Return whether a key is work of a service under test, not waiting or osbench's own time."""
+    """Return whether a key is work of a service under test: not waiting, nor osbench's own time."""
     one = features.keys[key]
     return one.what not in (WAIT_SERVICE, WAIT_QUEUE, LATE_START, OTHER) and not is_ours(one.who)
 
 
 def _rows(features: Features, number: int) -> Ints:
-    """Return the traces of a group that can be replayed: successful and complete ones."""
+    """Return the traces of a group that can be replayed: successful and complete, or all
+    successful.
+
+    The second if most are incomplete. Without graphs that were too large.
+    """
     rows = usable(features, np.flatnonzero(features.group == number))
     rows = rows[features.outcome[rows] == Outcome.OK]
     return features.graphs.replayable(features.traces, rows) if features.graphs else rows
 
 
 def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
-    """Return the remaining part of the time of each place, and a last row of 1."""
+    """Return the part of its time that is left at each place, 0 to 1, as a column; the last is 1.
+
+    Changes of the same span are multiplied. Raises UsageError if a change matches no span.
+    """
     keys = features.key_of_place()
     left = np.ones((len(features.places) + 1, 1))
     work = {
@@ -222,7 +241,11 @@ def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
 
 
 def _saved(features: Features, rows: Ints, left: Floats) -> Floats:
-    """Return nanoseconds by which traces would be shorter: a row per trace, a column per change."""
+    """Return nanoseconds by which traces get shorter: a row per trace, a column per change.
+
+    `left` has the part of its time that is left by place and change. Raises OsbenchError if the
+    digest of a trace is damaged.
+    """
     line = np.full(len(features), -1)
     line[rows] = np.arange(len(rows))
     at = line[features.rows()]
@@ -338,7 +361,7 @@ def _shifts(
 
 
 class _Resampled:
-    """Values of resampled durations, quickly: ranks are drawn, and not durations."""
+    """Percentiles and means of resampled durations; quick, since it sorts integer ranks."""
 
     def __init__(self, durations: Floats) -> None:
         order = np.argsort(durations, kind="stable")
@@ -348,7 +371,7 @@ class _Resampled:
         self._rank[order] = np.arange(len(order))
 
     def values(self, picked: Ints, percents: Sequence[float | None]) -> list[float]:
-        """Return percentiles, or the mean for None, of the durations at picked positions."""
+        """Return the percentiles of the durations at `picked` positions; for None their mean."""
         ranks = self._rank[picked]
         places = sorted({_place(len(ranks), one) for one in percents if one is not None})
         parted = np.partition(ranks, places) if places else ranks
@@ -361,7 +384,7 @@ class _Resampled:
 
 
 def value_name(percent: float | None) -> str:
-    """Return the name of a value: p95, max or mean."""
+    """Return the name of a percentile: "p95", "max" for 100, "mean" for None."""
     if percent is None:
         return "mean"
     return "max" if percent == 100 else f"p{percent:g}"
@@ -380,7 +403,7 @@ def _quantile(durations: Floats, percent: float) -> Floats:
 
 
 def _tail(durations: Floats) -> Floats:
-    """Return the mean of the slowest 5 %."""
+    """Return the mean of the slowest 5 % of durations, for each column."""
     place = _place(len(durations), 95)
     found: Floats = np.partition(durations, place, axis=0)[place:].mean(axis=0)
     return found

@@ -1,1 +1,1 @@
-"""The traces of a run: sample rate, collection, retention, lookup."""
+"""The traces of a run: sample rate, collection at its end, selection of kept ones, lookup."""

@@ -65,7 +65,7 @@ class Spool:
         self._waiting: list[Any] = []
 
     def add(self, trace: Trace) -> None:
-        """Append a trace."""
+        """Append a trace; traces are written 100 at a time. Raises OSError."""
         self._waiting.append(_packed(trace))
         if len(self._waiting) >= _TOGETHER:
             self._flush()
@@ -77,7 +77,7 @@ class Spool:
             yield from _traces(record)
 
     def close(self) -> None:
-        """Remove the file."""
+        """Close and remove the file."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
@@ -88,10 +88,15 @@ class Spool:
 
 
 class Archive:
-    """The folder of a run's traces."""
+    """The folder `traces` of a run directory: writes and reads kept traces, features and counts.
+
+    The features are a table with a row for each collected trace.
+    """
 
     def __init__(self, run: Path, files: KeptFiles | None = None) -> None:
-        """`files` compares files with the digests of the run; a new one does by default."""
+        """`run`: the run directory. `files` verifies files against the run's digests; None makes
+        one.
+        """
         self._folder = run / "traces"
         self._files = files or KeptFiles(run)
         self._kept: BinaryIO | None = None
@@ -101,24 +106,35 @@ class Archive:
 
     @property
     def exists(self) -> bool:
-        """Return whether traces were collected. Raises DamagedRun if they were and are missing."""
+        """Return whether traces were collected.
+
+        Raises DamagedRun if the file of counts differs from the run's digest, or is missing
+        although the run has a digest of it.
+        """
         self._files.check("traces/collection.json")
         return (self._folder / "collection.json").exists()
 
     def spool(self) -> Spool:
-        """Create the folder and a spool in it."""
+        """Create the folder if it is missing, and a spool in it. Raises OSError."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         return Spool(self._folder / "spool")
 
     def keep(self, trace: Trace) -> None:
-        """Keep a trace with all its spans."""
+        """Append a trace with all its spans to the file of kept traces; the first replaces an old
+        file.
+
+        Raises OSError.
+        """
         if self._kept is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._kept = (self._folder / "kept").open("wb")
         self.size += _write(self._kept, self._compressor, [_packed(trace)])
 
     def close(self, features: Features, collection: Mapping[str, Any]) -> None:
-        """Write the digest of the traces, which completes the collection."""
+        """Write the features, then counts, clocks and ranking, which completes the collection.
+
+        Closes the file of kept traces. Raises OSError.
+        """
         self.release()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         table = self._compressor.compress(msgpack.packb(features.to_dict()))
@@ -128,13 +144,17 @@ class Archive:
         draft.replace(self._folder / "collection.json")
 
     def release(self) -> None:
-        """Close the file of kept traces, if it is open."""
+        """Close the file of kept traces if it is open; a later `keep` would replace the file."""
         if self._kept is not None:
             self._kept.close()
             self._kept = None
 
     def collection(self) -> dict[str, Any]:
-        """Return counts, clocks and ranking. Raises OsbenchError if they cannot be read."""
+        """Return counts, clocks and ranking as `close` wrote them, with the key `format`.
+
+        Raises OsbenchError if the file cannot be read or has another format, DamagedRun if it
+        differs from the run's digest.
+        """
         path = self._folder / "collection.json"
         self._files.check("traces/collection.json")
         try:
@@ -151,7 +171,10 @@ class Archive:
         return found
 
     def features(self) -> Features:
-        """Return the table of all traces. Raises OsbenchError if it cannot be read."""
+        """Return the feature table of all collected traces.
+
+        Raises OsbenchError if it cannot be read, DamagedRun if it differs from the run's digest.
+        """
         path = self._folder / "features"
         self._files.check("traces/features")
         try:
@@ -160,7 +183,10 @@ class Archive:
             raise OsbenchError(f"cannot read {path}: {error}") from None
 
     def traces(self) -> Iterator[Trace]:
-        """Yield the kept traces, one by one."""
+        """Yield the kept traces one by one, up to the first record that cannot be read.
+
+        Yields none if the file is missing. Raises DamagedRun if it differs from the run's digest.
+        """
         path = self._folder / "kept"
         self._files.check("traces/kept")
         if path.exists():
@@ -169,7 +195,10 @@ class Archive:
                     yield from _traces(record)
 
     def some(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the kept traces among `wanted`; others are not unpacked."""
+        """Yield the kept traces among `wanted`, up to the first record that cannot be decompressed.
+
+        Other traces are not unpacked. Raises DamagedRun if the file differs from the run's digest.
+        """
         path = self._folder / "kept"
         self._files.check("traces/kept")
         ids = frozenset(wanted)
@@ -219,7 +248,9 @@ def _decompressed(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _first_id(packed: bytes) -> str:
-    """Return the id of the first trace of a record, without its spans."""
+    """Return the id of the first trace of a record, without unpacking its spans; "" if there is
+    none.
+    """
     unpacker = msgpack.Unpacker()
     unpacker.feed(packed[:_ID_BYTES])
     try:

@@ -39,7 +39,9 @@ _NO_ACTION = "requests in no action"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClientTimes:
-    """Features of iterations, and their due times, nanoseconds after t0."""
+    """Feature table of iterations, and their due times, nanoseconds after t0 (the start of the
+    load).
+    """
 
     features: Features
     due: Ints
@@ -52,10 +54,11 @@ def client_times(
     only: Collection[int],
     wanted: Callable[[], bool] = lambda: True,
 ) -> ClientTimes:
-    """Return the iterations of the workloads `only`, by number; `names` has all workloads.
+    """Return the times of the iterations of some workloads, from the result blocks of a run.
 
-    Iterations that started in the warm-up (`warmup_ns` by workload) are left out. Reading ends
-    early if `wanted` returns False. Raises DamagedRun.
+    `names` are of all workloads; `only` has numbers of workloads. Iterations that started in the
+    warm-up (`warmup_ns` by workload) are left out, and blocks if there are many. Reading ends early
+    if `wanted` returns False. Raises DamagedRun.
     """
     vocabulary = Vocabulary()
     found = {number: _SampledBlocks() for number in only}
@@ -86,12 +89,12 @@ class _SampledBlocks:
         self._rows = 0
 
     def takes_next(self) -> bool:
-        """Count a block; return whether it is in the sample."""
+        """Count a block; return whether it belongs to the sample."""
         self._block += 1
         return self._block % self._stride == 0
 
     def add(self, part: _DividedRows) -> None:
-        """Add the rows of a sampled block; halve the sample if there are too many rows."""
+        """Add the rows of a sampled block; halve the sample if it has more than `MOST` rows."""
         self.parts.append(part)
         self._rows += len(part.iteration)
         if self._rows > MOST and len(self.parts) > 1:
@@ -101,7 +104,7 @@ class _SampledBlocks:
 
 
 class _DividedRows:
-    """The rows of a block, with the parts of their times."""
+    """The rows of a block: iteration, due time, outcome, total time, and its parts by key."""
 
     def __init__(self, rows: Columns, vocabulary: Vocabulary) -> None:
         self.iteration = rows.iteration
@@ -113,7 +116,11 @@ class _DividedRows:
 
 
 def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """Return the parts of the times of rows that are not 0: row, key, nanoseconds."""
+    """Return the parts of the times of rows as arrays (row, number of key, nanoseconds).
+
+    Parts of 0 are left out. Requests and actions that overlap are scaled down, so that the parts do
+    not exceed the response time.
+    """
     actions = rows.actions
     number, paths = name_paths(actions, rows.names)
     late = np.maximum(rows.started - rows.due, 0)
@@ -138,9 +145,9 @@ def _entries(rows: Columns, vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
 
 
 def _own_times(rows: Columns, line: Ints) -> tuple[Ints, Ints]:
-    """Return the self times of actions, and the time of rows outside of actions and requests.
+    """Return (self times of actions, times of rows outside of actions and requests), nanoseconds.
 
-    Nanoseconds; `line` has the action of each request, -1 for none.
+    `line` has for each request the position of its action, -1 for none.
     """
     actions, spent = rows.actions, _spent(rows)
     lasted = np.maximum(actions[:, 4] - actions[:, 3], 0)
@@ -166,12 +173,12 @@ def _fitting(left: Ints, wanted: Ints) -> tuple[NDArray[np.float64], Ints]:
 
 
 def _summed(rows: Columns, of: Ints, values: Ints) -> Ints:
-    """Return sums of values by row."""
+    """Return for each row the sum of its `values`; `of` has the row of each value."""
     return np.bincount(of, values, minlength=len(rows)).astype(np.int64)
 
 
 def _spent(rows: Columns) -> Ints:
-    """Return nanoseconds of each request that were measured."""
+    """Return for each request the sum of its measured phases, nanoseconds."""
     spent = np.zeros(len(rows.exchanges), np.int64)
     for phase in PHASES:
         spent += rows.exchanges[phase].astype(np.int64)
@@ -181,7 +188,10 @@ def _spent(rows: Columns) -> Ints:
 def _requests(
     rows: Columns, number: Ints, paths: Sequence[str], vocabulary: Vocabulary
 ) -> tuple[list[tuple[Ints, Ints, Ints]], Ints]:
-    """Return the phases of requests as parts, and the action line of each request; -1 for none."""
+    """Return the phases of requests as parts, and for each request the position of its action.
+
+    A part has arrays of row, number of key, and nanoseconds. The position is -1 without an action.
+    """
     exchanges: NDArray[Any] = rows.exchanges
     place = exchanges["action"].astype(np.int64)
     inside = place >= 0
@@ -205,7 +215,7 @@ def _requests(
 def _joined(
     names: Sequence[str], found: Mapping[int, Sequence[_DividedRows]], vocabulary: Vocabulary
 ) -> ClientTimes:
-    """Return the table of all parts."""
+    """Join the parts of all blocks to a feature table; rows are ordered by workload, then block."""
     blocks = [(number, one) for number, parts in sorted(found.items()) for one in parts]
     sizes = [len(one.iteration) for _, one in blocks]
     first = np.cumsum([0, *sizes])

@@ -48,7 +48,7 @@ _GAPS_S = 60
 
 @dataclass(frozen=True, kw_only=True)
 class CollectionSettings:
-    """Limits and sources of the collection of traces."""
+    """Sources of traces, and settings of their collection: limits, retention, selected spans."""
 
     retention: Retention
     #: Longest wait for late events, and expiry of kept traces in the store, seconds.
@@ -73,13 +73,15 @@ class CollectionSettings:
 
     @property
     def by_otlp(self) -> bool:
-        """Return whether services send spans by OTLP, here or elsewhere."""
+        """Return whether services send spans by OTLP, to this run or to a backend that it
+        queries.
+        """
         return self.received or self.query is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collected:
-    """The result of a collection."""
+    """Result of a collection, for the report of a run."""
 
     #: By workload.
     costs: tuple[Cost | None, ...] = ()
@@ -95,7 +97,7 @@ class Collected:
 
 @dataclass(kw_only=True)
 class _Read:
-    """The traces read so far, with the number of events that each had."""
+    """State of reading: traces read so far from store, files and spools."""
 
     #: A trace that is read again counts twice here, which does not matter for a first pass.
     survey: Survey = field(default_factory=Survey)
@@ -115,7 +117,7 @@ class _Read:
 
 
 class Collection:
-    """Collects the traces of one run, once."""
+    """Collects the traces of one run from all sources. `collect` is called once."""
 
     def __init__(
         self,
@@ -128,11 +130,11 @@ class Collection:
         wanted: Callable[[], bool] = lambda: True,
         stop_storing: Callable[[], None] = lambda: None,
     ) -> None:
-        """`names` has all workloads; `wanted` returns False to end the wait early.
+        """`names` are of all workloads; `warmup_ns` is by workload.
 
-        `stop_storing` returns when all spans received by OTLP are on disk.
-
-        `compared` has, by workload, two parts of its load whose traces are to be compared.
+        `compared` has, by workload, two parts of its load whose traces are to be compared. `wanted`
+        returns False to end the wait for late spans. `stop_storing` returns when all spans received
+        by OTLP are on disk.
         """
         self._directory = directory
         self._names = distinct(names)
@@ -147,11 +149,17 @@ class Collection:
         self._notes: list[str] = []
         self._spans: Mapping[int, Sequence[SpanFigures]] = {}
         self._skipped = 0
-        #: Sentence on the queries that were made.
+        #: Messages on the queries that were made.
         self._queried: list[str] = []
 
     def collect(self, conn_str: str | None) -> Collected:
-        """Read from the store (None if there is no readable one) and from files."""
+        """Collect the traces from all sources, and write them to the run directory.
+
+        `conn_str` is the address of the trace store, None if there is no readable store. Errors of
+        sources become notes. In the store kept traces get an expiry of `expiry_s`, incomplete ones
+        a short expiry, and others that were read are deleted. Without traced iterations or sources
+        only the overhead is returned. Raises OSError, DamagedRun.
+        """
         rows, latencies = traced_iterations(self._directory, len(self._names), self._warmup_ns)
         costs = tuple(tracing_overhead(one) for one in latencies)
         settings = self._settings
@@ -232,7 +240,11 @@ class Collection:
         return tuple(sentences.get(name, "") for name in self._names), tuple(by_workload)
 
     def _await_received(self) -> None:
-        """Wait for spans under way: the batch processors of SDKs keep them for seconds."""
+        """Wait for spans that the SDKs of services have not sent yet, then stop storing received
+        ones.
+
+        Waits until `otlp_late_s` after the beginning, or until `wanted` returns False.
+        """
         deadline = self._began + self._settings.otlp_late_s
         while self._wanted() and time.monotonic() < deadline:
             time.sleep(min(_POLL_S, max(deadline - time.monotonic(), 0)))
@@ -247,9 +259,12 @@ class Collection:
         *,
         alone: bool,
     ) -> NDArray[np.bool_]:
-        """Query traces; return the random sample of the traces that can be compared.
+        """Query the traces `ids` from the backend, and return which iterations are compared.
 
-        `alone`: there is no other source for spans of services.
+        The result has an entry per iteration. `drawn` is the random sample of iterations to
+        compare. If `alone` (services have no other source of spans), only traces that were found
+        are compared, thinned to an even sample; otherwise the result is `drawn`. Adds messages to
+        the notes.
         """
         queries = QueriedTraces(self._directory, query, self._wanted)
         place = dict(zip(rows.ids(), drawn.tolist(), strict=True))
@@ -278,7 +293,7 @@ class Collection:
 
     @staticmethod
     def _elsewhere(ids: Sequence[str], read: _Read) -> Iterator[str]:
-        """Yield traces that are not in the store."""
+        """Yield ids of traces that were not found in the store, and may have parts elsewhere."""
         if read.received is None:
             yield from read.parts.keys() - read.events.keys()
         else:
@@ -286,7 +301,10 @@ class Collection:
 
     @staticmethod
     def _parts(trace_id: str, read: _Read) -> tuple[Trace | None, ...]:
-        """Return the parts of a trace that are not in the store."""
+        """Return the two parts of a trace outside the store: from files, and from received spans.
+
+        A missing part is None.
+        """
         received = read.received.get(trace_id) if read.received is not None else None
         return read.parts.get(trace_id), received
 
@@ -313,7 +331,11 @@ class Collection:
     def _from_store(
         self, conn_str: str | None, ids: Sequence[str], spool: Spool, read: _Read
     ) -> tuple[RedisTraces | None, set[str]]:
-        """Read from the store, if there is one; return it with the traces left unread in it."""
+        """Read traces from the store, if `conn_str` is given.
+
+        Returns the store, or None, and the ids that could not be read. Errors of the store become a
+        note.
+        """
         store = None
         try:
             if conn_str:
@@ -331,7 +353,12 @@ class Collection:
         spool: Spool,
         read: _Read,
     ) -> None:
-        """Read all traces, and growing ones again, until none grows or the time is up."""
+        """Read all traces from the store, and growing ones again, until no trace grows or `late_s`
+        is over.
+
+        Then reads the files again, and the numbers of events that services dropped. Raises
+        StoreError.
+        """
         try:
             self._until_quiet(store, ids, spool, read)
             self._files_again(store, ids, spool, read)
@@ -363,7 +390,11 @@ class Collection:
     def _files_again(
         self, store: RedisTraces, ids: Sequence[str], spool: Spool, read: _Read
     ) -> None:
-        """Read the files again, because collectors write them at intervals."""
+        """Read the files again, since collectors write them at intervals.
+
+        Traces of the store that have other parts in the files now are read again, too. Raises
+        StoreError.
+        """
         if not self._settings.files:
             return
         before = read.parts
@@ -453,7 +484,9 @@ class Collection:
 
 
 def _last(spool: Spool, again: Mapping[str, int]) -> Iterator[Trace]:
-    """Yield the last reading of each trace in a spool."""
+    """Yield the last reading of each trace in a spool; `again` has the number of readings if
+    several.
+    """
     left = dict(again)
     for trace in spool:
         readings = left.get(trace.trace_id, 1)

@@ -1,4 +1,6 @@
-"""Parts of a load whose iterations are compared: of a search, the rate that held and the next."""
+"""Parts of a load whose iterations are compared: in a search, the rate that held and the next
+one.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ LoadParts = tuple[LoadPart, LoadPart]
 
 
 def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadParts]:
-    """Return the two compared parts of each workload that searched for its capacity, by number."""
+    """Return by number of the workload its two compared parts, if it searched for its capacity."""
     return {
         number: parts
         for number, one in enumerate(outcomes)
@@ -26,7 +28,10 @@ def compared_parts(outcomes: Sequence[WorkloadOutcome]) -> Mapping[int, LoadPart
 
 
 def due_in(iteration: Ints, due: Ints, part: LoadPart) -> Ints:
-    """Return the iterations that were due within a part; `due` is nanoseconds after t0."""
+    """Return the numbers of iterations that were due within a part, without its ends.
+
+    `due` has nanoseconds after t0 for each iteration; the part has seconds.
+    """
     within = np.zeros(len(iteration), bool)
     for from_s, to_s in part:
         within |= (due >= round(from_s * 1e9)) & (due < round(to_s * 1e9))

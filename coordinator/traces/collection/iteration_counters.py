@@ -1,4 +1,4 @@
-"""Places the iterations of features on the time axis of counters."""
+"""Places the iterations of a feature table on the time axis of counters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _NONE = np.empty(0, np.int64)
 
 
 def counters_of(outcomes: Sequence[WorkloadOutcome]) -> dict[int, WorkloadCounters]:
-    """The counters of workloads that have any, by number."""
+    """Return the counters of workloads by number; workloads without counters are left out."""
     return {number: one.counters for number, one in enumerate(outcomes) if one.counters}
 
 
 def iteration_counters(
     directory: RunDirectory, features: Features, counters: Mapping[int, WorkloadCounters]
 ) -> IterationCounters | None:
-    """The counters for features whose groups are workloads; None if there are none.
+    """Return counters with the start and end of each row of features whose groups are workloads.
 
-    Reads the result blocks of the run, unless there are no counters. Raises DamagedRun.
+    Reads the result blocks of the run. Returns None, without reading, if there are no counters or
+    no rows. Raises DamagedRun.
     """
     if not counters or not len(features):
         return None

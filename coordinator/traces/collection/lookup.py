@@ -26,15 +26,15 @@ _DIGITS = 11
 
 
 class TraceLocations(Protocol):
-    """The part of a command's settings that a lookup needs."""
+    """Settings that a lookup of a trace needs: directory of runs and deployment records."""
 
     @property
     def data_dir(self) -> Path:
-        """Directory of runs."""
+        """Directory that contains the run directories."""
 
     @property
     def deployments(self) -> Deployments:
-        """The deployment records."""
+        """Deployment records; they have the addresses of trace stores."""
 
 
 def find_trace(
@@ -46,12 +46,15 @@ def find_trace(
     *,
     damaged: bool = False,
 ) -> tuple[Trace, TraceSet, int | None]:
-    """Return the trace of an iteration number or trace id (or its beginning).
+    """Return a trace, its trace set, and the number of its iteration if known.
 
-    The second value is its trace set, the third its iteration number if known. `which` may begin
-    with a run and a colon, instead of `run`; without either it is the last run. `damaged`: a run
-    whose files are cut or changed is read as far as it can be. `workload` is a name, or a position
-    from 0. Raises UsageError if there is no such trace.
+    `which` is an iteration number, a trace id or the beginning of a trace id. It may have a prefix
+    `RUN:`; without a prefix and `run`, the last run is meant. `workload` is a name, or a position
+    from 0. With `file` only that file is searched.
+
+    A trace that the run has not kept is read from the trace store. `damaged`: a run whose files are
+    cut or changed is read as far as possible. Raises UsageError if there is no such trace or
+    several match, OsbenchError if files cannot be read.
     """
     if file is not None:
         trace_set = of_file(file)
@@ -81,7 +84,9 @@ def find_trace(
 
 
 def _named_after_workload(trace_set: TraceSet, at: int) -> TraceSet:
-    """Return traces under the name of the workload of a trace, if the run has several."""
+    """Return the set with the workload of row `at` in its name, if the run has several
+    workloads.
+    """
     features = trace_set.features
     if len(features.groups) <= 1 or features.group[at] < 0:
         return trace_set
@@ -115,7 +120,11 @@ def _position(workload: str | None, names: Sequence[str], where: str) -> int | N
 
 
 def _id_of(trace_set: TraceSet, directory: RunDirectory, which: str, workload: str | None) -> str:
-    """Return the trace id of an iteration, or the id that begins with these digits."""
+    """Return the trace id of iteration `which`; else the only trace id that begins with these
+    digits.
+
+    Raises UsageError if there is none, or if several workloads have the iteration.
+    """
     features, number = trace_set.features, int(which)
     position = _position(workload, features.groups, trace_set.name)
     rows = np.flatnonzero(features.iteration == number)

@@ -17,7 +17,9 @@ _Z = 1.96
 
 
 def tracing_overhead(latencies: Latencies) -> Cost | None:
-    """Return the overhead of tracing; None if all or none of the iterations were traced."""
+    """Return how much tracing adds to p50 and p99; None if all or none of the iterations were
+    traced.
+    """
     traced, untraced = latencies.traced, latencies.untraced
     if not traced.count or not untraced.count:
         return None
@@ -30,10 +32,11 @@ def tracing_overhead(latencies: Latencies) -> Cost | None:
 
 
 def _shift(traced: Histogram, untraced: Histogram, percent: float) -> Shift:
-    """Return the difference of a percentile, with its interval.
+    """Return the difference of a percentile, traced minus untraced, with its 95 % interval.
 
-    After Price and Bonett, Journal of Statistical Computation and Simulation 72, 2002. Standard
-    errors are derived from intervals of order statistics.
+    The interval is None if there are too few iterations. After Price and Bonett, Journal of
+    Statistical Computation and Simulation 72, 2002. Standard errors are derived from intervals of
+    order statistics.
     """
     added = traced.percentile(percent) - untraced.percentile(percent)
     errors = [_error(histogram, percent) for histogram in (traced, untraced)]

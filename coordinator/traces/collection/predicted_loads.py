@@ -1,4 +1,4 @@
-"""The limits and start lags of a run's workloads, for predictions of their durations."""
+"""SLA limits and start lags of a run's workloads, for predictions of their durations."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from osbench.coordinator.traces.collection.traced_iterations import traced_itera
 
 
 def predicted_loads(directory: RunDirectory, features: Features) -> tuple[PredictedLoad, ...]:
-    """Return the load of each group of a run; empty if the run has no summary.
+    """Return the load of each workload of a run, by number; empty if the run has no summary.
 
     Features of iterations have response times: limits on service times of open loads are left out.
+    Raises DamagedRun.
     """
     summary = directory.read("summary.json") or {}
     asked = (directory.read("run.json") or {}).get("workloads", ())
@@ -43,7 +44,10 @@ def predicted_loads(directory: RunDirectory, features: Features) -> tuple[Predic
 
 
 def duration_limits(sla: Mapping[str, Any]) -> Iterator[DurationLimit]:
-    """Yield limits on durations of whole iterations over the whole load."""
+    """Yield the SLA's limits on durations of whole iterations over the whole load.
+
+    Limits of single actions, or over windows of time (`over_s`), are left out.
+    """
     given = sla.get("percentile") or ()
     for one in [given] if isinstance(given, Mapping) else given:
         if "action" not in one and "over_s" not in one:

@@ -1,4 +1,4 @@
-"""Queries the traces of a run from the backend of its services, within bounds of time.
+"""Queries the traces of a run from the backend to which services send spans, in limited time.
 
 Spans arrive late: missing traces are queried again with growing pauses.
 """
@@ -54,7 +54,7 @@ _WORDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySettings:
-    """Backend of the queries, and their bounds."""
+    """Backend to query traces from, and limits on number, time and bytes."""
 
     backend: TraceBackend
     #: Most traces, about, and most queries at once.
@@ -69,7 +69,7 @@ class QuerySettings:
 
 @dataclass(kw_only=True)
 class _Asked:
-    """The state of all queries so far."""
+    """State of all queries so far: result by trace, reasons, and whether to go on."""
 
     states: dict[str, BackendState] = field(default_factory=dict)
     #: Ids of known spans of traces whose parents are missing.
@@ -84,12 +84,17 @@ class _Asked:
 
     @property
     def hopeless(self) -> bool:
-        """Return whether no further query would get a response."""
+        """Return whether further queries are useless: spool full, access denied, or backend
+        unreachable.
+        """
         return self.full or self.refused or self.away >= _AWAY
 
 
 class QueriedTraces:
-    """The queries of one run, once."""
+    """Queries the traces of one run from a backend, and writes them to a spool.
+
+    `fetch` is called once, then the other methods.
+    """
 
     def __init__(
         self, directory: RunDirectory, settings: QuerySettings, wanted: Callable[[], bool]
@@ -103,7 +108,11 @@ class QueriedTraces:
         self._late = self._took_s = 0.0
 
     def fetch(self, ids: Sequence[str]) -> None:
-        """Query these traces in this order, and write their spans. Raises OSError."""
+        """Query these traces in this order, and write their spans to a spool in the run directory.
+
+        Traces that are missing or have gaps are queried again until `late_s`. Replaces an earlier
+        spool. Raises OSError if it cannot be written.
+        """
         # of a collection that was broken off
         self._path.unlink(missing_ok=True)
         self._ids = tuple(ids)
@@ -118,16 +127,18 @@ class QueriedTraces:
 
     @property
     def skipped(self) -> int:
-        """Malformed spans."""
+        """Number of malformed spans in the responses."""
         return self._asked.skipped
 
     def found(self) -> frozenset[str]:
-        """Return traces that were found as a whole, as far as the backend knows."""
+        """Return ids of traces that the backend returned without reporting missing spans."""
         states = self._asked.states.items()
         return frozenset(one for one, state in states if state is BackendState.FOUND)
 
     def notes(self) -> Iterator[str]:
-        """Yield counts of traces that were found, and that were not, and why."""
+        """Yield messages: the number of traces found, then numbers not found, with the reason of
+        each.
+        """
         asked, shown = self._asked, self._settings.backend.shown
         counts = Counter(asked.states.values())
         found = counts[BackendState.FOUND] + counts[BackendState.PARTIAL]
@@ -168,9 +179,10 @@ class QueriedTraces:
                 return
 
     def _answers(self, ids: Sequence[str], deadline: float) -> Iterator[BackendResponse]:
-        """Query traces in parallel and yield the responses as they come.
+        """Query traces in parallel threads and yield the responses as they arrive.
 
-        Ends at the deadline, if the run is stopped, or if no further query would get a response.
+        Ends when all have responded, at `deadline` (monotonic seconds), if `wanted` returns False,
+        or if further queries are useless.
         """
         settings, asked = self._settings, self._asked
         waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -211,7 +223,10 @@ class QueriedTraces:
             ended.set()
 
     def _take(self, response: BackendResponse, spool: SpanSpool) -> bool:
-        """Store the new spans of a response; return whether there were any."""
+        """Write the new spans of a response to the spool; return whether there were any.
+
+        A failed later query does not replace a found trace. Raises OSError.
+        """
         asked, trace_id = self._asked, response.trace_id
         before = asked.states.get(trace_id)
         asked.away = asked.away + 1 if response.state is BackendState.UNREACHABLE else 0
@@ -249,9 +264,10 @@ def _answer_of(backend: TraceBackend, trace_id: str) -> BackendResponse:
 
 
 def _has_gap(spans: Sequence[Span], known: set[str]) -> bool:
-    """Return whether the caller of some work within a service is missing.
+    """Return whether the parent of a span is unknown, though it should be in the response.
 
-    The caller of a server's span may be a worker, whose spans are not there.
+    Spans of servers and of unknown kind do not count: their parent may be of a worker, whose spans
+    are not there.
     """
     return any(
         span.parent_id and span.parent_id not in known and span.kind not in ("", "server")

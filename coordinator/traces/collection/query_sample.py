@@ -14,20 +14,22 @@ from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.collection.retention import EXAMPLE, RANDOM
 from osbench.coordinator.traces.collection.traced_iterations import TracedIterations
 
-#: Part of all queries that traces to be kept may take; the rest is a random sample.
+#: Traces to be kept may take at most one of this many queries; the rest is a random sample.
 _KEPT_SHARE = 4
-#: Percentiles of service time that bound the strata whose shares found are compared.
+#: Percentiles of service time that bound the strata whose found fractions are compared.
 _STRATA = (0, 50, 90, 95, 99, 100)
-#: Probability below which a share found of a stratum is not chance; there are ten tests.
+#: Probability below which the found fraction of a stratum is not chance; there are ten tests.
 _CHANCE = 1e-5
 
 
 def queried(
     rows: TracedIterations, reasons: NDArray[np.uint8], most: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """Return a random sample of iterations, and reasons to query others too: `most` in all.
+    """Return a random sample of iterations, and the reasons to keep traces that are queried.
 
-    `reasons` are the reasons of `Retention`; a random one is kept if it is in the sample.
+    Both have an entry per iteration; about `most` are queried in all. `reasons` are
+    as `Retention.choose` returns them. Reasons of random traces outside the sample become 0. If
+    there are more iterations than `most`, at most a quarter are queried for other reasons.
     """
     own = np.flatnonzero((reasons > 0) & (reasons != RANDOM))
     if len(rows) > most:
@@ -42,15 +44,15 @@ def queried(
 
 @dataclass(frozen=True, kw_only=True)
 class EvenSample:
-    """The part of a sample that was found, as even over service times as the sample itself."""
+    """The found part of a random sample, thinned so that no service time is overrepresented."""
 
     #: By iteration.
     chosen: NDArray[np.bool_]
     #: Numbers of iterations that were found, and that were chosen of them.
     found: int
     used: int
-    #: Smallest and largest share found of a stratum, by its percentiles, if they differ by more
-    #: than chance; else None.
+    #: Smallest and largest found fraction of a stratum, if they differ by more than chance; else
+    #: None.
     uneven: tuple[float, float] | None
 
 
@@ -104,7 +106,10 @@ def _differ(found: Sequence[int], sizes: Sequence[int]) -> bool:
 
 
 def _at_least(number: int, size: int, marked: int, in_all: int) -> float:
-    """Return the probability that `size` drawn of all include `number` or more of the marked."""
+    """Return the probability that a random draw of `size` items has `number` or more marked items.
+
+    `in_all` is the number of all items, `marked` the number of marked items.
+    """
     if number <= size + marked - in_all:
         return 1.0
     whole = _log_choices(in_all, size)
@@ -119,7 +124,10 @@ def _log_choices(count: int, chosen: int) -> float:
 
 
 def _uniform(rows: TracedIterations, at: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return random numbers from 0 to 1, the same in every call, independent of `drawn`."""
+    """Return a random number from 0 to 1 for each iteration `at`, from the bits of its trace id.
+
+    The same in every call, and independent of `TracedIterations.drawn`.
+    """
     halves = np.ascontiguousarray(rows.traces[at, 12:16]).view(">u4").ravel()
     found: NDArray[np.float64] = halves / 2**32
     return found

@@ -1,6 +1,6 @@
-"""Traces of a run without a store: spans of services, and of workers from result blocks.
+"""Traces of a run that are not in a store: spans of services, and of workers from result blocks.
 
-Spans of services were received by OTLP, or were queried.
+Spans of services were received by OTLP, or were queried from a backend.
 """
 
 from __future__ import annotations
@@ -23,10 +23,16 @@ _NO_LIMIT = 1 << 62
 
 
 class ReceivedTraces:
-    """The traces of a run that has ended; quick if they are asked for in the order of their ids."""
+    """Reads traces from spools: received spans, queried spans, and spans of workers.
+
+    Quick if `get` is called in the order of the ids.
+    """
 
     def __init__(self, directory: RunDirectory, *, everything: bool) -> None:
-        """Read the spool and the spans of workers. Raises OSError, DamagedRun."""
+        """Write the spans of workers in result blocks to a spool, and open all spools of the run.
+
+        `everything` keeps all attributes. Raises OSError, DamagedRun.
+        """
         folder = directory.path / "traces"
         # of a collection that was broken off
         (folder / _WORKERS).unlink(missing_ok=True)
@@ -42,12 +48,18 @@ class ReceivedTraces:
         self._sources = [SpooledTraces(folder / name) for name in (_WORKERS, SPOOL, QUERIED)]
 
     def get(self, trace_id: str) -> Trace | None:
-        """Return the parts of a trace that were received; None if there are none."""
+        """Return a trace, merged from the spans of all spools; None if no spool has spans of the
+        trace.
+
+        Raises OSError.
+        """
         parts = [part for source in self._sources if (part := source.get(trace_id)) is not None]
         return merge(parts) if len(parts) > 1 else next(iter(parts), None)
 
     def notes(self) -> Iterator[str]:
-        """Yield notes on the number of entries that could not be read."""
+        """Yield notes on spans that were left out, and on damaged spools, as far as traces were
+        read.
+        """
         cut = sum(source.cut for source in self._sources)
         if cut:
             yield f"traces: {count(cut, 'span')} left out of traces with very many"
@@ -56,6 +68,6 @@ class ReceivedTraces:
 
 
 def remove(directory: RunDirectory) -> None:
-    """Remove received and queried spans, if any, once they are not needed any more."""
+    """Delete the files of received and queried spans of a run, if they exist. Raises OSError."""
     for name in (_WORKERS, SPOOL, f"{SPOOL}.json", QUERIED):
         (directory.path / "traces" / name).unlink(missing_ok=True)

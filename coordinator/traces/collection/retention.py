@@ -1,4 +1,4 @@
-"""Selects the traces to keep: the slowest, the failed, and a sample of the others."""
+"""Selects the traces to keep: slow and failed ones, examples for reports, and a random sample."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from osbench.common.outcomes import Outcome
 from osbench.coordinator.traces.collection.traced_iterations import Ints, TracedIterations
 
-#: Reasons to keep a trace; 0 if it is not kept. Examples are an iteration of each class of error,
-#: and iterations next to the percentiles that reports have.
+#: Reasons to keep a trace; 0 if it is not kept. Examples are iterations of each type of error, and
+#: next to the percentiles that reports have.
 SLOW, FAILED, RANDOM, EXAMPLE = 1, 2, 3, 4
 
 #: Percentiles of successful iterations that have examples, and how many: some may lack spans.
@@ -23,18 +23,21 @@ _CLASSES = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Limits on kept traces."""
+    """Rules for keeping traces: number of slow and failed ones, fraction of others, bytes."""
 
     #: For each workload: number of the slowest successful traces, and of failed ones.
     slowest: int
     failed: int
-    #: Share of all others, 0 to 1.
+    #: Fraction of all other iterations that is kept, 0 to 1.
     share: float
     #: Bytes on disk; above half of them no random trace is kept, above nine tenths only examples.
     limit: int
 
     def choose(self, rows: TracedIterations) -> NDArray[np.uint8]:
-        """Return the reason to keep each of the traced iterations; 0 for none."""
+        """Return for each traced iteration the reason to keep its trace; 0 if it is not kept.
+
+        Iterations of the warm-up are not kept. The result is the same in every call.
+        """
         kept = np.where(rows.drawn(self.share), RANDOM, 0).astype(np.uint8)
         kept[rows.warming] = 0
         for workload in np.unique(rows.workload).tolist():
@@ -55,13 +58,19 @@ class Retention:
         return kept
 
     def has_room(self, reason: int, size: int) -> bool:
-        """Return whether a trace may be kept for this reason, given `size` bytes on disk."""
+        """Return whether a trace may be kept for `reason` if kept traces have `size` bytes already.
+
+        Random traces may fill half of the limit, examples all of it, others nine tenths.
+        """
         tenths = {RANDOM: 5, EXAMPLE: 10}.get(reason, 9)
         return size < self.limit * tenths // 10
 
 
 def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
-    """Return the successful iterations next to each percentile of service and of response time."""
+    """Return the successful iterations next to p50, p95 and p99 of service and of response time.
+
+    There are `_NEAREST` for each. `ok` and the result have positions in `rows`.
+    """
     found = [ok[:0]]
     for times in (rows.service[ok], rows.response[ok]):
         ordered = ok[np.argsort(times, kind="stable")]
@@ -73,9 +82,10 @@ def _near_percentiles(rows: TracedIterations, ok: Ints) -> Ints:
 
 
 def _one_of_each(rows: TracedIterations, bad: Ints) -> Ints:
-    """Return the first iteration of each class of error, which summaries name, and the median.
+    """Return the first iteration and the median of each type of error, as positions in `rows`.
 
-    First iterations come first, the most frequent classes before others.
+    First iterations, which summaries name, come before medians; frequent types come before rare
+    types. Types beyond `_CLASSES` are left out.
     """
     numbers, counts = np.unique(rows.error[bad], return_counts=True)
     first, median = [], []

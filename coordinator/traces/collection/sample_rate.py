@@ -1,4 +1,6 @@
-"""Computes the sample rate from the wanted number of slow traces and the store's budget."""
+"""Computes the fraction of iterations to trace, from the wanted slow traces and the store's
+size.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ EVENT_BYTES = 450
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRatePlan:
-    """The parameters of a sample rate."""
+    """Inputs of a sample rate: wanted number of slow traces, and space in the trace store."""
 
     #: Percentile above which traces are wanted, and their number.
     tail_percent: float
@@ -23,10 +25,10 @@ class SampleRatePlan:
     spans_per_trace: int
 
     def rate(self, iterations: int | None, in_all: int = 0) -> tuple[float, str]:
-        """Share of the iterations to trace, 0 to 1, and the reason as text.
+        """Return the fraction of the iterations to trace, 0 to 1, and the reason as text.
 
-        `iterations` is None if a duration decides their number. `in_all` is the number for all
-        workloads that share the store's budget; 0 if there is only this one.
+        `iterations` is None if a duration decides their number: then the fraction is 1. `in_all` is
+        the number for all workloads that share the store's budget; 0 if there is only this one.
         """
         if not iterations:
             return 1.0, (

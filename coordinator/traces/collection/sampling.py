@@ -1,4 +1,7 @@
-"""Whether and how densely a workload is profiled: workload over deployment over file."""
+"""Decides whether a workload is traced, and which fraction of its iterations.
+
+The setting of the workload precedes that of the deployment, which precedes the configuration.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from osbench.coordinator.traces.collection.sample_rate import SampleRatePlan
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """Sampling of a workload: the iterations that are traced."""
+    """Tracing of a workload: the fraction of iterations traced, or why there is none."""
 
-    #: Share of them.
+    #: Fraction of the iterations that are traced, 0 to 1.
     rate: float
-    #: "on", or why it is not attempted.
+    #: "on", or why no trace is taken or read.
     state: str
     #: How the rate was worked out; "" if it was given.
     reason: str = ""
@@ -34,10 +37,10 @@ def sampling(
     *,
     otlp: bool = False,
 ) -> Sampling:
-    """Return the sampling of a workload; `planned` is the number of its iterations, if known.
+    """Return the sampling of a workload.
 
-    `in_all` is `planned_in_all` of its task; `otlp`: the run receives spans, and needs neither a
-    key nor a store.
+    `planned` is the number of its iterations, None if unknown; `in_all` is `planned_in_all` of its
+    task. `otlp`: the run receives or queries spans, and needs neither a key nor a store.
     """
     if not _wanted(workload, deployment, conf):
         return Sampling(rate=0.0, state="switched off")
@@ -53,7 +56,10 @@ def sampling(
 
 
 def readable_store(deployment: Deployment) -> str | None:
-    """Return the connection string of a readable trace store with traces of runs, else None."""
+    """Return the connection string of the deployment's trace store; None if it cannot be read.
+
+    It can be read if it is a Redis, and the deployment has a key to trace with.
+    """
     store = deployment.profiler_conn_str or ""
     known = deployment.profiler_hmac_key and store.startswith(("redis://", "rediss://"))
     return store if known else None
@@ -64,7 +70,10 @@ def planned_in_all(
     deployment: Deployment | None,
     conf: cfg.ConfigOpts,
 ) -> int:
-    """Return the known number of iterations of all workloads that are traced."""
+    """Return the number of iterations of all workloads that are to be traced.
+
+    Workloads whose number is unknown count as 0.
+    """
     return sum(
         planned or 0 for workload, planned in workloads if _wanted(workload, deployment, conf)
     )

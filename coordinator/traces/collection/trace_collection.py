@@ -1,4 +1,4 @@
-"""Traces at the end of a run: nothing that is wrong with them may cost the run its report."""
+"""Traces at the end of a run: errors become notes, so that the run always gets its report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSources:
-    """Sources of spans of services by OTLP."""
+    """OTLP sources of spans: a receiver of this run, or a backend to query."""
 
     receiver: OtlpReceiver | None = None
     #: Queried at the end.
@@ -52,10 +52,11 @@ def collect_traces(
     selections: Mapping[int, Sequence[SpanSelection]] | None = None,
     resumable: bool = False,
 ) -> Collected:
-    """Collect the traces of all workloads; `wanted` is false once there is no time left.
+    """Collect the traces of all workloads, stop the receiver, and return results and notes.
 
-    Spans that were received or queried stay if the run is `resumable`. `selections` are the spans
-    that criteria judge, by workload.
+    `wanted` returns False once there is no time left: nothing is collected then. `selections` are
+    the spans that SLA criteria judge, by workload. Received and queried spans are deleted unless
+    the run is `resumable`. Errors of the collection are logged and become notes.
     """
     receiver, backend = sources.receiver, sources.backend
     collected = Collected()
@@ -75,7 +76,9 @@ def collect_traces(
 
 
 def _store_of(outcomes: Sequence[WorkloadOutcome], deployment: Deployment | None) -> str | None:
-    """Connection string of the trace store, if it can be read and has traces of the run."""
+    """Return the address of the trace store if it can be read and has traces of the run; else
+    None.
+    """
     if deployment is None or not any(one.tracing.state == "on" for one in outcomes):
         return None
     return readable_store(deployment)

@@ -1,4 +1,4 @@
-"""The traces that commands work on: traces of a run, or traces in a file."""
+"""Traces that commands work on, with their digest: of a run, or in a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from osbench.coordinator.traces.sources.files import open_file
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TraceSet:
-    """Traces, with their digest."""
+    """Traces with their digest: feature table, clock offsets, counts and ranking."""
 
     #: Run id or file name.
     name: str
@@ -57,13 +57,16 @@ class TraceSet:
     predicted_loads: Callable[[], tuple[PredictedLoad, ...]] = tuple
     #: The run received spans by OTLP.
     by_otlp: bool = False
-    #: Sentence on the queries to a backend.
+    #: Messages on the queries to a backend.
     queried: tuple[str, ...] = ()
     #: Reads the counters of the system under test for the features; None if there are none.
     counters: Callable[[], IterationCounters | None] = lambda: None
 
     def tree_and_paths(self, trace: Trace) -> tuple[Tree, list[CriticalPath]]:
-        """Return a trace's tree, and the critical path of each of its roots."""
+        """Return a trace's tree without stale spans, and the critical path of each root.
+
+        The only root of an iteration's trace is that of the iteration.
+        """
         tree = Tree(trace, self.clocks, any_root=self.any_root)
         roots = [tree.iteration] if tree.iteration is not None else list(tree.roots)
         paths = []
@@ -74,12 +77,18 @@ class TraceSet:
 
 
 def has_traces(directory: RunDirectory) -> bool:
-    """Return whether a run has collected traces."""
+    """Return whether a run has collected traces.
+
+    Raises DamagedRun if they are missing or differ from the run's digests.
+    """
     return Archive(directory.path, directory.files).exists
 
 
 def of_run(directory: RunDirectory) -> TraceSet:
-    """Return the collected traces of a run. Raises UsageError if it has none."""
+    """Return the collected traces of a run.
+
+    Raises UsageError if it has none, OsbenchError if their files cannot be read, DamagedRun.
+    """
     archive = Archive(directory.path, directory.files)
     if not archive.exists:
         summary = directory.read("summary.json") or {"workloads": []}
@@ -114,7 +123,10 @@ def of_run(directory: RunDirectory) -> TraceSet:
 
 
 def of_iterations(directory: RunDirectory) -> TraceSet:
-    """Return the times that the client measured in a run without traces. Raises UsageError."""
+    """Return the times that the client measured, instead of traces, with iterations as rows.
+
+    Raises UsageError if the run has no iterations, DamagedRun.
+    """
     summary = directory.read("summary.json") or {"workloads": []}
     workloads = summary["workloads"]
     found = client_times(
@@ -142,7 +154,10 @@ def of_iterations(directory: RunDirectory) -> TraceSet:
 
 
 def of_file(path: Path, *, everything: bool = False) -> TraceSet:
-    """Return the traces in a file. Raises UsageError if it has none."""
+    """Return the traces in a file, all in memory; `everything` keeps arguments and queries.
+
+    Raises UsageError if the file cannot be read or has none.
+    """
     source = open_file(path, everything=everything)
     found = list(source.all())
     if not found:

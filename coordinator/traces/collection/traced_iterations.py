@@ -26,7 +26,7 @@ UNKNOWN = "(unknown)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TracedIterations:
-    """Traced iterations; each array has one entry per iteration."""
+    """Iterations that were traced, as arrays with an entry for each."""
 
     workload: Ints
     iteration: Ints
@@ -50,7 +50,7 @@ class TracedIterations:
         return len(self.iteration)
 
     def drawn(self, share: float) -> NDArray[np.bool_]:
-        """Draw a random sample of a share of all; the same in every call."""
+        """Draw a random sample of about `share` (0 to 1) of all; the same in every call."""
         # all bits of the ids are random
         weights = (1 << np.arange(24, -1, -8)).astype(np.uint64)
         number = self.traces[:, :4].astype(np.uint64) @ weights
@@ -58,13 +58,13 @@ class TracedIterations:
         return found
 
     def ids(self) -> list[str]:
-        """Return the trace ids as text."""
+        """Return the trace ids as 32 hexadecimal digits, in the order of the rows."""
         return [trace.tobytes().hex() for trace in self.traces]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Latencies:
-    """Service times of iterations that succeeded, by whether they were traced."""
+    """Histograms of service times of successful iterations after the warm-up, in nanoseconds."""
 
     traced: Histogram
     untraced: Histogram
@@ -76,9 +76,10 @@ def traced_iterations(
     warmup_ns: Mapping[int, int],
     only: Collection[str] | None = None,
 ) -> tuple[TracedIterations, list[Latencies]]:
-    """Return the traced iterations of a run, each once, and the latencies of each workload.
+    """Read the traced iterations of a run, each once, and the latencies of each workload.
 
-    `only` has the ids of the wanted traces; None for all.
+    `workloads` is their number; `warmup_ns` is by workload. `only` has the ids of the wanted
+    traces, None for all. Raises DamagedRun.
     """
     chosen = None if only is None else _Beginnings(only)
     found = _FoundRows()
@@ -109,7 +110,7 @@ def traced_iterations(
 
 
 def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
-    """Return the trace ids of some rows, which are traced."""
+    """Return the trace ids of the rows `at`, which must be traced."""
     order = np.argsort(rows.traced, kind="stable")
     place = np.searchsorted(rows.traced[order], rows.iteration[at])
     found: NDArray[np.uint8] = rows.traces[order[place]]
@@ -117,7 +118,7 @@ def _traces_of(rows: Columns, at: Ints) -> NDArray[np.uint8]:
 
 
 class _FoundRows:
-    """The rows of traced iterations, block after block."""
+    """Collects the rows of traced iterations, block after block."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Ints, ...]] = []
@@ -132,7 +133,10 @@ class _FoundRows:
         errors: Ints,
         warming: NDArray[np.bool_],
     ) -> None:
-        """Add the rows of a block that are `at` these places, with their traces."""
+        """Add the rows of a block at positions `at`.
+
+        `traces`, `errors` and `warming` have an entry for each of these positions.
+        """
         self._ids.append(traces)
         self._columns.append(
             (
@@ -149,7 +153,7 @@ class _FoundRows:
         )
 
     def joined(self, errors: tuple[str, ...]) -> TracedIterations:
-        """Return all rows; `errors` are the types of errors by number."""
+        """Return all rows in the order added; `errors` are the types of errors by number."""
         found, ids = self._columns, self._ids
         parts = zip(*found, strict=True) if found else [[np.zeros(0, np.int64)]] * 9
         columns = [np.concatenate(part) for part in parts]
@@ -162,7 +166,7 @@ class _FoundRows:
 
 
 class _Beginnings:
-    """Finds traces by the first half of their ids, which is quick; the whole ids decide."""
+    """Finds traces by the first half of their ids, which is quick; complete ids decide."""
 
     def __init__(self, ids: Collection[str]) -> None:
         self._ids = frozenset(ids)
@@ -170,7 +174,7 @@ class _Beginnings:
         self._sorted = np.sort(np.array(halves, np.uint64))
 
     def among(self, traces: NDArray[np.uint8]) -> Ints:
-        """Return positions of these traces among some."""
+        """Return the positions in `traces` (16 bytes per row) of the traces that are looked for."""
         halves = np.ascontiguousarray(traces[:, :8]).view(">u8").ravel().astype(np.uint64)
         place = np.minimum(np.searchsorted(self._sorted, halves), len(self._sorted) - 1)
         likely = np.flatnonzero(self._sorted[place] == halves).tolist()
@@ -178,7 +182,10 @@ class _Beginnings:
 
 
 class _ErrorTypes:
-    """The types of errors, by the failure numbers of each worker and workload."""
+    """Numbers the types of errors of a run, from 1; 0 is none.
+
+    A worker numbers its failures itself, for each workload, and describes each once.
+    """
 
     def __init__(self) -> None:
         self.names = {"": 0}
@@ -190,7 +197,10 @@ class _ErrorTypes:
             meaning[number] = self._number(str(etype))
 
     def of(self, who: tuple[int, str], rows: Columns, at: Ints) -> Ints:
-        """Return the numbers of the errors of some rows."""
+        """Return the numbers of the errors of the rows `at`; 0 for successful ones.
+
+        An error that the worker did not describe counts as `UNKNOWN`.
+        """
         failures = rows.failure[at]
         known = {
             number: self._meaning[who].get(number) or self._number(UNKNOWN)
@@ -206,10 +216,10 @@ class _ErrorTypes:
 
 
 def new_rows(columns: Columns, seen: Intervals) -> Columns:
-    """Return the rows of iterations that have not run before; the first such row counts.
+    """Return the rows of iterations that are not in `seen`; add iterations that ran to `seen`.
 
-    A row of a dropped iteration does not end it: if it ran at another worker, that row comes
-    later, and counts.
+    A row of a dropped iteration does not end it: if it ran at another worker, that row comes later,
+    and counts.
     """
     numbers = Intervals.of(columns.iteration)
     repeated = seen.intersection(numbers).members()

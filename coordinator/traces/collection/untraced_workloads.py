@@ -1,4 +1,4 @@
-"""Explains workloads without traces by their HTTP requests, which osbench has measured."""
+"""Explains workloads without traces by the times that the client measured of HTTP requests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ def with_client_times(
     *,
     queried: bool = False,
 ) -> Collected:
-    """Add explanations and comparisons of workloads without traces to a collection.
+    """Return a collection with explanations and comparisons of workloads without traces added.
 
-    `queried`: traces were queried, so that all traces of a workload may be missing.
+    Only workloads with HTTP requests in actions are explained. `queried`: traces were queried, so
+    that all traces of a workload may be missing. Reading ends early if `wanted` returns False.
+    Errors are logged and become notes.
     """
     names = distinct([one.name for one in outcomes])
     before = collected.sentences or ("",) * len(names)
@@ -76,9 +78,10 @@ def _sentences(
     outcomes: Sequence[WorkloadOutcome],
     beside: IterationCounters | None,
 ) -> Mapping[str, str]:
-    """Return why iterations of workloads are slow, by name, if they have enough slow ones.
+    """Return why iterations of workloads are slow, by name, if there are enough slow ones.
 
-    Searches are left out: their slow iterations are simply those at the highest rates.
+    Searches for a capacity are left out: their slow iterations are simply those at the highest
+    rates.
     """
     searches = {name for name, one in zip(names, outcomes, strict=True) if one.search is not None}
     return {

@@ -1,1 +1,3 @@
-"""The data model of traces: spans, trees, clock offsets, critical paths, keys."""
+"""Data model of traces: spans, trees, clock offsets between hosts, critical paths, and keys of
+spans.
+"""

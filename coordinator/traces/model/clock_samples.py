@@ -35,13 +35,19 @@ _Edge = tuple[str, str, str, str]
 
 
 class ClockSamples:
-    """Collects samples of clock offsets from traces; memory does not grow with their number."""
+    """Collects bounds of clock offsets between hosts from traces.
+
+    Memory is bounded: at most `KINDS` kinds of calls per pair of hosts, and 5,000 samples of each.
+    """
 
     def __init__(self) -> None:
         self._pairs: dict[_Pair, dict[_Edge, _Samples]] = {}
 
     def add(self, trace: Trace) -> None:
-        """Add the calls between hosts in one trace."""
+        """Add a sample for each call between two known hosts in a trace.
+
+        Spans whose start or stop is lost, or whose clock was set back, are ignored.
+        """
         hosts = {span.host for span in trace.spans}
         if len(hosts) < 2:
             return
@@ -54,7 +60,9 @@ class ClockSamples:
                 self._take(caller, span)
 
     def estimate(self) -> Clocks:
-        """Return the offsets of all pairs of hosts with calls between them."""
+        """Return the offset of each pair of hosts with calls between them, estimated from the
+        samples.
+        """
         return Clocks(
             _estimate(pair, list(edges.values())) for pair, edges in sorted(self._pairs.items())
         )
@@ -82,10 +90,12 @@ class ClockSamples:
 
 
 class _Samples:
-    """Bounds from one kind of call, in the direction of the call."""
+    """Samples of one kind of call between two hosts: each bounds their clock offset, in
+    nanoseconds.
+    """
 
     def __init__(self, *, turned: bool, answered: bool) -> None:
-        """`turned`: to the first host of the pair. `answered`: a request, not a message."""
+        """`turned`: calls to the first host of the pair. `answered`: requests, not messages."""
         self.count = 0
         self.turned = turned
         self._answered = answered
@@ -107,7 +117,11 @@ class _Samples:
         self.count += 1
 
     def bounds(self) -> tuple[float, float]:
-        """Return bounds of a constant correction for the second host of the pair."""
+        """Return bounds (low, high) of a constant correction for the second host of the pair.
+
+        Nanoseconds; infinite if there is no bound. 1 % of the samples may contradict a bound. If
+        callers did not wait for most calls of this kind, ends of calls give no bound.
+        """
         lows = np.array(self._low, np.float64)
         low = float(np.percentile(lows, 100 - _OUTLIERS, method="higher"))
         highs = np.array(self._high, np.float64)[np.array(self._waited, bool)]
@@ -120,7 +134,9 @@ class _Samples:
         return (-high, -low) if self.turned else (low, high)
 
     def each(self, kind: int) -> Bounds:
-        """Return the bounds of each sample; `kind` is a number for this kind of call."""
+        """Return the bounds of each stored sample; `kind` is the number to give to this kind of
+        call.
+        """
         lows = np.array(self._low, np.float64)
         waited = np.array(self._waited, bool)
         highs = np.where(waited, np.array(self._high, np.float64), _UNBOUND)
@@ -154,7 +170,11 @@ def _estimate(pair: _Pair, edges: Sequence[_Samples]) -> HostSkew:
 
 
 def _most_agreed(bounds: list[tuple[float, float, int]]) -> tuple[float, float]:
-    """Return the interval that most samples agree with; of several the one nearest to 0."""
+    """Return the interval (low, high) that the bounds of most samples have in common.
+
+    `bounds` has low, high and number of samples per kind of call. Of several such intervals,
+    returns the nearest to 0.
+    """
     edges = [edge for low, high, _ in bounds for edge in (low, high) if not math.isinf(edge)]
     best = max(
         [*edges, 0.0],

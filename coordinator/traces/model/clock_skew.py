@@ -1,4 +1,4 @@
-"""Clock offsets between hosts, and the conversion of times of one host to another's clock."""
+"""Clock offsets between hosts, and the conversion of times of one host to another host's clock."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ClockStretch:
-    """A stretch of time in which an offset is constant, or drifts evenly."""
+    """A period between two hosts in which their clock offset is constant, or drifts linearly."""
 
     #: Its begin and its last call by the clock of the reference, nanoseconds since 1970.
     from_ns: int
     to_ns: int
     #: Nanoseconds to add to the times of the other host, at its begin.
     add_ns: int
-    #: Change of that per nanosecond.
+    #: Change of `add_ns` per nanosecond.
     drift: float = 0.0
 
     @property
     def last_add_ns(self) -> int:
-        """Nanoseconds to add at its last call."""
+        """Nanoseconds to add to times of the other host at the end of the period."""
         return self.add_ns + round(self.drift * (self.to_ns - self.from_ns))
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostSkew:
-    """The estimated offset between the clocks of two hosts."""
+    """Estimated clock offset of a pair of hosts, from the calls between them."""
 
     #: The host whose clock is the reference, and the other one.
     reference: str
@@ -55,20 +55,20 @@ class HostSkew:
 
     @property
     def agrees(self) -> bool:
-        """Return whether the clocks may agree."""
+        """Return whether the clocks may agree: the offset is bounded on both sides, and 0 fits."""
         bounded = self.low_ns is not None and self.high_ns is not None
         return bounded and not (self.add_ns or self.unsteady)
 
     @property
     def width_ns(self) -> int:
-        """Half the width of the interval, nanoseconds; 0 if it is not bounded."""
+        """Half the width between the bounds, nanoseconds; 0 if a bound is missing."""
         if self.low_ns is None or self.high_ns is None:
             return 0
         return max(self.high_ns - self.low_ns, 0) // 2
 
 
 class Clocks:
-    """Clock offsets between hosts; unknown pairs of hosts have the offset 0."""
+    """Estimated clock offsets of all pairs of hosts; a pair without an estimate counts as 0."""
 
     def __init__(self, skews: Iterable[HostSkew] = ()) -> None:
         self.skews = tuple(skews)
@@ -86,35 +86,36 @@ class Clocks:
 
     @property
     def unsteady(self) -> tuple[HostSkew, ...]:
-        """The pairs of hosts whose times cannot be compared."""
+        """Pairs of hosts whose offset changes from call to call, so that it cannot be corrected."""
         return tuple(one for one in self.skews if one.unsteady)
 
     def odd(self, one: HostSkew) -> tuple[str, str]:
-        """Return the host of a pair whose clock is more likely wrong, and the other host.
+        """Return the host of a pair whose clock is more likely wrong, then the other host.
 
-        The clock of the other host agrees with the clocks of more hosts.
+        The clock of the other host agrees with more hosts. If both agree with equally many, the
+        first result is `one.host`.
         """
         if self._agree[one.host] > self._agree[one.reference]:
             return one.reference, one.host
         return one.host, one.reference
 
     def add_ns(self, caller: Span, span: Span) -> int:
-        """Return nanoseconds to add to the times of a span for times by its caller's clock."""
+        """Return nanoseconds that convert times of `span` to the clock of its caller's host."""
         found = self._add.get((caller.host, span.host), 0)
         return found if type(found) is int else found.at(caller, span)  # type: ignore[union-attr] # not an int
 
     def error_ns(self, reference: str, host: str) -> int:
-        """Return the largest error of a corrected time of `host`, nanoseconds."""
+        """Return the largest error of a corrected time of `host`, nanoseconds; 0 if unknown."""
         return self._error.get((reference, host), 0)
 
 
 class _Course:
-    """The offsets of calls in one direction between two hosts."""
+    """Clock offset between two hosts over time, for calls in one direction."""
 
     __slots__ = ("_begins", "_sign", "_stretches")
 
     def __init__(self, stretches: tuple[ClockStretch, ...], sign: int) -> None:
-        """`sign` is -1 for calls to the reference."""
+        """`sign`: 1 for calls from the reference host, -1 for calls to it."""
         self._stretches = stretches
         self._begins = [one.from_ns for one in stretches]
         self._sign = sign
@@ -127,7 +128,10 @@ class _Course:
 
 
 def clocks_from(rows: Iterable[Mapping[str, Any]]) -> Clocks:
-    """Return the clocks of the mappings of their offsets."""
+    """Return clock offsets from mappings with the fields of `HostSkew`, as archives store them.
+
+    Raises TypeError for a missing or unknown field.
+    """
     # archives of earlier versions have no stretches
     return Clocks(
         HostSkew(**{**row, "stretches": tuple(map(_stretch_from, row.get("stretches", ())))})

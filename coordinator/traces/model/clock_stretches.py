@@ -22,25 +22,27 @@ from osbench.coordinator.traces.model.clock_skew import ClockStretch
 
 Floats = NDArray[np.float64]
 
-#: Number of bins at most, samples in one at least, and bins without which nothing is fitted.
+#: Most bins, least samples in a bin, and least bins for a fit.
 _BINS, _IN_BIN, _FEW = 128, 16, 4
-#: Largest share of the samples that a constant offset may contradict.
+#: Largest fraction of the samples that a constant offset may contradict.
 _CONTRADICTING = 0.02
-#: Least share of the calls of a kind that their callers must have waited for, for a bound.
+#: Least fraction of the calls of a kind that callers must have waited for, for a bound.
 _WAITED = 0.8
 #: Difference that is not a contradiction, nanoseconds: spans begin a little late.
 _NOISE = 100_000.0
 #: Fastest drift, nanoseconds per nanosecond; NTP slews a clock by 0.0005.
 _FASTEST = 0.002
-#: Share of the samples that contradict all stretches above which a clock cannot be corrected.
+#: A clock cannot be corrected if a larger fraction of the samples contradicts all stretches.
 _UNSTEADY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bounds:
-    """Bounds of the correction of a host's clock, by call; infinite if there is none."""
+    """Bounds of the correction of a host's clock, an array entry per call; infinite if
+    unbounded.
+    """
 
-    #: Instants by the clock of the reference, nanoseconds since 1970.
+    #: Times of the calls by the clock of the reference, nanoseconds since 1970.
     at: NDArray[np.int64]
     low: Floats
     high: Floats
@@ -53,7 +55,7 @@ class Bounds:
 
     @classmethod
     def of(cls, parts: Sequence[Self]) -> Self:
-        """Return all calls in order of time."""
+        """Join bounds and sort their calls by time. Raises ValueError if `parts` is empty."""
         whole = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in ("at", "low", "high", "turned", "kind", "answered")
@@ -64,7 +66,9 @@ class Bounds:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """Changes of the offset of two hosts, from its bounds."""
+    """Result of `fit`: periods of the offset between two hosts, and the error of corrected
+    times.
+    """
 
     #: Empty if the offset was constant.
     stretches: tuple[ClockStretch, ...] = ()
@@ -74,9 +78,9 @@ class Fit:
 
 
 def offset_within(low: float, high: float) -> float:
-    """Return the clock offset between two bounds: 0 if it fits, else the middle.
+    """Return the clock offset between two bounds: 0 if it lies between them, else their middle.
 
-    If only one bound is finite, it is that bound instead of the middle.
+    If only one bound is finite, returns that bound instead of the middle.
     """
     return 0.0 if low <= 0 <= high else _middle(low, high)
 
@@ -90,7 +94,11 @@ def _middle(low: float, high: float) -> float:
 
 
 def fit(bounds: Bounds, constant: float) -> Fit:
-    """Fit stretches of time with an offset each, unless the `constant` one fits nearly all."""
+    """Fit periods with an offset each to bounds that are sorted by time.
+
+    Returns no periods if the `constant` offset contradicts at most 2 % of the calls, and an empty
+    result if there are too few calls for four bins.
+    """
     count = len(bounds.at)
     size = max(_IN_BIN, -(-count // _BINS))
     if count < _FEW * size:
@@ -110,7 +118,9 @@ def fit(bounds: Bounds, constant: float) -> Fit:
 
 @dataclass(frozen=True)
 class _Line:
-    """The correction in some bins: `offset + drift * instant`."""
+    """Correction in some bins, nanoseconds: `offset + drift * t`, t in nanoseconds after the first
+    call.
+    """
 
     first: int
     end: int
@@ -119,12 +129,14 @@ class _Line:
 
 
 class _Bins:
-    """The interval that the calls of each bin leave."""
+    """Bins of consecutive calls, with the interval of corrections that the calls of each bin
+    allow.
+    """
 
     def __init__(self, bounds: Bounds, size: int) -> None:
         self.size = size
         self.begin = int(bounds.at[0])
-        #: Instants after the first one, nanoseconds.
+        #: Times of the calls after the first call, nanoseconds.
         self.each = (bounds.at - self.begin).astype(np.float64)
         self.at = np.array(
             [self.each[at : at + size].mean() for at in range(0, len(self.each), size)]
@@ -136,7 +148,10 @@ class _Bins:
         self.low, self.high = np.where(torn, -np.inf, low), np.where(torn, np.inf, high)
 
     def error_ns(self, lines: Sequence[_Line]) -> int:
-        """Distance of the lines from the farther bound, in the middle; 0 without two bounds."""
+        """Return the median over bins of the distance from line to farther bound, nanoseconds.
+
+        Bins with an infinite bound are left out; 0 if no bin is left.
+        """
         used = np.concatenate(
             [line.offset + line.drift * self.at[line.first : line.end] for line in lines]
         )
@@ -146,7 +161,10 @@ class _Bins:
 
 
 def _extreme(values: Floats, size: int) -> Floats:
-    """Nearly the greatest value of each bin: one, or 1 %, may be wrong."""
+    """Return nearly the greatest value of each bin of `size` values.
+
+    The greatest one and a further 1 % are skipped, since they may be wrong.
+    """
     short = -len(values) % size
     table = np.concatenate((values, np.full(short, -np.inf))).reshape(-1, size)
     place = size - 2 - size // 100
@@ -155,10 +173,10 @@ def _extreme(values: Floats, size: int) -> Floats:
 
 
 def _waited_for(bounds: Bounds, size: int) -> Bounds:
-    """Return bounds without the ends of calls that their callers did not wait for.
+    """Return the bounds, but not those from the ends of calls for which callers did not wait.
 
-    Such calls are messages whose work ends too late with any offset that fits the starts in their
-    bin, and all messages of a kind if many of them do.
+    Such calls are messages whose end contradicts every offset that fits the starts in their bin. If
+    more than a fifth of a kind are such messages, all messages of that kind lose this bound.
     """
     number = np.arange(len(bounds.at)) // size
     turned = bounds.turned
@@ -180,7 +198,9 @@ def _waited_for(bounds: Bounds, size: int) -> Bounds:
 
 
 def _contradicting(bounds: Bounds, bins: _Bins, line: _Line, part: slice) -> NDArray[np.bool_]:
-    """Return for each call of a part whether a line is outside of its bounds."""
+    """Return for each call of `part` whether the line lies outside its bounds, by more than
+    noise.
+    """
     used = line.offset + line.drift * bins.each[part]
     low, high = bounds.low[part], bounds.high[part]
     found: NDArray[np.bool_] = (low > used + _NOISE) | (high < used - _NOISE)
@@ -188,7 +208,7 @@ def _contradicting(bounds: Bounds, bins: _Bins, line: _Line, part: slice) -> NDA
 
 
 def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
-    """Return the share of all calls that contradict the line of their bin."""
+    """Return the fraction (0 to 1) of all calls that contradict the line of their bin."""
     wrong = 0
     for line in lines:
         part = slice(line.first * bins.size, line.end * bins.size)
@@ -197,7 +217,10 @@ def _share(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> float:
 
 
 def _lines(bins: _Bins) -> list[_Line]:
-    """Return lines, each through as many bins as one can lead through."""
+    """Return lines for consecutive bins, each through as many bins as possible.
+
+    A new line begins at the first bin that no drift up to 0.2 % reaches.
+    """
     at, low, high = bins.at, bins.low, bins.high
     begins = [0]
     least, most = -_FASTEST, _FASTEST
@@ -213,7 +236,10 @@ def _lines(bins: _Bins) -> list[_Line]:
 
 
 def _line(bins: _Bins, first: int, end: int) -> _Line:
-    """Return the line through some bins, without drift if that is possible."""
+    """Return the line through the bins `first` to `end - 1`, without drift if that is possible.
+
+    With three bins or more, ends within the run are not used: the clock may have been set there.
+    """
     inner = slice(first, end)
     if end - first > 2:
         # the clock may have been set within a bin at either end
@@ -232,7 +258,10 @@ def _line(bins: _Bins, first: int, end: int) -> _Line:
 
 
 def _stretches(bounds: Bounds, bins: _Bins, lines: Sequence[_Line]) -> Iterator[ClockStretch]:
-    """Yield lines as stretches, each from the point at which it fits better than the last line."""
+    """Yield lines as periods of time.
+
+    A period begins at the call near the change for which fewest calls contradict their line.
+    """
     begins = [0]
     for before, line in pairwise(lines):
         near = slice((line.first - 1) * bins.size, (line.first + 1) * bins.size)

@@ -16,13 +16,13 @@ from osbench.common.plugin.atomic import PAUSE
 from osbench.coordinator.traces.model.clock_skew import Clocks
 from osbench.coordinator.traces.model.tree import Tree
 
-#: Tolerance, as a share of a span, for the end of a child after the span's own end: clocks are not
-#: read at the same time.
+#: Fraction of a span by which a child may end after it and count as in time: clocks are not read
+#: at the same time.
 _TOLERANCE = 0.01
 
 
 class PathSegment(NamedTuple):
-    """A segment of the critical path."""
+    """Time on a critical path that one span spent, on own work or on waiting for another span."""
 
     #: Position of the span that the time is assigned to.
     span: int
@@ -34,7 +34,7 @@ class PathSegment(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The critical path of one root."""
+    """Critical path of a root span: segments that together cover its duration."""
 
     #: Unordered; their lengths sum to the root's duration.
     segments: list[PathSegment]
@@ -45,7 +45,11 @@ class Path(NamedTuple):
 
 
 def critical_path(tree: Tree, root: int, clocks: Clocks) -> Path:
-    """Assign the time of `root` to the spans that it was spent on."""
+    """Return the critical path of a root span: its time, divided among the spans that caused it.
+
+    `root` is a position in the tree. The lengths of the segments sum to the root's duration.
+    `clocks` gives the tolerance between hosts.
+    """
     segments: list[PathSegment] = []
     visited: list[int] = []
     outlived: list[int] = []
@@ -82,17 +86,22 @@ def _last_first(tree: Tree, at: int) -> list[int]:
 
 
 def slack_of(tree: Tree, at: int, inner: int, length: int, clocks: Clocks) -> int:
-    """Tolerance, nanoseconds, for the end of a child of a span of which `length` counts."""
+    """Return by how many nanoseconds a child may end after its span and still count as within it.
+
+    `at` and `inner` are positions of span and child; `length` nanoseconds of the span are looked
+    at. The tolerance is 1 % of `length`, or more if the span is longer or clocks of hosts may be
+    wrong.
+    """
     slack = max(int(length * _TOLERANCE), tree.end[at] - tree.start[at] - length)
     host, other = tree.spans[at].host, tree.spans[inner].host
     return slack if host == other else max(slack, clocks.error_ns(host, other))
 
 
 def is_call(tree: Tree, at: int, inner: int) -> bool:
-    """Return whether time before a child was spent waiting for another service to start.
+    """Return whether time of span `at` before its child `inner` was a wait for another service.
 
-    It was if the span is a client's, or if the child is its only one; between several requests a
-    span may do any other work.
+    True if the child is of another service or host, and the span is a client's, or the child is its
+    only one: between several requests a span may do any other work.
     """
     span, other = tree.spans[at], tree.spans[inner]
     if span.service == other.service and span.host == other.host:
@@ -101,12 +110,15 @@ def is_call(tree: Tree, at: int, inner: int) -> bool:
 
 
 def is_pause(tree: Tree, at: int) -> bool:
-    """Return whether a span is a pause of the scenario, which does not count as service time."""
+    """Return whether a span is a pause of the scenario (think time), not service time."""
     return tree.spans[at].name == PAUSE
 
 
 def paused_within(tree: Tree) -> dict[int, int]:
-    """Return nanoseconds of pauses within each span that has some, and of each pause itself."""
+    """Return nanoseconds of pauses by position of span: of each pause and the spans around it.
+
+    Spans without pauses are missing. Pauses that were left out of the tree do not count.
+    """
     found: dict[int, int] = {}
     for at in range(len(tree.spans)):
         if not is_pause(tree, at) or at in tree.left_out:
@@ -120,5 +132,5 @@ def paused_within(tree: Tree) -> dict[int, int]:
 
 
 def paused_on(tree: Tree, path: Path) -> int:
-    """Return nanoseconds of pauses on a critical path."""
+    """Return the nanoseconds of a critical path that are pauses of the scenario."""
     return sum(one.end - one.start for one in path.segments if is_pause(tree, one.span))

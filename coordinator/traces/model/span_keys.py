@@ -1,4 +1,4 @@
-"""The keys by which time is summed: service, work and detail, in a bounded number."""
+"""Keys by which time is summed: service, name and detail of a span. Their number is bounded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ KEYS, DETAILS = 2000, 100
 OTHER = "(other)"
 
 WAIT_SERVICE, WAIT_QUEUE = "wait for service", "wait in queue"
-#: From when an iteration was due until it started.
+#: Time from the scheduled start of an iteration to its start.
 LATE_START = "late start"
 
 
 class SpanKey(NamedTuple):
-    """A kind of work, or of waiting: then `who` is caller and callee."""
+    """Key by which times are summed: service, name and detail of spans.
+
+    For waiting it is "CALLER -> CALLEE", the kind of waiting, and the names of both spans.
+    """
 
     who: str
     what: str
@@ -31,7 +34,7 @@ class SpanKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanPattern:
-    """Selects keys; `*` in its texts stands for any text."""
+    """Pattern for keys: a service and a name, in which `*` stands for any text."""
 
     #: The service, or its first part, such as `shop` for `shop/web`.
     service: str
@@ -39,7 +42,11 @@ class SpanPattern:
     name: str
 
     def matches(self, key: SpanKey) -> bool:
-        """Return whether the pattern selects a key."""
+        """Return whether the pattern selects a key.
+
+        The pattern's service must fit the key's service, or its part before "/". The pattern's name
+        must fit the key's name, or name and detail.
+        """
         services = (key.who, key.who.partition("/")[0])
         names = (key.what, f"{key.what} {key.about}")
         return any(fits(self.service, one) for one in services) and any(
@@ -48,7 +55,10 @@ class SpanPattern:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Return whether a text matches a pattern, in which `*` stands for any text; in linear time."""
+    """Return whether a text matches a pattern, in which `*` stands for any text.
+
+    Takes linear time. Case matters, and no other character is special.
+    """
     first, *rest = pattern.split("*")
     if not rest:
         return pattern == text
@@ -65,7 +75,10 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
-    """Return the key of a segment of a critical path."""
+    """Return the key of a segment: work of its span, or waiting for the start of another span.
+
+    The wait is "in queue" if a span is of RPC, a producer or a consumer; else "for service".
+    """
     span = tree.spans[segment.span]
     if segment.awaited < 0:
         return SpanKey(span.service, span.name, span.detail)
@@ -80,7 +93,10 @@ def key_of(tree: Tree, segment: PathSegment) -> SpanKey:
 
 
 class Vocabulary:
-    """Numbers for keys; above the limits new keys are counted as `OTHER`."""
+    """Numbers the keys of a run, from 0; bounds memory if services build names from data.
+
+    Above `KEYS` keys, or `DETAILS` details of one kind of work, new keys share a key `OTHER`.
+    """
 
     def __init__(self) -> None:
         self.keys: list[SpanKey] = []
@@ -88,7 +104,7 @@ class Vocabulary:
         self._details: dict[tuple[str, str], int] = {}
 
     def number(self, key: SpanKey) -> int:
-        """Return the number of a key."""
+        """Return the number of a key, its position in `keys`; a new key is added."""
         found = self._numbers.get(key)
         if found is None:
             found = self._numbers[key] = self._new(key)

@@ -1,4 +1,4 @@
-"""Spans and traces, in a model for both OSProfiler and OpenTelemetry."""
+"""Spans and traces, for both OSProfiler and OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Span(NamedTuple):
-    """A timed piece of work. A tuple, because a run may have millions."""
+    """A timed piece of work of a service, such as a request or a statement.
+
+    It is a tuple, because a run may have millions.
+    """
 
     #: 16 hexadecimal digits, unique within the trace, if the id was a UUID or W3C's.
     span_id: str
@@ -48,12 +51,12 @@ class Span(NamedTuple):
 
     @property
     def end_ns(self) -> int:
-        """End of the span, by the same clock."""
+        """Time at which the span ended, nanoseconds since 1970 by the clock of its host."""
         return self.start_ns + self.duration_ns
 
 
 class SpanOrigin(NamedTuple):
-    """Ids and names of a span as OSProfiler wrote them: complete ids, its project."""
+    """Project, service and ids of a span as OSProfiler wrote them, not shortened."""
 
     project: str
     service: str
@@ -63,24 +66,24 @@ class SpanOrigin(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trace:
-    """The spans of one trace, ordered by start and id."""
+    """The spans of one trace id, ordered by start and id."""
 
     #: 32 hexadecimal digits, or an id in another form.
     trace_id: str
     spans: tuple[Span, ...]
-    #: Number of duplicate events.
+    #: Number of duplicate events or records, which are not in `spans`.
     duplicates: int = 0
     #: By span id; empty if another tool than OSProfiler wrote the spans.
     origins: Mapping[str, SpanOrigin] = field(default_factory=dict, compare=False)
 
     @property
     def lost_stops(self) -> int:
-        """Number of spans whose stop was not recorded."""
+        """Number of spans whose stop was never recorded, so that their duration is unknown."""
         return sum(1 for span in self.spans if span.marks & LOST_STOP)
 
     @property
     def is_whole(self) -> bool:
-        """Return whether every span has start and stop, and no parent is missing."""
+        """Return whether the trace has spans, all with start and stop, and no parent is missing."""
         known = {span.span_id for span in self.spans}
         return bool(self.spans) and not any(
             span.marks & (LOST_STOP | LOST_START)
@@ -90,9 +93,9 @@ class Trace:
 
 
 def better(one: Span, other: Span) -> Span:
-    """Return the better of two records of a span, independent of their order.
+    """Return the better of two records of one span; their order does not matter.
 
-    A record with start and stop is better, then a longer one.
+    A record with start and stop is better, then one without marks, then the longer one.
     """
     return min(one, other, key=_worth)
 
@@ -107,23 +110,32 @@ def _worth(span: Span) -> tuple[bool, bool, int, str]:
 
 
 def trace_key(text: str) -> str:
-    """Return a trace id without dashes, in lower case: OSProfiler and OpenTelemetry agree on it."""
+    """Return a trace id in the form used as key: lower case, without dashes.
+
+    The ids of OSProfiler (UUIDs) and OpenTelemetry are equal in this form.
+    """
     return text.replace("-", "").lower()
 
 
 def is_trace_key(text: str) -> bool:
-    """Return whether this is an id of 128 bits, which is safe as part of a store's key."""
+    """Return whether this is a trace id of 32 lower-case hexadecimal digits.
+
+    Such an id is safe as part of a key in a store.
+    """
     return bool(_TRACE.match(text))
 
 
 def span_key(text: str) -> str:
-    """Return a span id in W3C's form: the lower 64 of 128 bits, as OpenTelemetry has it."""
+    """Return a span id in the form used as key: lower case, without dashes.
+
+    Of a UUID only the last 16 digits are returned, as OpenTelemetry has the id.
+    """
     plain = text.replace("-", "").lower()
     return plain[16:] if len(plain) == 32 and _HEX.issuperset(plain) else plain
 
 
 def uuid_form(trace_id: str) -> str:
-    """Return a trace id as OSProfiler writes it."""
+    """Return a trace id in the form of a UUID, as OSProfiler writes it; other ids unchanged."""
     if not is_trace_key(trace_id):
         return trace_id
     parts = (trace_id[:8], trace_id[8:12], trace_id[12:16], trace_id[16:20], trace_id[20:])

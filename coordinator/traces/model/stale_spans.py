@@ -27,7 +27,10 @@ Usual = Mapping[tuple[_Outer, _Inner], int]
 
 
 class LateWork:
-    """Counts work that starts after the end of the span around it."""
+    """Counts spans that start after the end of the span around them, by kinds of both.
+
+    The counts give the usual number of such late spans.
+    """
 
     def __init__(self) -> None:
         #: Number of spans by kind, and distribution of late spans by pair of kinds.
@@ -35,7 +38,10 @@ class LateWork:
         self._late: dict[tuple[_Outer, _Inner], Counter[int]] = {}
 
     def add(self, trace: Trace) -> None:
-        """Count the late work of one trace, with uncorrected clocks."""
+        """Count the late spans of one trace, before clocks are corrected.
+
+        New kinds above `KINDS` are not counted.
+        """
         known = {span.span_id: span for span in trace.spans}
         late: Counter[tuple[str, _Inner]] = Counter()
         for span in trace.spans:
@@ -52,7 +58,7 @@ class LateWork:
                 self._late.setdefault(kinds, Counter())[count] += 1
 
     def usual(self) -> Usual:
-        """Return the median numbers of late spans by pair of kinds, without zeros."""
+        """Return the median number of late spans per parent, by pair of kinds; without zeros."""
         medians = {(outer, inner): self._median(outer, inner) for outer, inner in self._late}
         return {kinds: number for kinds, number in medians.items() if number}
 
@@ -69,11 +75,12 @@ class LateWork:
 
 
 def leave_out_stale(tree: Tree, root: int, usual: Usual, grace_s: float) -> None:
-    """Remove stale spans from a tree.
+    """Remove stale spans below `root` from a tree, with all spans below them.
 
-    If there are more than twice the usual number of late spans, those above the usual number are
-    stale, except the first one if no span of its kind was in time. All spans that start more than
-    `grace_s` seconds after the root's end are stale.
+    A span is late if it starts after the end of its parent. If a parent has more than twice the
+    `usual` number of late spans of a kind plus one, those above the usual number are stale. The
+    first is kept if no span of its kind was in time. Late spans that start more than `grace_s`
+    seconds after the root's end are stale, too.
     """
     limit = tree.end[root] + round(grace_s * 1e9)
     for at in list(tree.below(root)):

@@ -1,4 +1,4 @@
-"""A trace as a tree with corrected clocks, without spans that cannot belong to it."""
+"""A trace as a tree of spans with corrected clocks; spans that do not belong to it are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ORPHAN, STALE = "orphan", "stale"
 
 
 class Tree:
-    """Spans by position in their trace, with times by the clock of their root's host."""
+    """Spans by position in their trace, with times by the clock of their root's host.
+
+    Spans that no root reaches are left out as `ORPHAN`.
+    """
 
     __slots__ = (
         *("children", "end", "headless", "left_out", "parent", "roots", "spans", "start"),
@@ -23,7 +26,10 @@ class Tree:
     )
 
     def __init__(self, trace: Trace, clocks: Clocks, *, any_root: bool = False) -> None:
-        """`any_root` uses the topmost spans of a trace without a root as its roots."""
+        """Link the spans to a tree, convert their times, and leave out spans that no root reaches.
+
+        `any_root`: if the trace has no root span, the spans whose parent is missing are its roots.
+        """
         self.trace_id = trace.trace_id
         self.spans = trace.spans
         count = len(trace.spans)
@@ -48,11 +54,11 @@ class Tree:
 
     @property
     def iteration(self) -> int | None:
-        """The root span of an iteration; None if it is missing."""
+        """Position of the root span of the iteration; None if it is missing."""
         return next((at for at in self.roots if self.spans[at].name == ITERATION), None)
 
     def below(self, top: int) -> Iterator[int]:
-        """Yield a span and all spans within it, outer ones first."""
+        """Yield the positions of a span and of all spans within it, each before its children."""
         waiting = [top]
         while waiting:
             at = waiting.pop()
@@ -60,7 +66,7 @@ class Tree:
             waiting += reversed(self.children[at])
 
     def leave_out(self, top: int, why: str) -> None:
-        """Remove a span from the tree, with all spans within it."""
+        """Remove a span from the tree with all spans within it; `why` is noted in `left_out`."""
         for at in self.below(top):
             self.left_out[at] = why
         if self.parent[top] >= 0:
@@ -80,7 +86,10 @@ class Tree:
                 self.children[parent].append(at)
 
     def _correct(self, clocks: Clocks) -> Iterator[int]:
-        """Convert all times to the roots' clocks; yield the spans reachable from a root."""
+        """Convert all times to the clocks of the roots' hosts.
+
+        Yields the positions of all spans that a root reaches, parents first.
+        """
         spans, children = self.spans, self.children
         waiting = [(root, 0) for root in self.roots]
         while waiting:
@@ -98,7 +107,10 @@ class Tree:
                     waiting.append((inner, shift + clocks.add_ns(spans[at], spans[inner])))
 
     def _close(self, reached: list[int]) -> None:
-        """End spans whose stop was lost with the last span within them."""
+        """Extend spans whose stop was lost to the latest end of their children.
+
+        `reached` has positions, parents before children.
+        """
         if not any(span.marks & LOST_STOP for span in self.spans):
             return
         for at in reversed(reached):
@@ -108,5 +120,5 @@ class Tree:
 
 
 def label(span: Span) -> str:
-    """Return a span as text: service, name, detail."""
+    """Return service, name and detail of a span, joined by spaces."""
     return " ".join(part for part in (span.service, span.name, span.detail) if part)

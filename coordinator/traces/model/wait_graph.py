@@ -25,22 +25,25 @@ from osbench.coordinator.traces.model.tree import Tree
 
 Floats = NDArray[np.float64]
 
-#: Place of time that no change makes shorter: pauses, and corrections of clocks.
+#: Place of time that stays as it is: pauses, and corrections of clocks.
 FIXED = -1
 
 
 @dataclass(slots=True)
 class _Event:
-    """A start or an end; it happens when all `after` have, and then the time of its parts."""
+    """A start or an end of a span.
+
+    It happens the time of its parts after the last of the events `after`.
+    """
 
     after: list[int]
-    #: Place and nanoseconds.
+    #: Place (a number under which time is counted) and nanoseconds.
     parts: list[tuple[int, int]]
 
 
 @dataclass(slots=True)
 class _Frame:
-    """A span whose children are being added."""
+    """A span of the graph under construction, with its children that are not added yet."""
 
     at: int
     low: int
@@ -61,12 +64,19 @@ class _Frame:
 
 
 class WaitGraph:
-    """Events in order: each after all events that it waits for; the root's end last."""
+    """Wait graph of a trace: events in order, each after all events that it waits for.
+
+    The first is the start of the root, the last its end.
+    """
 
     def __init__(
         self, tree: Tree, root: int, clocks: Clocks, place: Callable[[PathSegment], int]
     ) -> None:
-        """`place` gives the place of time; `FIXED` for time that stays as it is."""
+        """Build the graph below `root`.
+
+        `place` returns the number under which a segment's time is counted; `FIXED` if no change
+        makes it shorter.
+        """
         self._tree = tree
         self._clocks = clocks
         self._place = place
@@ -74,7 +84,11 @@ class WaitGraph:
         self._build(root)
 
     def packed(self) -> array[int]:
-        """Return the events as integers: awaited events and parts, each with their count."""
+        """Return the events as integers, for `replayed`.
+
+        Each event is: number of awaited events, their positions, number of parts, then place and
+        nanoseconds of each part.
+        """
         found = array("q")
         for event in _merged(self._events):
             found.append(len(event.after))
@@ -104,7 +118,10 @@ class WaitGraph:
         return _Frame(at=at, low=low, high=high, entry=entry, children=children)
 
     def _enter(self, frame: _Frame, begin: int, end: int, inner: int) -> _Frame:
-        """Return the frame of a child, whose start waits for the siblings that have ended."""
+        """Add the event of a child's start, which waits for the siblings that have ended.
+
+        Returns the frame of the child.
+        """
         slack = slack_of(self._tree, frame.at, inner, frame.high - frame.low, self._clocks)
         while frame.running and ends_before(frame.running[0][0], begin, end, slack):
             self._settle(frame)
@@ -116,7 +133,7 @@ class WaitGraph:
         return self._frame(inner, begin, end, entry)
 
     def _end(self, frame: _Frame) -> int:
-        """Add the event of a span's end, which waits for all its children."""
+        """Add the event of a span's end, which waits for all its children; return its position."""
         while frame.running:
             self._settle(frame)
         after = self._joined(frame)
@@ -124,7 +141,11 @@ class WaitGraph:
         return self._event(after, PathSegment(frame.at, -1, last, frame.high))
 
     def _joined(self, frame: _Frame) -> int:
-        """Return the event after all ended children; shared by all that wait for the same."""
+        """Return the position of an event that waits for all ended children.
+
+        That is the start of the span if there are none. Starts that wait for the same children
+        share one event.
+        """
         ended = tuple(frame.ended)
         if len(ended) < 2:
             return ended[0] if ended else frame.entry
@@ -134,7 +155,10 @@ class WaitGraph:
         return frame.join
 
     def _settle(self, frame: _Frame) -> None:
-        """Move the running child that ended first to the ended children."""
+        """Move the running child that ends first to the ended children.
+
+        It replaces the ended children that its start waited for.
+        """
         end, event = heapq.heappop(frame.running)
         for earlier in frame.waited.pop(event):
             frame.ended.pop(earlier, None)
@@ -149,7 +173,7 @@ class WaitGraph:
 
 
 def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
-    """Return whether any of some spans waited for children that ran at the same time."""
+    """Return whether a span of `visited` waited for children that ran at the same time."""
     for at in visited:
         if len(tree.children[at]) < 2:
             continue
@@ -166,7 +190,11 @@ def has_branches(tree: Tree, visited: list[int], clocks: Clocks) -> bool:
 def waited_for(
     tree: Tree, at: int, low: int, high: int, clocks: Clocks
 ) -> list[tuple[int, int, int]]:
-    """Return begin, end and position of the children that a span waited for, within `low..high`."""
+    """Return begin, end and position of the children that a span waited for, unsorted.
+
+    Times are limited to `low` and `high`, nanoseconds; children outside, or that end too late, are
+    left out.
+    """
     found = []
     for inner in tree.children[at]:
         slack = slack_of(tree, at, inner, high - low, clocks)
@@ -177,15 +205,19 @@ def waited_for(
 
 
 def ends_before(earlier: int, begin: int, end: int, slack: int) -> bool:
-    """Return whether a span may have waited for another that ended `earlier` (clock errors)."""
+    """Return whether a span may have waited for another span, which ended at `earlier`.
+
+    That may be after its `begin`, by `slack` nanoseconds or half its length: clocks have errors.
+    """
     return earlier <= begin + min(slack, (end - begin) // 2)
 
 
 def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
-    """Return nanoseconds from start to end of a packed graph, for each column of `left`.
+    """Return the durations of a packed graph, nanoseconds, one for each column of `left`.
 
-    `left` is by place the part of its time that is left, with an additional last row of 1. The
-    result is at least 0: corrections of clocks stay as long as they were.
+    `left` has a row per place and a column per scenario: the fraction (0 to 1) of the time that is
+    left. Its last row, for `FIXED`, is 1. The result is at least 0: corrections
+    of clocks keep their length.
     """
     numbers = packed.tolist()
     found: list[Floats] = []
@@ -207,7 +239,9 @@ def replayed(packed: NDArray[np.int64], left: Floats) -> Floats:
 
 
 def _merged(events: list[_Event]) -> list[_Event]:
-    """Merge events with nothing else waiting between them."""
+    """Merge each event into the only event that it waits for, if no other event waits for that.
+
+    Returns the remaining events in order."""
     waiting = [0] * len(events)
     for event in events:
         for earlier in event.after:

@@ -1,1 +1,1 @@
-"""Output of traces as text, as rows and in the formats of other tools."""
+"""Output of traces: text for terminals, rows for reports and JSON, formats of other tools."""

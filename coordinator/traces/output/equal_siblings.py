@@ -1,4 +1,4 @@
-"""Spans of a trace that repeat: runs of equal siblings, and which rows of many are shown."""
+"""Finds spans of a trace that repeat, and chooses the rows to show if there are many."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ SHOWN = 50
 
 
 def parents(depths: Sequence[int]) -> list[int]:
-    """Return the place of the row around each row in tree order; -1 for rows without one."""
+    """Return for each row in tree order the position of the row around it; -1 if there is none.
+
+    `depths` has the depth of each row.
+    """
     found, last_at = [], dict[int, int]()
     for at, depth in enumerate(depths):
         found.append(last_at.get(depth - 1, -1))
@@ -22,8 +25,8 @@ def parents(depths: Sequence[int]) -> list[int]:
 def folds(around: Sequence[int], keys: Sequence[Hashable]) -> list[int]:
     """Return the number of the fold of each row, from 0; -1 for rows in no fold.
 
-    A fold has at least `LEAST` siblings in a row whose keys are equal, with all rows within them.
-    Folds are not divided further.
+    A fold has at least `LEAST` consecutive siblings whose keys are equal, with all rows within
+    them. Folds are not divided further. `around` is the result of `parents`.
     """
     numbers = [-1] * len(keys)
     inner: dict[int, list[int]] = {}
@@ -57,9 +60,10 @@ def _runs(siblings: Sequence[int], keys: Sequence[Hashable]) -> list[list[int]]:
 def chosen(
     order: Sequence[int], around: Sequence[int], numbers: Sequence[int], limit: int
 ) -> set[int]:
-    """Return at most `limit` rows: the first rows of an order, with the rows around them.
+    """Return the positions of at most `limit` rows: the first of `order`, with the rows around
+    them.
 
-    If there are more rows, a fold has at most `SHOWN` of them.
+    If there are more rows, a fold has at most `SHOWN` of them. `numbers` is the result of `folds`.
     """
     if len(order) <= limit:
         return set(order)

@@ -1,4 +1,4 @@
-"""Traces of each workload in a report: why it was slow, examples, or why there are none."""
+"""Traces of each workload in a report: explanation and examples, or why there are none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _ROWS, _LEAST_ROWS = 6000, 100
 
 @dataclass(frozen=True, kw_only=True)
 class TracePick:
-    """An example: an iteration and its trace. Times are seconds; `due_s`, `started_s`: after t0."""
+    """An example trace in a report, with its iteration.
+
+    Times are seconds; `due_s` and `started_s` count from t0, the start of the load.
+    """
 
     #: For people: "slowest ok", "near p95", the class of the error, "slow".
     label: str
@@ -54,13 +57,13 @@ class TracePick:
 
     @property
     def cause(self) -> str:
-        """The work that took most of the critical path."""
+        """Message on the work that took most of the critical path; "" if there is none."""
         return self.waterfall.cause
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadTraces:
-    """Explanation, examples and ranking of the traces of one workload."""
+    """Explanation, examples and ranking of the traces of one workload, for a report."""
 
     #: Scenario, and position of the workload in the run, from 0.
     name: str
@@ -87,15 +90,16 @@ class WorkloadTraces:
     paused_s: float = 0.0
     #: Arguments, parameters, queries and messages were kept (`[traces] keep_arguments`).
     has_arguments: bool = False
-    #: Sentences on the quality of the traces of the run.
+    #: Messages on the quality of the traces of the run.
     notes: tuple[str, ...] = ()
 
 
 def report_traces(directory: RunDirectory, summary: Mapping[str, Any]) -> list[WorkloadTraces]:
     """Return the traces of each workload of a run, for a report.
 
-    `summary` is that of the run so far. Only the run directory is read: the trace store may be
-    gone. The result is the same in every call.
+    `summary` is the summary of the run so far. Only the run directory is read: the trace store may
+    be gone. If traces are missing or cannot be read, the entries have the reason. The result is the
+    same in every call. Raises DamagedRun.
     """
     workloads = summary["workloads"]
     try:
@@ -180,7 +184,7 @@ def _of(
 def _picked(
     rows: TracedIterations, workloads: Sequence[Mapping[str, Any]]
 ) -> list[list[PickedTrace]]:
-    """Return the examples of each workload."""
+    """Return for each workload the iterations whose traces are shown as examples."""
     return chosen(
         rows,
         _judged_by_response(workloads),
@@ -192,7 +196,10 @@ def _picked(
 def _waterfalls(
     directory: RunDirectory, trace_set: TraceSet, wanted: Collection[str]
 ) -> dict[str, Waterfall]:
-    """Return the waterfalls of some traces by id: the more there are, the fewer rows each has."""
+    """Return the waterfalls of the traces `wanted` by id; traces that were not kept are missing.
+
+    The more there are, the fewer rows each has.
+    """
     limit = max(_LEAST_ROWS, min(ROWS, _ROWS // max(len(wanted), 1)))
     return {
         trace.trace_id: waterfall(trace_set, trace, limit)
@@ -240,7 +247,7 @@ def _percentiles(workload: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _error_examples(workload: Mapping[str, Any]) -> dict[str, int]:
-    """Return the iterations that the summary names, by class of error."""
+    """Return by type of error the iteration that the summary names as its example."""
     return {
         error["type"]: error["example_iteration"]
         for error in workload.get("errors", ())
@@ -258,7 +265,10 @@ _STATES = {
 def why_none(
     directory: RunDirectory, summary: Mapping[str, Any], workload: Mapping[str, Any]
 ) -> str:
-    """Return why a workload, a part of the summary of the run so far, has no traces."""
+    """Return why a workload has no traces, as text.
+
+    `workload` is its part of `summary`, the summary of the run so far.
+    """
     state = str(workload["tracing"]["state"])
     if state == "no key" and not _deployment(directory):
         return (

@@ -1,4 +1,4 @@
-"""The spans of one trace as rows, for text and JSON output."""
+"""The spans of one trace as rows with their times, for text and JSON output."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ class SpanRow:
 
     @property
     def label(self) -> str:
-        """Service, name and detail."""
+        """Service, name and detail, joined by spaces."""
         return " ".join(part for part in (self.service, self.name, self.detail) if part)
 
 
 def duration_s(tree: Tree) -> float:
-    """Duration of an iteration; of other traces, from first start to last end of their roots.
+    """Return the seconds from first start to last end of a trace's roots; 0.0 without roots.
 
-    Work that continued after that is not included.
+    If the trace has the root of an iteration, only that root counts. Work that continued after the
+    end is not included.
     """
     roots = tree.roots if tree.iteration is None else (tree.iteration,)
     if not roots:
@@ -61,7 +62,10 @@ def duration_s(tree: Tree) -> float:
 
 
 def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
-    """Yield the spans of a trace in tree order."""
+    """Yield a row for each span of a trace that is not left out, in tree order.
+
+    Siblings are ordered by start. Yields none without roots.
+    """
     if not tree.roots:
         return
     times = _PathTimes(paths)
@@ -75,7 +79,9 @@ def rows_of(tree: Tree, paths: Sequence[Path]) -> Iterator[SpanRow]:
 
 
 class _PathTimes:
-    """Times on critical paths, by span."""
+    """Nanoseconds of own work and of waiting on critical paths, by position of the span in its
+    tree.
+    """
 
     def __init__(self, paths: Sequence[Path] = ()) -> None:
         self.own: dict[int, int] = {}
@@ -92,7 +98,11 @@ class _PathTimes:
 def row_of(
     tree: Tree, at: int, zero: int, depth: int = 0, times: _PathTimes | None = None
 ) -> SpanRow:
-    """Return a span; `zero` is the start of the trace, nanoseconds since 1970."""
+    """Return the row of the span at a position.
+
+    `zero` is the start of the trace, nanoseconds since 1970. Without `times` nothing is on the
+    critical path.
+    """
     span = tree.spans[at]
     times = times or _PathTimes()
     return SpanRow(
@@ -116,7 +126,7 @@ def row_of(
 
 
 def left_out(tree: Tree) -> list[dict[str, Any]]:
-    """Return the spans that are left out, with the reason."""
+    """Return the spans that were left out of a tree, with the keys span, host and why."""
     return [
         {"span": label(tree.spans[at]), "host": tree.spans[at].host, "why": why}
         for at, why in sorted(tree.left_out.items())

@@ -15,10 +15,11 @@ from osbench.coordinator.traces.model.tree import Tree, label
 
 
 def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
-    """Yield a line per stack of spans: labels separated by `;`, and microseconds on the path.
+    """Yield a line per stack of spans: labels separated by `;`, then microseconds on critical
+    paths.
 
     Time spent waiting for the start of a span is a frame on top of it. All lines sum to the
-    durations of the traces.
+    durations of the traces. Lines are sorted by stack.
     """
     sums: dict[str, int] = {}
     for trace in traces:
@@ -41,10 +42,11 @@ def folded(trace_set: TraceSet, traces: Iterable[Trace]) -> Iterator[str]:
 
 
 def chrome(trace_set: TraceSet, traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return trace events: a process per service, with a thread per host for each trace.
+    """Return an object in the Trace Event Format of Chrome.
 
-    Spans of a host that overlap without nesting are on further threads, as the format demands.
-    Times count from the first span: since 1970 they would have too many digits for JSON.
+    There is a process per service, and a thread per host and trace. Spans of a host that overlap
+    without nesting are on further threads, as the format demands. Times are microseconds from the
+    first span: since 1970 they would have too many digits for JSON.
     """
     events: list[dict[str, Any]] = []
     processes: dict[str, int] = {}
@@ -95,7 +97,10 @@ class _Lanes:
         self._open: dict[tuple[int, str], list[tuple[int, list[int]]]] = {}
 
     def take(self, owner: tuple[int, str], start: int, end: int) -> tuple[int, int]:
-        """Return a thread for the next span, with its number in its host if it is new, else 0."""
+        """Return the thread of the next span, and its number within `owner` if it is new, else 0.
+
+        `owner` is process and host. Spans must come in order of start, longer ones first.
+        """
         lanes = self._open.setdefault(owner, [])
         for lane, ends in lanes:
             while ends and ends[-1] <= start:

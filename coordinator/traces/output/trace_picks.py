@@ -1,4 +1,6 @@
-"""Chooses the traces that a report shows: the slowest, those next to percentiles, each error."""
+"""Chooses the traces that a report shows: slowest, next to percentiles, of each error, over
+time.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _PERCENTILES = (P99, P95, P50)
 
 
 class PickedTrace(NamedTuple):
-    """A chosen iteration."""
+    """An iteration whose trace a report shows: its label, kind and rank."""
 
     #: Smaller ones are shown first, of all workloads.
     order: int
@@ -37,12 +39,12 @@ def chosen(
     latencies: Sequence[Mapping[str, float]],
     examples: Sequence[Mapping[str, int]],
 ) -> list[list[PickedTrace]]:
-    """Return the chosen iterations of each workload, at most `LIMIT` in all.
+    """Return the chosen iterations of each workload, at most `LIMIT` in all; each at most once.
 
     `rows` are iterations whose traces are kept. `responses` has by workload whether the response
     time counts, `latencies` the percentiles, seconds, of all successful iterations. `examples` are
-    the iterations that the summary names for classes of errors; if the trace of one is not kept,
-    the median of the class's kept traces is chosen.
+    the iterations that the summary names for types of errors; if the trace of one is not kept, the
+    median of the type's kept traces is chosen.
     """
     found = []
     for workload, percentiles in enumerate(latencies):
@@ -91,7 +93,10 @@ def _candidates(
 
 
 def _slow_parts(rows: TracedIterations, ok: Ints, times: Ints, order: int) -> Iterator[PickedTrace]:
-    """Yield the slowest iteration of each part of the load."""
+    """Yield the slowest successful iteration of each of `_PARTS` equal periods of the load.
+
+    `ok` has positions of successful iterations, `times` their times; `order` is the first rank.
+    """
     if not len(ok):
         return
     last = int(rows.started[ok].max()) + 1

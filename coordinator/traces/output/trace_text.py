@@ -1,4 +1,4 @@
-"""Traces, rankings, explanations and comparisons as text for a terminal."""
+"""Prints traces, rankings, explanations and comparisons as text on a terminal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _USUAL = 0.01
 def show_trace(
     console: Console, heading: str, rows: Sequence[SpanRow], notes: Sequence[str]
 ) -> None:
-    """Print a trace as a tree, followed by notes."""
+    """Print a trace as a tree with times, followed by notes.
+
+    Spans on the critical path have a `*`; of many similar siblings only the first are printed.
+    """
     _line(console, heading, "bold")
     table = TextTable(figures("start", "time", "own", "on path"), texts(""))
     for row, repeated in _collapsed(rows):
@@ -73,7 +76,8 @@ def show_ranking(
 ) -> None:
     """Print trace points in the order given; `of` is their total number.
 
-    `pauses` and `paused_s` are the scenario's pauses, which are in none of the times.
+    `pauses` and `paused_s` are number and seconds of the scenario's pauses, which are in none of
+    the times.
     """
     columns = ("total", "own", "critical", "mean", "p50", "p95", "p99", "max", "count", "traces")
     table = TextTable(figures(*columns), texts("trace point"))
@@ -100,7 +104,10 @@ def show_ranking(
 def show_explanation(
     console: Console, found: Explanation, best: Mapping[str, Sequence[Potential]] | None = None
 ) -> None:
-    """Print the explanation, then the details; `best` are the best places to work by group."""
+    """Print the main message, then the details of each group of traces.
+
+    `best` has by group the spans whose halving gains most.
+    """
     _line(console, found.sentence, "bold")
     for number, answer in enumerate(found.answers):
         _line(console, "")
@@ -116,7 +123,7 @@ def show_explanation(
 
 
 def show_comparison(console: Console, found: Comparison) -> None:
-    """Print the changes between two runs."""
+    """Print how a group of traces differs between two runs: means, percentiles, changes by key."""
     _line(console, f"{found.name}: {found.sentence}", "bold")
     table = TextTable(names(""), figures("before", "after"))
     table.add_row("traces", count(found.traces_before), count(found.traces_after))
@@ -156,7 +163,7 @@ def show_notes(
     by_otlp: bool = False,
     queried: Sequence[str] = (),
 ) -> None:
-    """Print notes on missing parts and clock offsets."""
+    """Print notes on missing parts and clock offsets; arguments as for `trace_notes`."""
     for line in trace_notes(coverage, clocks, skipped, by_otlp=by_otlp, queried=queried):
         _line(console, line)
 
@@ -261,7 +268,11 @@ def _exemplars(exemplars: Iterable[BandExample]) -> str:
 
 
 def _collapsed(rows: Sequence[SpanRow]) -> Iterable[tuple[SpanRow, int]]:
-    """Yield rows, similar siblings merged into one, with the number of merged rows, or 0."""
+    """Yield rows in order, each with 0; of many similar siblings the first `_ALIKE`, then one for
+    the rest.
+
+    The row for the rest has the sums of their times, and comes with their number.
+    """
     at = 0
     while at < len(rows):
         row = rows[at]

@@ -37,7 +37,7 @@ _SEGMENTS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallSegment:
-    """A part of a row's bar; seconds after the start of the trace."""
+    """A coloured part of a row's bar; times are seconds after the start of the trace."""
 
     #: `SPAN`, `ERROR`, `PATH`, `WAITED` or `PAUSED`. The first segment of a row is the span itself.
     kind: str
@@ -47,7 +47,7 @@ class WaterfallSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallRow:
-    """A row for a span. Times are seconds; `start_s` counts from the start of the trace."""
+    """A span in a waterfall. Times are seconds; `start_s` counts from the start of the trace."""
 
     depth: int
     name: str
@@ -90,7 +90,7 @@ class WaterfallRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallFold:
-    """Equal siblings in a row, shown as one. Times are seconds."""
+    """Consecutive equal siblings, which a page can show as one row. Times are seconds."""
 
     depth: int
     name: str
@@ -106,7 +106,7 @@ class WaterfallFold:
 
 @dataclass(frozen=True, kw_only=True)
 class Waterfall:
-    """A trace. Times are seconds."""
+    """A trace in the form in which pages show it: a row per span. Times are seconds."""
 
     #: As OSProfiler writes it.
     trace_id: str
@@ -128,10 +128,11 @@ class Waterfall:
 
 
 def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall:
-    """Return the waterfall of a trace of a set.
+    """Return the waterfall of a trace, which is in `trace_set`.
 
     If there are more than `limit` spans, the spans with the most time on the critical path are
-    shown, then the longest ones, with the spans around them.
+    shown, then the longest ones, with the spans around them. The same limit applies to left-out
+    spans. Raises IndexError for a trace without spans.
     """
     tree, paths = trace_set.tree_and_paths(trace)
     zero = min((tree.start[root] for root in tree.roots), default=trace.spans[0].start_ns)
@@ -163,7 +164,7 @@ def waterfall(trace_set: TraceSet, trace: Trace, limit: int = ROWS) -> Waterfall
 def _folded(
     rows: Sequence[WaterfallRow], limit: int
 ) -> tuple[tuple[WaterfallRow, ...], tuple[WaterfallFold, ...]]:
-    """Return the rows that are shown, and the folds of all rows."""
+    """Return the at most `limit` rows that are shown, in tree order, and the folds of all rows."""
     around = parents([row.depth for row in rows])
     numbers = folds(around, [(row.name, row.project, row.service) for row in rows])
     order = sorted(
@@ -183,7 +184,10 @@ def _folded(
 
 
 def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
-    """Return a fold of rows in tree order; its siblings are the rows with the least depth."""
+    """Return a fold of rows in tree order; its siblings are the rows with the depth of the first.
+
+    `hidden` is the number of rows that are not shown.
+    """
     siblings = [row for row in rows if row.depth == rows[0].depth]
     end_s = max(row.start_s + row.duration_s for row in siblings)
     whole = WaterfallSegment(kind=SPAN, from_s=siblings[0].start_s, to_s=end_s)
@@ -203,7 +207,9 @@ def _fold(rows: Sequence[WaterfallRow], hidden: int) -> WaterfallFold:
 
 
 def _joined(parts: Sequence[WaterfallSegment], gap_s: float) -> list[WaterfallSegment]:
-    """Join segments of the same kind with hardly a gap between them."""
+    """Join segments of the same kind that are at most `gap_s` apart; return the first
+    `_SEGMENTS`.
+    """
     found: list[WaterfallSegment] = []
     for part in parts:
         last = found[-1] if found else None
@@ -244,7 +250,10 @@ def _row(
 
 
 def _origin(service: str, span_id: str, parent_id: str) -> SpanOrigin:
-    """Return an origin for a span not of OSProfiler: splits `project/service`, keeps the ids."""
+    """Return an origin for a span that OSProfiler did not write.
+
+    The service is split at "/" into project and service; ids are kept.
+    """
     project, _, rest = service.partition("/")
     return SpanOrigin(project if rest else "", rest or service, span_id, parent_id)
 
@@ -267,7 +276,10 @@ def _segments(
 
 
 def _cause(tree: Tree, paths: Sequence[Path]) -> str:
-    """Return the work that took most of the critical path, with its share; pauses left out."""
+    """Return the work that took most of the critical path as text, with its time and percentage.
+
+    Pauses of the scenario do not count; "" if no time is left.
+    """
     spent: dict[SpanKey, int] = {}
     calls: dict[SpanKey, set[int]] = {}
     for path in paths:

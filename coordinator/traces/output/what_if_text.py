@@ -1,4 +1,4 @@
-"""Predictions, and the best places to work, as text for a terminal."""
+"""Prints predictions, and the spans whose halving gains most, as text on a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPANS = 5
 
 
 def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
-    """Print the predictions, by group of traces."""
+    """Print the predictions, one group of traces after another."""
     for number, one in enumerate(found):
         if number:
             _line(console, "")
@@ -24,7 +24,7 @@ def show_predictions(console: Console, found: Sequence[Prediction]) -> None:
 
 
 def best_sentence(best: Sequence[Potential]) -> str:
-    """Return the gain of the best place to work; "" if there is none."""
+    """Return a message on the gain of the first of `best`; "" if there is none."""
     if not best:
         return ""
     first = best[0]
@@ -36,7 +36,10 @@ def best_sentence(best: Sequence[Potential]) -> str:
 
 
 def show_best(console: Console, best: Sequence[Potential]) -> None:
-    """Print the gain of halving each kind of span."""
+    """Print a message and a table: the gain of halving each of these kinds of spans.
+
+    Prints nothing if there are none.
+    """
     if not best:
         return
     _line(console, best_sentence(best))
@@ -79,7 +82,10 @@ def _prediction(console: Console, one: Prediction) -> None:
 
 
 def repair_sentence(repair: Repair) -> str:
-    """Return the part of the excess over a limit that would be gone."""
+    """Return a message on which part of the excess over an SLA limit would be gone.
+
+    If the limit is met, says so.
+    """
     limit, shift = repair.limit, repair.shift
     said = f"SLA {limit.criterion}, {shift.name} of {limit.of} time at most {duration(limit.max_s)}"
     if repair.share is None or repair.share_interval is None:

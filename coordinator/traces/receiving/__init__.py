@@ -1,1 +1,1 @@
-"""Receives spans of services by OTLP while a run goes on, in a separate process."""
+"""Receives spans of services by OTLP during a run, in a separate process."""

@@ -1,4 +1,4 @@
-"""Parses export requests of OTLP: stores the spans of the run, counts all others."""
+"""Parses export requests of OTLP: stores the spans of the run, and counts all others."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _TRACE_ID, _SPAN_ID = 32, 16
 
 @dataclass(kw_only=True)
 class ReceivedCounts:
-    """Counts of received spans by result."""
+    """Counts of received spans and requests: stored, or refused by reason."""
 
-    #: Kept.
+    #: Spans of the run that were stored.
     accepted: int = 0
-    #: Of other traces than the run's: requests that osbench has not made or not traced.
+    #: Spans of other traces: of requests that osbench has not made or not traced.
     strangers: int = 0
-    #: Without a valid id or time; and requests that could not be read.
+    #: Spans without a valid id or time; and requests that could not be read.
     malformed: int = 0
     malformed_requests: int = 0
-    #: Of the run, refused because the spool was full or could not be written.
+    #: Spans of the run, refused because the spool was full or could not be written.
     refused: int = 0
-    #: Of the run, received when its traces were being read already.
+    #: Spans of the run, received when its traces were being read already.
     late: int = 0
     #: Requests refused with 429, which SDKs send again; without a valid token; of other signals.
     deferred_requests: int = 0
@@ -44,23 +44,31 @@ class ReceivedCounts:
     other_signals: int = 0
 
     def to_dict(self) -> dict[str, int]:
-        """Return the counts in the form for JSON."""
+        """Return the counts by name of their field, for JSON."""
         return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """Spans of a request that were not taken, and why."""
+    """Spans of a request that were not stored: their number, and why. Number 0 if all were
+    stored.
+    """
 
     spans: int = 0
     reason: str = ""
 
 
 class SpanIntake:
-    """Keeps the spans of a run in a spool, up to its limit. For one thread."""
+    """Stores the spans of a run in a spool file, until it reaches its size limit.
+
+    Not thread-safe: one thread calls it.
+    """
 
     def __init__(self, run_id: str, path: Path, limit_bytes: int, *, everything: bool) -> None:
-        """`everything` keeps all attributes. Raises OSError."""
+        """Open the spool and continue the counts of an earlier receiver of this run.
+
+        `everything` keeps all attributes. Raises OSError if the spool cannot be opened.
+        """
         self._mark = TraceMark(run_id)
         self._everything = everything
         self._counts_file = path.with_suffix(".json")
@@ -71,7 +79,12 @@ class SpanIntake:
         self._lost = 0
 
     def take(self, body: bytes, *, as_json: bool, gzipped: bool) -> Rejection:
-        """Take a request. Raises ValueError if it cannot be read."""
+        """Parse a request, store the spans of the run and count all others.
+
+        Returns the number of spans that were not stored, without spans of other runs, and the
+        reason. Spans are refused if the spool is full or has failed, and late after `stop_storing`.
+        Raises ValueError if the request cannot be read.
+        """
         counts, of_request = self.counts, RequestSpans()
         kept = lost = 0
         try:
@@ -106,7 +119,10 @@ class SpanIntake:
         return Rejection()
 
     def flush(self) -> None:
-        """Write stored spans to disk, and the counts for a run that is resumed."""
+        """Write waiting spans and the counts to their files, so that a resumed run finds them.
+
+        An error becomes `failure`; it is not raised.
+        """
         try:
             self._spool.flush()
             self._counts_file.write_text(json.dumps(self.counts.to_dict()), "utf-8")
@@ -115,13 +131,13 @@ class SpanIntake:
         self._note_lost()
 
     def stop_storing(self) -> None:
-        """Store no further spans: from now on they count as late."""
+        """Flush, then store no further spans: from now on they count as late."""
         self.flush()
         self._stopped = True
 
     @property
     def failure(self) -> str:
-        """The reason if the spool could not be written; "" if it could."""
+        """Reason if the spool or its counts could not be written; "" if they could."""
         return self._failed
 
     @property
@@ -139,7 +155,7 @@ class SpanIntake:
             self._failed = error.strerror or str(error)
 
     def _note_lost(self) -> None:
-        """Count accepted spans that could not be written later as refused."""
+        """Count spans as refused that were accepted before, and could not be written."""
         lost, self._lost = self._spool.lost - self._lost, self._spool.lost
         self.counts.accepted -= lost
         self.counts.refused += lost
@@ -174,7 +190,7 @@ class SpanIntake:
 
 
 def _counts_in(path: Path) -> ReceivedCounts:
-    """Return the counts of an earlier receiver of the run."""
+    """Return the counts that an earlier receiver of the run has stored; zeros if there are none."""
     try:
         return ReceivedCounts(**json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, TypeError):
@@ -182,7 +198,10 @@ def _counts_in(path: Path) -> ReceivedCounts:
 
 
 def _gunzipped(body: bytes) -> bytes:
-    """Return the content of a gzip body. Raises ValueError if it is not gzip, or too large."""
+    """Return the content of a gzip body.
+
+    Raises ValueError if it is not gzip, incomplete, or larger than `LARGEST` bytes decompressed.
+    """
     unpacker = zlib.decompressobj(_GZIP)
     try:
         found = unpacker.decompress(body, LARGEST)

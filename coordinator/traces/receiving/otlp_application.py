@@ -1,4 +1,4 @@
-"""The HTTP side of the receiver, as ASGI: OTLP/HTTP in protobuf and JSON, with gzip.
+"""The receiver's HTTP interface, as an ASGI application: OTLP/HTTP in protobuf and JSON.
 
 Specification: https://opentelemetry.io/docs/specs/otlp/#otlphttp.
 """
@@ -34,7 +34,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 class _RefusedRequest(Exception):
-    """A request that is not taken: status, message and further headers."""
+    """A request that is refused: HTTP status, message and further headers of the response."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -42,17 +42,20 @@ class _RefusedRequest(Exception):
 
 
 class OtlpApplication:
-    """Handles export requests; `intake` works in a thread, so that others can be read meanwhile."""
+    """Handles export requests as an ASGI application.
+
+    Parsing and storing run in one thread, while the event loop receives other requests.
+    """
 
     def __init__(self, intake: SpanIntake, token: str) -> None:
-        """`token` is the bearer token of all requests; "" for none."""
+        """`token`: bearer token that all requests must carry; "" if none is needed."""
         self._intake = intake
         self._expected = f"Bearer {token}".encode() if token else b""
         self._waiting = 0
         self._thread = ThreadPoolExecutor(1, "intake")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Handle a request and send its response."""
+        """Handle an HTTP request and send its response; ignore other kinds of connections."""
         if scope["type"] != "http":
             return
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
@@ -67,13 +70,19 @@ class OtlpApplication:
             await _send(send, 200, JSON if as_json else PROTOBUF, body, {})
 
     async def run(self, step: Callable[[], Any]) -> Any:
-        """Call a function of the intake in its thread."""
+        """Call a function in the intake's thread, without blocking the event loop; return its
+        result.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._thread, step)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, bytes], receive: Receive, *, as_json: bool
     ) -> bytes:
-        """Return the body of a successful response. Raises _RefusedRequest."""
+        """Check and handle a request; return the body of its 200 response.
+
+        Metrics and logs are read, counted and discarded. Raises _RefusedRequest if anything is
+        wrong.
+        """
         counts = self._intake.counts
         if self._expected and not hmac.compare_digest(
             headers.get("authorization", b""), self._expected
@@ -109,9 +118,10 @@ class OtlpApplication:
         return _success(rejection, as_json=as_json)
 
     async def _body(self, receive: Receive, *, keep: bool = True) -> bytearray:
-        """Read the body of a request; with `keep` its size counts as waiting.
+        """Receive the body of a request; if `keep` is False, discard it and return an empty body.
 
-        Raises _RefusedRequest.
+        The size of a kept body counts as waiting until the caller subtracts it. Raises
+        _RefusedRequest if the body is too large, cut off or slow, or too many bytes are waiting.
         """
         body, size, more = bytearray(), 0, True
         try:
@@ -146,7 +156,7 @@ def _content_type(headers: Mapping[str, bytes]) -> str:
 
 
 def _success(rejection: Rejection, *, as_json: bool) -> bytes:
-    """Return an ExportTraceServiceResponse, with `partial_success` if spans were rejected."""
+    """Return the body of a successful response; it has `partial_success` if spans were rejected."""
     if as_json:
         if not rejection.spans:
             return b"{}"
@@ -161,7 +171,10 @@ def _success(rejection: Rejection, *, as_json: bool) -> bytes:
 
 
 def _status(message: str, *, as_json: bool) -> bytes:
-    """Return a google.rpc.Status: field 2 is the message, which has less than 128 bytes."""
+    """Return the body of an error response: a google.rpc.Status with the message only.
+
+    In protobuf the message is field 2, cut to 120 bytes, so that its length fits one byte.
+    """
     if as_json:
         return json.dumps({"message": message}).encode()
     text = message.encode()[:120]

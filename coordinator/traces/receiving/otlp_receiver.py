@@ -1,4 +1,4 @@
-"""The receiver of spans as a run has it: starts its process, asks it, ends it."""
+"""The OTLP receiver of a run, seen from the coordinator: starts, queries and ends its process."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ _MODULE = "osbench.coordinator.traces.receiving.receiver_process"
 
 @dataclass(frozen=True, kw_only=True)
 class Received:
-    """Figures of a receiver about the spans it got."""
+    """Counts of spans and requests that a receiver got, by name; and its failure."""
 
     counts: dict[str, int]
     #: Reason if spans could not be written, or if the receiver ended before the run; else "".
     failure: str = ""
 
     def notes(self) -> list[str]:
-        """Return messages for the report."""
+        """Return messages for the report: spans received and dropped, requests refused, the
+        failure.
+        """
         found, rest = self.counts, []
         for name, words in _DROPPED:
             if found.get(name):
@@ -70,10 +72,13 @@ _REQUESTS = (
 
 
 class OtlpReceiver:
-    """Receives spans from `start` to `stop`."""
+    """Receives spans of services by OTLP, in a process that runs from `start` to `stop`."""
 
     def __init__(self, listen: str, conf: cfg.ConfigOpts) -> None:
-        """Listen at `listen`, ADDR:PORT. Raises UsageError if that cannot be."""
+        """Check the settings of `[traces]` and bind the address `listen` (ADDR:PORT).
+
+        Raises UsageError if the settings or the address cannot be used.
+        """
         host, port = parse_listen_address(listen)
         address = Address(host=host, port=port, fixed=True)
         traces = conf.traces
@@ -96,7 +101,10 @@ class OtlpReceiver:
         self._last: dict[str, Any] = {}
 
     def start(self, run_id: str, run: Path) -> None:
-        """Begin to receive into a run directory. Raises UsageError if that fails."""
+        """Start the process, which writes spans to the folder `traces` of the run directory `run`.
+
+        Returns when it is ready for requests. Raises UsageError if it does not start.
+        """
         folder = run / "traces"
         folder.mkdir(mode=0o700, exist_ok=True)
         task = replace(self._task, run_id=run_id, path=str((folder / SPOOL).absolute()))
@@ -119,11 +127,18 @@ class OtlpReceiver:
             raise UsageError(f"cannot receive OTLP at {self.url}: {why}")
 
     def stop_storing(self) -> None:
-        """Write all spans received so far to disk; later spans count as too late."""
+        """Make the process write all spans received so far to disk; later spans count as too late.
+
+        Waits for its response, at most `ANSWER_S` seconds.
+        """
         self._last = self._ask("stop storing") or self._last
 
     def stop(self) -> Received:
-        """End the process, if it was started; return the figures on its spans."""
+        """End the process, by force after `ANSWER_S` seconds; return its counts.
+
+        Without `start`, only closes the socket, and the counts are empty. If the process had ended
+        before, its exit code is the `failure`.
+        """
         process, self._process = self._process, None
         self._socket.close()
         if process is None:
@@ -149,7 +164,10 @@ class OtlpReceiver:
 
 
 def _asked(process: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
-    """Return the response of the process; {} if it has ended or does not respond."""
+    """Send a command to the process and return its response.
+
+    Returns {} if the process has ended, or does not respond within `ANSWER_S` seconds (logged).
+    """
     assert process.stdin is not None and process.stdout is not None
     response = b""
     deadline = time.monotonic() + ANSWER_S
@@ -178,7 +196,10 @@ def _has_protobuf() -> bool:
 
 
 def _check(address: Address, task: ReceiverTask) -> None:
-    """Refuse impossible settings, and open ones without a token. Raises UsageError."""
+    """Raise UsageError if the receiver cannot work with its settings, or would be open to all.
+
+    An address that others can reach needs a token.
+    """
     if not _has_protobuf():
         raise UsageError("to receive OTLP install opentelemetry-proto: pip install 'osbench[otlp]'")
     if not address.loopback and not task.token:

@@ -34,15 +34,18 @@ CLIENTS_S = 1
 
 
 class _QuietServer(uvicorn.Server):
-    """A server that leaves signals alone: Ctrl-C is for the coordinator."""
+    """An HTTP server that leaves signals alone: the coordinator decides when it ends."""
 
     def capture_signals(self) -> contextlib.AbstractContextManager[None]:  # type: ignore[override] # as its base
-        """Set no handlers."""
+        """Return a context that does nothing: that of uvicorn would install signal handlers."""
         return contextlib.nullcontext()
 
 
 async def receive(task: ReceiverTask, listener: socket.socket) -> None:
-    """Receive spans until the standard input ends. Raises OSError, ssl.SSLError."""
+    """Serve on `listener` until the standard input ends, then flush.
+
+    Raises OSError, ssl.SSLError if the spool or the certificate cannot be used.
+    """
     intake = SpanIntake(task.run_id, Path(task.path), task.limit_bytes, everything=task.everything)
     application = OtlpApplication(intake, task.token)
     config = uvicorn.Config(
@@ -95,7 +98,11 @@ def _say(response: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Receive by the settings in the first line of the standard input."""
+    """Run the receiver with the settings in the first line of the standard input.
+
+    The only argument is the descriptor of the listening socket. An OSError or ssl.SSLError is
+    written as a reply.
+    """
     task = ReceiverTask(**json.loads(sys.stdin.readline()))
     try:
         asyncio.run(receive(task, socket.socket(fileno=int(sys.argv[1]))))

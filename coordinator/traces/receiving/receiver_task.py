@@ -1,4 +1,4 @@
-"""Orders of the coordinator to the process of the receiver, as a line of JSON."""
+"""Settings that the coordinator sends to the process of the receiver, as a line of JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ReceiverTask:
-    """Settings of a receiver."""
+    """Settings of the process that receives spans: run, spool, token, certificate."""
 
     run_id: str
     #: Path and largest size of the spool.

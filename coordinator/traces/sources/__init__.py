@@ -1,1 +1,3 @@
-"""Sources of traces: Redis, files of OSProfiler and OpenTelemetry, logs of Mistral."""
+"""Sources of traces: Redis, Tempo and Jaeger, files of OSProfiler and OpenTelemetry, Mistral's
+logs.
+"""

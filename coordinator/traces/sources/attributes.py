@@ -29,7 +29,9 @@ _TEXT = 200
 
 
 class SpanAttributes(NamedTuple):
-    """The detail, error and attributes of a span that are kept."""
+    """The parts of a span's attributes that are kept: detail, type of error, and other
+    attributes.
+    """
 
     detail: str = ""
     error: str = ""
@@ -37,7 +39,11 @@ class SpanAttributes(NamedTuple):
 
 
 def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
-    """Return the kept parts of the merged `info` of OSProfiler's start and stop events."""
+    """Return the kept parts of the merged `info` of OSProfiler's start and stop events.
+
+    Keeps harmless attributes, or all but the host with `everything`. The detail is an HTTP request,
+    an SQL statement or a function, without values; else "".
+    """
     error = str(info["etype"])[:_TEXT] if info.get("etype") else ""
     if everything:
         kept = {name: value for name, value in info.items() if name != "host"}
@@ -64,7 +70,11 @@ def of_osprofiler(info: Mapping[str, Any], *, everything: bool) -> SpanAttribute
 
 
 def of_opentelemetry(attributes: Mapping[str, Any], *, everything: bool) -> SpanAttributes:
-    """Return the kept attributes of an OpenTelemetry span, by its semantic conventions."""
+    """Return the kept parts of an OpenTelemetry span's attributes, by its semantic conventions.
+
+    Keeps harmless attributes, or all with `everything`. The detail is an SQL statement, an HTTP
+    request or a called name, without values; else "".
+    """
 
     def first(*names: str) -> str:
         return next((str(attributes[name]) for name in names if attributes.get(name)), "")

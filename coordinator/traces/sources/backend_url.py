@@ -1,4 +1,4 @@
-"""Addresses of backends to query traces at: the kind, `+`, and an HTTP URL."""
+"""Addresses at which traces are queried: `tempo` or `jaeger`, `+`, and an HTTP URL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ TEMPO, JAEGER = "tempo", "jaeger"
 
 
 def parse_backend_url(url: str) -> tuple[str, str]:
-    """Return the kind of a backend, and its HTTP URL. Raises UsageError."""
+    """Return the kind of a backend (`TEMPO` or `JAEGER`) and its HTTP URL.
+
+    Raises UsageError for another kind or scheme, without a host, or with a query or fragment.
+    """
     kind, _, base = url.partition("+")
     try:
         parts = urlsplit(base)

@@ -69,9 +69,10 @@ _LONG = 32
 
 @lru_cache(maxsize=8192)
 def statement(sql: str) -> str:
-    """Return a statement with `?` for each value and `(...)` for each list of values.
+    """Return an SQL statement with `?` for each value and `(...)` for each list of values.
 
-    Long lists of selected columns become `...`.
+    Removes comments; long lists of selected columns become `...`. Text whose end of quotes is in
+    doubt becomes `?`. At most `LIMIT` characters.
     """
     text = _TOKEN.sub(_without_value, sql)
     text = _BOUND.sub("?", text)
@@ -84,7 +85,11 @@ def statement(sql: str) -> str:
 
 @lru_cache(maxsize=8192)
 def path(text: str) -> str:
-    """Return a path without query, with `{id}` for parts that contain a digit or are very long."""
+    """Return the path in a path or URL, without host and query.
+
+    Parts that contain a digit or have 32 characters or more become `{id}`, except versions such as
+    v2.1. At most `LIMIT` characters.
+    """
     plain = text.partition("?")[0].partition("#")[0]
     if "://" in plain:
         plain = "/" + plain.split("://", 1)[1].partition("/")[2]
@@ -93,7 +98,10 @@ def path(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def title(text: str) -> str:
-    """Return a span name without values; it may contain a statement, a path or an id."""
+    """Return a span name without values of the statement, path or id that it may contain.
+
+    At most `LIMIT` characters.
+    """
     if _SQL.match(text):
         return statement(text)
     if _LITERAL.search(text):
@@ -102,7 +110,9 @@ def title(text: str) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a text of at most `LIMIT` characters; different texts stay different."""
+    """Return a text of at most `LIMIT` characters; a longer one ends with "..." and a hash of
+    it.
+    """
     if len(text) <= LIMIT:
         return text
     mark = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()

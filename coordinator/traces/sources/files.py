@@ -1,4 +1,4 @@
-"""The interface of trace sources, and the detection of file formats by their content."""
+"""Interface of trace sources, and detection of the format of a file by its content."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from osbench.coordinator.traces.sources.mistral_log import MistralLog, is_trace_
 from osbench.coordinator.traces.sources.osprofiler_json import OsprofilerReports
 from osbench.coordinator.traces.sources.otlp import OtlpSpans
 
-#: Keys of the signals that a collector may write to one file.
+#: Top-level keys of the kinds of data (signals) that a collector may write to one file.
 _SIGNALS = frozenset(("resourceSpans", "resourceMetrics", "resourceLogs"))
 
-#: Largest file of JSON, bytes: a part of it cannot be read.
+#: Largest file of JSON, bytes: it has to be read as a whole.
 _LARGEST = 1 << 30
 
 #: Lines of a file that are read to detect its format.
@@ -27,27 +27,31 @@ _LOOKED_AT = 1000
 
 
 class TraceSource(Protocol):
-    """A source from which traces can be read by id."""
+    """Interface of a source from which traces can be read by id."""
 
     #: Entries that could not be read.
     skipped: int
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the available parts of these traces, in any order. Raises OsbenchError."""
+        """Yield the stored parts of the traces with these ids, in any order; none for unknown ids.
+
+        Raises OsbenchError.
+        """
 
 
 class FileSource(TraceSource, Protocol):
-    """A source that can also be read completely."""
+    """Interface of a trace source of which all traces can be read."""
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace. Raises OsbenchError."""
+        """Yield every trace of the source. Raises OsbenchError."""
 
 
 def open_file(path: Path, *, everything: bool = False) -> FileSource:
-    """Return the traces in a file: a log, OSProfiler's JSON, or OTLP's.
+    """Open a file with traces: a log of Mistral, JSON of OSProfiler, or OTLP in JSON.
 
-    OTLP may be one document or one per line. `everything` keeps arguments, parameters and queries.
-    Raises UsageError for another format.
+    The format is detected by content; OTLP may be one document or one per line. `everything` keeps
+    arguments, parameters and queries. Raises UsageError if the file cannot be read, or has another
+    format.
     """
     try:
         found = lines(path)
@@ -92,7 +96,11 @@ def _is_report(document: Mapping[str, Any]) -> bool:
 
 
 def _documents(text: str) -> tuple[list[Any], int]:
-    """Return the documents in a file, and the number of unreadable lines, as a partial last one."""
+    """Return the JSON documents in a text, and the number of lines that could not be read.
+
+    The text is one document, a list of them, or has one per line. Raises ValueError or
+    RecursionError if there is none.
+    """
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError):
@@ -110,7 +118,7 @@ def _documents(text: str) -> tuple[list[Any], int]:
 
 
 def merge(parts: Iterable[Trace]) -> Trace:
-    """Merge the parts of a trace from several sources, without duplicate spans.
+    """Merge the parts of one trace from several sources; of duplicate spans the better is kept.
 
     The order of the parts does not matter. Raises ValueError without parts.
     """

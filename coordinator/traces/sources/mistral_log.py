@@ -22,7 +22,7 @@ from osbench.common.regular_files import open_regular
 from osbench.coordinator.traces.model.spans import LATEST_S, Trace, trace_key
 from osbench.coordinator.traces.sources.pairing import SpanEvent, instant_us, pair, split_name
 
-#: Characters of a line that are read at once.
+#: Most characters of a line that are read at once.
 LINE_CHARS = 1 << 20
 
 _ID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
@@ -35,7 +35,10 @@ _LINE = re.compile(
 
 
 def lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a file; a longer one than `LINE_CHARS` comes in parts. Raises OSError."""
+    """Yield the lines of a file; a line longer than `LINE_CHARS` comes in parts.
+
+    Bytes that are not UTF-8 are replaced. Raises OSError.
+    """
     with (
         open_regular(path) as binary,
         io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace") as file,
@@ -45,12 +48,14 @@ def lines(path: Path) -> Iterator[str]:
 
 
 def is_trace_point(line: str) -> bool:
-    """Return whether a line has this format."""
+    """Return whether a line is a trace point in Mistral's format."""
     return bool(_LINE.match(line))
 
 
 class MistralLog:
-    """The traces of one log file."""
+    """Traces in a log file of Mistral's trace points. Each call of `all` or `read` reads the file
+    anew.
+    """
 
     def __init__(self, path: Path, *, everything: bool = False) -> None:
         """`everything` keeps statements and parameters as logged."""
@@ -60,11 +65,18 @@ class MistralLog:
         self.skipped = 0
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace of the log. Raises UsageError if it cannot be read."""
+        """Yield every trace of the log, after reading it completely; counts other lines in
+        `skipped`.
+
+        Raises UsageError if the file cannot be read.
+        """
         return self._pair(lambda _: True)
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces of these ids. Raises UsageError if the log cannot be read."""
+        """Yield the traces with these ids, after reading the log; counts other lines in `skipped`.
+
+        Raises UsageError if the file cannot be read.
+        """
         ids = frozenset(wanted)
         return self._pair(lambda trace: trace_key(trace) in ids)
 
@@ -87,7 +99,7 @@ class MistralLog:
 
 
 def _event(found: re.Match[str]) -> SpanEvent | None:
-    """Return the event of a line; None if its time or its seconds are invalid."""
+    """Return the start or stop of a span in a matched line; None if a time is invalid."""
     name, is_stop = split_name(found["name"])
     seconds = float(found["seconds"] or 0.0)
     try:

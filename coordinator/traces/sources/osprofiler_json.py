@@ -1,7 +1,7 @@
 """Traces in the format of `osprofiler trace show --json`.
 
-The report's own times are whole milliseconds and its names are cut at the first dash. It also
-contains the original events, and only these are read.
+The report's own times are in milliseconds and its names are cut at the first dash. It also contains
+the original events, and only these are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RAW = "meta.raw_payload."
 
 
 class OsprofilerReports:
-    """The traces in some reports."""
+    """Traces in parsed reports of `osprofiler trace show --json`."""
 
     def __init__(
         self,
@@ -25,18 +25,21 @@ class OsprofilerReports:
         everything: bool = False,
         skipped: int = 0,
     ) -> None:
-        """`everything` keeps arguments, parameters and queries; `skipped` counts bad reports."""
+        """`everything` keeps arguments, parameters and queries.
+
+        `skipped` is the number of reports that could not be read; malformed events are added to it.
+        """
         self._reports = reports
         self._everything = everything
         #: Reports and events that could not be read.
         self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace."""
+        """Yield every trace of the reports; count malformed reports and events in `skipped`."""
         yield from pair(self._events(), everything=self._everything).values()
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces of these ids."""
+        """Yield the traces with these ids; all reports are parsed, as by `all`."""
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 

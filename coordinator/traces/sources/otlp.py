@@ -40,7 +40,7 @@ _VALUES = ("stringValue", "boolValue", "doubleValue")
 
 
 class OtlpSpans:
-    """The traces in some export requests."""
+    """Traces in parsed export requests of OTLP's JSON."""
 
     def __init__(
         self,
@@ -49,14 +49,20 @@ class OtlpSpans:
         everything: bool = False,
         skipped: int = 0,
     ) -> None:
-        """`everything` keeps all attributes; `skipped` requests could not be read."""
+        """`everything` keeps all attributes.
+
+        `skipped` is the number of requests that could not be read; malformed spans are added to it.
+        """
         self._requests = requests
         self._everything = everything
         #: Requests that could not be read, and malformed spans.
         self.skipped = skipped
 
     def all(self) -> Iterator[Trace]:
-        """Yield every trace."""
+        """Yield every trace, after all are parsed; of duplicate spans the better record is kept.
+
+        Counts malformed spans in `skipped`.
+        """
         found: dict[str, dict[str, Span]] = {}
         seen: dict[str, int] = {}
         for trace_id, span in self.spans():
@@ -72,12 +78,12 @@ class OtlpSpans:
             )
 
     def read(self, wanted: Collection[str]) -> Iterator[Trace]:
-        """Yield the traces of these ids."""
+        """Yield the traces with these ids; all requests are parsed, as by `all`."""
         ids = frozenset(wanted)
         return (trace for trace in self.all() if trace.trace_id in ids)
 
     def spans(self) -> Iterator[tuple[str, Span]]:
-        """Yield every span with the id of its trace."""
+        """Yield every span with the id of its trace; count malformed spans in `skipped`."""
         for request in self._requests:
             for group in _list(request.get("resourceSpans")):
                 resource = group.get("resource")
@@ -123,9 +129,9 @@ class OtlpSpans:
 
 
 def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the export requests in a document: itself, or a response of Tempo or Jaeger.
+    """Return the export requests in a document: itself, or inside a response of Tempo or Jaeger.
 
-    An empty trace has none. Raises ValueError for another document.
+    An empty response gives an empty list. Raises ValueError for a document of another kind.
     """
     for envelope in ("result", "trace"):
         inner = document.get(envelope)
@@ -141,7 +147,11 @@ def export_requests(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def to_otlp(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Convert traces to an export request. Spans without stop end at their start, with a mark."""
+    """Return traces as an export request for JSON, in groups by service and host.
+
+    Spans whose start or stop was lost get an attribute that says so. Ids in another form than W3C's
+    are hashed.
+    """
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for trace in traces:
         for span in trace.spans:
@@ -178,19 +188,25 @@ def _written(trace_id: str, span: Span) -> dict[str, Any]:
 
 
 def _id(text: str, digits: int) -> str:
-    """Return an id in W3C's form; other ids, which OSProfiler allows, are hashed."""
+    """Return an id of `digits` hexadecimal digits: `text` if it is one, else a hash of it."""
     if len(text) == digits and _HEX.issuperset(text) and text.strip("0"):
         return text
     return blake2b(text.encode("utf-8", "replace"), digest_size=digits // 2).hexdigest()
 
 
 def _digits(written: str) -> str:
-    """Return an id in hexadecimal; other forms unchanged. Raises ValueError for bad base64."""
+    """Return an id in hexadecimal if it is in base64 (ends with `=`); else unchanged.
+
+    Raises ValueError for invalid base64.
+    """
     return base64.b64decode(written, validate=True).hex() if written.endswith("=") else written
 
 
 def _instant(written: Any) -> int:
-    """Return nanoseconds since 1970, 0 for none. Raises ValueError for a time out of range."""
+    """Return a time in nanoseconds since 1970 from a number or string; 0 if there is none.
+
+    Raises ValueError if it is out of range or malformed, TypeError for other types.
+    """
     found = int(written or 0)
     if not 0 <= found < LATEST_S * 10**9:
         raise ValueError("time out of range")

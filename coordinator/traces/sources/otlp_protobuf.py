@@ -1,4 +1,4 @@
-"""Spans of a run in OTLP's export requests, in protobuf as SDKs send them.
+"""Parses the spans of a run from OTLP's export requests in protobuf, as SDKs send them.
 
 Format: https://github.com/open-telemetry/opentelemetry-proto, trace/v1/trace.proto. Ids have 16 and
 8 bytes there.
@@ -26,7 +26,10 @@ _NO_PARENT = bytes(8)
 
 @dataclass(kw_only=True)
 class RequestSpans:
-    """Counts of one request; `strangers` are spans of traces that are not the run's."""
+    """Counts of spans of one request that are not taken.
+
+    `strangers` are of traces that are not of the run; `malformed` have an invalid id or time.
+    """
 
     strangers: int = 0
     malformed: int = 0
@@ -35,9 +38,11 @@ class RequestSpans:
 def run_spans(
     body: bytes, mark: TraceMark, counts: RequestSpans, *, everything: bool
 ) -> Iterator[tuple[bytes, Span]]:
-    """Yield the spans of a run in a request, each with its trace id; count the others.
+    """Yield the spans of a run in a request with their trace ids (16 bytes).
 
-    `everything` keeps all attributes. Raises ValueError for a body that is not a request.
+    Spans of other runs and malformed spans are added to `counts`. `mark` recognizes trace ids of
+    the run; `everything` keeps all attributes. Raises ValueError if the body is not an export
+    request.
     """
     try:
         request = ExportTraceServiceRequest.FromString(body)
@@ -66,7 +71,7 @@ def run_spans(
 
 
 def service_of(about: Mapping[str, Any]) -> str:
-    """Return the name of the service of a resource, with its namespace."""
+    """Return the service of a resource's attributes, as NAMESPACE/NAME or NAME; "" if unknown."""
     namespace, name = about.get("service.namespace"), str(about.get("service.name") or "")
     return cut(f"{namespace}/{name}" if namespace else name)
 

@@ -30,7 +30,7 @@ START, STOP = "-start", "-stop"
 
 
 class SpanEvent(NamedTuple):
-    """The start or the stop of a span."""
+    """The start or the stop of a span, as OSProfiler writes it."""
 
     #: Ids as written.
     trace_id: str
@@ -44,14 +44,17 @@ class SpanEvent(NamedTuple):
     service: str
     host: str
     info: Mapping[str, Any]
-    #: Only for a stop: duration of the span if it was written, nanoseconds.
+    #: Duration of the span, nanoseconds, if a stop has it; else None.
     duration_ns: int | None = None
     #: Project and service as written; "" if they are not known separately.
     written: tuple[str, str] = ("", "")
 
 
 def event_of(written: Mapping[str, Any]) -> SpanEvent:
-    """Parse an event as OSProfiler's drivers store it. Raises ValueError for anything else."""
+    """Parse an event in the form in which OSProfiler's drivers store it.
+
+    Raises ValueError if it is malformed.
+    """
     try:
         name: str = written["name"]
         info = written.get("info") or {}
@@ -74,7 +77,10 @@ def event_of(written: Mapping[str, Any]) -> SpanEvent:
 
 
 def split_name(name: str) -> tuple[str, bool]:
-    """Return the name of a span, and whether this is its stop. Raises ValueError for others."""
+    """Return the name of a span, and whether this is its stop, from the name of an event.
+
+    Raises ValueError if the name ends neither with -start nor with -stop.
+    """
     if name.endswith(START):
         return name[: -len(START)], False
     if name.endswith(STOP):
@@ -84,7 +90,10 @@ def split_name(name: str) -> tuple[str, bool]:
 
 @lru_cache(maxsize=1024)
 def service_name(project: str, service: str) -> str:
-    """Return `project/service`, or only the part that is set."""
+    """Return the name of a service: `project/service`.
+
+    Returns only the service if it begins with the project, and only the other if one is "".
+    """
     if project and service:
         return service if service.startswith(project) else f"{project}/{service}"
     return service or project
@@ -93,7 +102,8 @@ def service_name(project: str, service: str) -> str:
 def instant_us(text: str) -> int:
     """Return microseconds since 1970 of a time such as `2020-02-27T08:04:25.789433`.
 
-    UTC unless the time names another offset. Raises ValueError.
+    UTC unless the time ends with another offset. Raises ValueError if it is malformed, before 1970,
+    or after the year 2242.
     """
     rest = text[19:]
     # OSProfiler's format
@@ -129,10 +139,11 @@ def _second(text: str) -> int:
 
 
 def pair(events: Iterable[SpanEvent], *, everything: bool = False) -> dict[str, Trace]:
-    """Return the traces of some events, by trace id.
+    """Pair events to spans; return the traces by id, with spans ordered by start and id.
 
-    `everything` keeps arguments, parameters and queries. The order of the events and duplicates do
-    not affect the spans: of several starts the first counts, of several stops the last.
+    The order of the events does not matter: of several starts of a span the first counts, of
+    several stops the last. A span without start or stop gets a mark. `everything` keeps arguments,
+    parameters and queries.
     """
     by_trace: dict[str, list[SpanEvent]] = {}
     for event in events:
@@ -233,7 +244,10 @@ _BEFORE = " (start)"
 
 
 def _joined(first: Mapping[str, Any], last: Mapping[str, Any], everything: bool) -> dict[str, Any]:
-    """Return the members of both events; of two values of one name the stop's, or both."""
+    """Return the members of both events; of two values under one name the stop's.
+
+    With `everything` the other value of the start is kept as "NAME (start)".
+    """
     info = {**first, **last}
     if everything:
         for name in first.keys() & last.keys():

@@ -34,10 +34,19 @@ EVENTS = 20_000
 
 
 class RedisTraces:
-    """The trace store of a deployment."""
+    """The trace store of a deployment: a Redis to which services write OSProfiler's events.
+
+    Methods ignore ids that are not 32 lower-case hexadecimal digits, and raise StoreError if
+    Redis fails.
+    """
 
     def __init__(self, conn_str: str, *, timeout_s: float = 5.0, everything: bool = False) -> None:
-        """`timeout_s` bounds connecting and each reply. Raises StoreError for a wrong URL."""
+        """Prepare a client; it connects at the first command. `everything` keeps arguments and
+        queries.
+
+        `timeout_s` bounds connecting and each reply, seconds. Raises StoreError for a malformed
+        URL.
+        """
         self._place = mask_url(conn_str)
         self._everything = everything
         #: Malformed events.
@@ -50,9 +59,10 @@ class RedisTraces:
     def read(
         self, wanted: Collection[str], lengths: Mapping[str, int] | None = None
     ) -> Iterator[Trace]:
-        """Yield the stored parts of these traces. Raises StoreError if the store fails.
+        """Yield the stored parts of these traces, at most the oldest `EVENTS` events of each.
 
-        `lengths` are the results of `lengths`; without them it is called.
+        Traces without events are left out; malformed events are counted in `skipped`. `lengths` has
+        the number of events by id; if None, it is queried. Raises StoreError.
         """
         for ids in self._groups(wanted, lengths):
             # the newest event is the head of its list
@@ -66,11 +76,17 @@ class RedisTraces:
                 yield pair(own, everything=self._everything)[trace_id]
 
     def lengths(self, wanted: Collection[str]) -> list[int]:
-        """Return numbers of stored events, in the order of the ids. Raises StoreError."""
+        """Return the numbers of stored events, in the order of the valid ids; 0 if there are none.
+
+        Raises StoreError.
+        """
         return [int(n) for ids in _chunks(wanted) for n in self._send("LLEN", ids)]
 
     def dropped(self, wanted: Collection[str]) -> dict[str, int]:
-        """Return numbers of events that services dropped, by service. Raises StoreError."""
+        """Return the numbers of events of these traces that services dropped, summed by service.
+
+        Raises StoreError.
+        """
         found: dict[str, int] = {}
         for ids in _chunks(wanted):
             for counts in self._send("HGETALL", ids, space=_DROPPED):
@@ -80,7 +96,9 @@ class RedisTraces:
         return found
 
     def delete(self, wanted: Collection[str]) -> int:
-        """Remove traces; return their number. Raises StoreError."""
+        """Remove traces with their marks and counts; return how many had events. Raises
+        StoreError.
+        """
         found = 0
         for ids in _chunks(wanted):
             with self._reached():
@@ -90,7 +108,10 @@ class RedisTraces:
         return found
 
     def expire(self, wanted: Collection[str], seconds: int) -> None:
-        """Set an expiry on traces that have none. Raises StoreError."""
+        """Set an expiry of `seconds` on events and marks of traces that have none.
+
+        Raises StoreError.
+        """
         for ids in _chunks(wanted):
             for space in (_EVENTS, _ERRORS):
                 left = self._send("TTL", ids, space=space)
@@ -98,19 +119,22 @@ class RedisTraces:
                 self._send("EXPIRE", kept_for_ever, seconds, space=space)
 
     def forget(self, wanted: Collection[str], seconds: int) -> None:
-        """Set the expiry of traces. Raises StoreError."""
+        """Set the expiry of events and marks of traces to `seconds` from now. Raises StoreError."""
         for ids in _chunks(wanted):
             for space in (_EVENTS, _ERRORS):
                 self._send("EXPIRE", ids, seconds, space=space)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         self._client.close()
 
     def _groups(
         self, wanted: Collection[str], lengths: Mapping[str, int] | None
     ) -> Iterator[list[str]]:
-        """Yield groups of ids whose events are read at once, limited by the number of events."""
+        """Yield groups of ids with at most `_TOGETHER` events together, or a single id.
+
+        Raises StoreError.
+        """
         for ids in _chunks(wanted):
             group: list[str] = []
             events = 0

@@ -1,4 +1,4 @@
-"""Sanitizes foreign spans, so that one unusual value does not make a whole run unreadable.
+"""Makes spans of services storable, so that one unusual value does not make a run unreadable.
 
 JSON may contain lone surrogates, which cannot be encoded, integers of any size, and deeply nested
 lists.
@@ -17,12 +17,16 @@ _LEVELS = 32
 
 
 def sanitize_text(text: str) -> str:
-    """Return a text with `?` for characters that UTF-8 cannot encode."""
+    """Return a text with `?` for each character that UTF-8 cannot encode."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def sanitize_span(span: Span) -> Span:
-    """Return a span whose texts can be encoded and whose attributes MessagePack supports."""
+    """Return a span that can be stored as MessagePack.
+
+    Characters that UTF-8 cannot encode become `?`, integers beyond 64 bits become text, and values
+    nested deeper than `_LEVELS` become "...".
+    """
     attributes = span.attributes
     if attributes:
         span = span._replace(attributes=_clean_members(attributes, _LEVELS))

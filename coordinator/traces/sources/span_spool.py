@@ -1,4 +1,4 @@
-"""A file of spans as they come, of any traces; read back trace by trace.
+"""A file of spans in the order of their arrival; it is read back trace by trace.
 
 Spans are spread over parts by the first byte of their trace id, so that the spans of a trace lie in
 one part, and a reader has one part in memory at a time. A record is a head, which has the number of
@@ -35,10 +35,13 @@ _HEAD = struct.Struct("<BI")
 
 
 class SpanSpool:
-    """Appends spans to a file of bounded size."""
+    """Appends spans of any traces to a file, compressed. The caller stops adding when `is_full`."""
 
     def __init__(self, path: Path, limit_bytes: int) -> None:
-        """Open or create the file. Raises OSError."""
+        """Open or create the file, and cut off an incomplete last record. Raises OSError.
+
+        The spool is full at `limit_bytes`.
+        """
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._limit = limit_bytes
         # a coordinator that was killed may have left half of a record
@@ -53,13 +56,14 @@ class SpanSpool:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no more spans fit."""
+        """Return whether the file has reached its limit; spans that wait in memory do not count."""
         return self._size >= self._limit
 
     def add(self, trace_id: bytes, span: Span) -> None:
-        """Append a span of a trace whose id has 16 bytes.
+        """Add a span to its part of the spool; `trace_id` has 16 bytes.
 
-        Raises OSError if the file cannot be written: `lost` counts the spans.
+        A part is written at 64 KiB, or by `flush`. Raises OSError if the file cannot be written:
+        then the waiting spans of the part are discarded, and counted in `lost`.
         """
         number = trace_id[0]
         part = self._waiting[number]
@@ -69,7 +73,11 @@ class SpanSpool:
             self._write(number)
 
     def flush(self) -> None:
-        """Write the waiting spans. Raises OSError as `add` does."""
+        """Write all waiting spans to the file, without a sync.
+
+        Raises the last OSError, after trying all parts: spans of failed parts are discarded, and
+        counted in `lost`.
+        """
         failed: OSError | None = None
         for number, part in enumerate(self._waiting):
             if part:
@@ -81,7 +89,7 @@ class SpanSpool:
             raise failed
 
     def close(self) -> None:
-        """Close the file; `flush` comes before."""
+        """Close the file. Waiting spans are discarded: call `flush` before."""
         os.close(self._file)
 
     def _write(self, number: int) -> None:
@@ -103,10 +111,10 @@ class SpanSpool:
 
 
 class SpooledTraces:
-    """Reads the traces of a spool."""
+    """Reads a spool trace by trace; iterating yields all traces, one part in memory at a time."""
 
     def __init__(self, path: Path) -> None:
-        """A missing file has no traces. Raises OSError."""
+        """Find the records of the file; a missing file has no traces. Raises OSError."""
         self._path = path
         self._records: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._part = -1
@@ -122,7 +130,10 @@ class SpooledTraces:
                 self._records[number].append((at, length))
 
     def get(self, trace_id: str) -> Trace | None:
-        """Return a trace by its id, 32 hexadecimal digits; quick if called in order of ids."""
+        """Return the trace with this id, 32 hexadecimal digits; None if there are no spans of it.
+
+        Quick if called in order of ids: another first byte loads another part. Raises OSError.
+        """
         number = int(trace_id[:2], 16)
         if number != self._part:
             self._load(number)
@@ -179,7 +190,10 @@ class SpooledTraces:
 
 
 def _whole(path: Path) -> tuple[list[tuple[int, int, int]], int]:
-    """Part, place and length of all whole records, and where the last one ends."""
+    """Return (part, offset, length) of all complete records, and the offset behind the last one.
+
+    Raises OSError.
+    """
     found, end = [], 0
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size

@@ -39,7 +39,7 @@ from osbench.coordinator.traces.sources.otlp import OtlpSpans, export_requests
 _CONNECT_S, _READ_S, _ANSWER_S = 5.0, 15.0, 60.0
 #: Most bytes of a response, decoded; Tempo's own limit of a trace is 5 MB.
 ANSWER_BYTES = 32 << 20
-#: Longest text of a response that messages repeat.
+#: Most characters of a response that messages repeat.
 _TOLD = 200
 _BUSY = frozenset((429, 502, 503, 504))
 _REFUSED = frozenset((401, 403, 407))
@@ -48,16 +48,16 @@ _NO_PATH = "404 page not found"
 
 
 class BackendState(StrEnum):
-    """The result of a query."""
+    """Results of querying one trace. After some of them a later query may find the trace."""
 
     FOUND = "found"
-    #: Some of its spans, as the backend says.
+    #: The backend reports that it returned some of its spans only.
     PARTIAL = "partial"
     MISSING = "missing"
     TOO_LARGE = "too large"
     #: The credentials are wrong, or lacking.
     REFUSED = "refused"
-    #: Later it may respond.
+    #: It may respond later.
     BUSY = "busy"
     TIMED_OUT = "timed out"
     UNREACHABLE = "unreachable"
@@ -66,24 +66,25 @@ class BackendState(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BackendResponse:
-    """The response of a backend to the query of one trace."""
+    """Result of querying one trace: its state, its spans, and a message if something is wrong."""
 
     trace_id: str
     state: BackendState
     spans: tuple[Span, ...] = ()
     #: Malformed spans.
     skipped: int = 0
-    #: Sentence on the fault; "" if there was none.
+    #: Message on the error; "" if there was none.
     why: str = ""
 
 
 class TraceBackend:
-    """A Tempo or a Jaeger. `ask` may be called by several threads."""
+    """A Tempo or a Jaeger, queried over HTTP. `ask` may be called by several threads."""
 
     def __init__(self, url: str, headers: str = "", *, everything: bool = False) -> None:
-        """`headers` are name=value,name=value, percent-encoded. Raises UsageError.
+        """`url` is `tempo+http://...` or `jaeger+http://...`; `everything` keeps all attributes.
 
-        `everything` keeps all attributes.
+        `headers` are name=value,name=value, percent-encoded. Raises UsageError if either is
+        malformed.
         """
         kind, base = parse_backend_url(url)
         #: The URL without secrets.
@@ -97,7 +98,11 @@ class TraceBackend:
         self._second: bool | None = None
 
     def ask(self, trace_id: str) -> BackendResponse:
-        """Query one trace, 32 hexadecimal digits."""
+        """Query one trace by its id, 32 hexadecimal digits. Errors are states of the result.
+
+        If Tempo does not have the trace, its older API is queried too, as long as its version is
+        unknown.
+        """
         if self.kind == JAEGER:
             # else Jaeger moves spans by its own guess of clocks
             return self._ask(trace_id, f"/api/v3/traces/{trace_id}?raw_traces=true")
@@ -114,7 +119,11 @@ class TraceBackend:
         return response
 
     def check(self) -> None:
-        """Query a trace that does not exist. Raises UsageError if that cannot work."""
+        """Query a random trace id to test the connection.
+
+        Raises UsageError if access is denied, there is no response, or the server does not have
+        this API. A busy server passes.
+        """
         response = self.ask(secrets.token_hex(16))
         wrong = {
             BackendState.REFUSED: "set [traces] query_headers (or OS_TRACES__QUERY_HEADERS)",
@@ -149,7 +158,11 @@ class TraceBackend:
         return BackendResponse(trace_id=trace_id, state=state, why=why)
 
     def _answer(self, trace_id: str, body: bytes) -> BackendResponse:
-        """Return the trace in a response."""
+        """Return the result for the body of a response with status 200.
+
+        FAILED if the body is not OTLP's JSON, MISSING without spans of the trace, PARTIAL if the
+        backend says so.
+        """
         partial, why, found = False, "", []
         try:
             for document in _documents(body):
@@ -178,7 +191,7 @@ class TraceBackend:
         )
 
     def _read(self, url: str) -> tuple[int, bytes]:
-        """Return status and body.
+        """Send a GET request; return status and body.
 
         Raises ResponseTooLargeError, requests.RequestException, OSError, ValueError.
         """
@@ -189,7 +202,10 @@ class TraceBackend:
 
 
 def _refusal(status: int, body: bytes) -> tuple[BackendState, str]:
-    """Return the state for a response without a trace, and its message."""
+    """Return the state for a response whose status is not 200, and its message.
+
+    404 is MISSING, with "" or `_NO_PATH` as message.
+    """
     text = plain(mask_text(body[: _TOLD * 4].decode("utf-8", "replace")).strip(), _TOLD)
     if status == 404:
         return BackendState.MISSING, _NO_PATH if _NO_PATH in text else ""
@@ -205,7 +221,10 @@ def _refusal(status: int, body: bytes) -> tuple[BackendState, str]:
 
 
 def _documents(body: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the documents of a response. Raises ValueError, RecursionError."""
+    """Yield the JSON objects in a body, which follow one another.
+
+    Raises ValueError for anything else, RecursionError if it is nested too deeply.
+    """
     text = body.decode("utf-8-sig").strip()
     decoder = json.JSONDecoder()
     at = 0

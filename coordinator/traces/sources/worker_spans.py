@@ -18,7 +18,10 @@ _WRONG = (TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def worker_spans(packed: Any, *, everything: bool) -> Iterator[tuple[bytes, Span]]:
-    """Yield the spans of a block, each with its trace id; ends at the first that is malformed."""
+    """Yield the spans of a result block with their trace ids (16 bytes).
+
+    Ends without an error at the first malformed span. `everything` keeps all attributes.
+    """
     try:
         host, traces = unpack(packed)
         for trace_id, front, zero, spans in traces:
@@ -52,7 +55,11 @@ def _span_id(front: bytes, number: int) -> str:
 
 
 def _info(text: str) -> Mapping[str, Any]:
-    """Return the members of a span's info, each of which has a comma before it."""
+    """Return the attributes of a span; {} for "".
+
+    `text` is the inside of a JSON object with a comma before each member. Raises ValueError if it
+    is malformed.
+    """
     if not text:
         return {}
     found: dict[str, Any] = json.loads(f"{{{text[1:]}}}")
