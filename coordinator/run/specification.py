@@ -56,7 +56,7 @@ def specify(
 
 
 def ramp_s(one: WorkloadPlan) -> float:
-    """Return the seconds in which a closed load adds its virtual users."""
+    """Return the seconds in which a closed load adds its virtual users; 0 if all start at once."""
     rate = one.workload.users.get("start_rate")
     return one.runner.concurrency / rate if rate else one.runner.ramp_up_s
 
