@@ -165,8 +165,7 @@ class ControlRequests:
             yield place.stem, _read(taken) or {}
 
     def answer(self, request: str, **fields: str) -> None:
-        """Write the reply to a request that was taken: `said=MESSAGE`, or `error=MESSAGE` to refuse
-        it.
+        """Write the reply to a request that was taken: `said=` message, or `error=` refusal.
 
         Errors of the file system are ignored.
         """

@@ -54,16 +54,12 @@ class DetachedRun:
 
     @property
     def begun(self) -> bool:
-        """Return whether the run directory has its `run.json`: from then on it reports the
-        progress.
-        """
+        """Return whether the run directory has its `run.json`: the run shows its progress then."""
         return (self._directory / "run.json").exists()
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of the process, negative if a signal killed it; None while the process
-        runs.
-        """
+        """The exit code of the process, negative if a signal ended it; None while it runs."""
         return self._process.poll()
 
     def wait(self) -> int:

@@ -53,8 +53,7 @@ class KeptFiles:
         self._compared: dict[str, tuple[int, int, int]] = {}
 
     def check(self, name: str) -> None:
-        """Raise DamagedRun if the file `name` differs from its digest, or `digests.json` is
-        damaged.
+        """Raise DamagedRun if file `name` differs from its digest, or `digests.json` is damaged.
 
         Nothing is checked if damage was accepted, if the run has no digests, or if they do not
         cover the file. A file is read only once as long as it stays the same.
@@ -187,9 +186,7 @@ def _entry(content: bytes) -> Entry:
 
 
 def entry_of(path: Path) -> Entry:
-    """Return the size (`bytes`) and the SHA-256 (`sha256`, hexadecimal) of a file. Raises
-    OSError.
-    """
+    """Return the size (`bytes`) and hexadecimal SHA-256 (`sha256`) of a file. Raises OSError."""
     with open_regular(path) as file:
         digest = hashlib.file_digest(cast(Any, file), "sha256")
         return {"bytes": file.tell(), "sha256": digest.hexdigest()}

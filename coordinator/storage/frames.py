@@ -25,9 +25,7 @@ COMPARED_BYTES = 256 << 20
 
 
 def reason_of(error: OSError) -> str:
-    """Return the reason of an error in lower case, as a part of a message: "no space left on
-    device".
-    """
+    """Return the reason of an error in lower case, for messages: "no space left on device"."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 

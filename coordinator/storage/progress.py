@@ -216,9 +216,7 @@ def left_words(note: Mapping[str, Any]) -> str:
 
 
 def worker_title(name: str, label: str) -> str:
-    """Return a worker process as displays call it: "label (host:pid)", or its name without a
-    label.
-    """
+    """Return a worker process as displays call it: "label (host:pid)", or its name alone."""
     return f"{label} ({name})" if label else name
 
 
@@ -255,8 +253,7 @@ class ProgressRecorder:
             self._failed = True
 
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
-        """Return the content of `status.json`: a snapshot, the time, and the bytes of journal and
-        blocks.
+        """Return the content of `status.json`: a snapshot, its time, bytes of journal and blocks.
 
         Its key `beside` has the latest snapshots of other workloads under load.
         """

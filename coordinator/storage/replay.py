@@ -53,8 +53,7 @@ def journal_records(
 def block_bundles(
     path: Path, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[str, list[Body]]]:
-    """Yield the bodies of all result blocks: a list per stored record, with file and offset as
-    text.
+    """Yield the bodies of all result blocks: (file and offset as text, list) per stored record.
 
     Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. The first `least`
     bytes are known to have been complete.
@@ -95,9 +94,7 @@ def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Binding:
-    """Known facts on journal and blocks of a run, from other files: they reveal a cut or foreign
-    file.
-    """
+    """Known facts on journal and blocks of a run, by which a cut or foreign file is detected."""
 
     #: The run's id; "" if it is unknown.
     run_id: str = ""
@@ -168,8 +165,7 @@ class _Bodies:
         self.taken = 0
 
     def up_to(self, count: int | None) -> Iterator[Replayed]:
-        """Yield the bodies up to number `count` of the run, or all for None; fewer if there are no
-        more.
+        """Yield the bodies up to number `count`, or all for None; fewer if there are no more.
 
         Raises DamagedRun for a body of another run.
         """

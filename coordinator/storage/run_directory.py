@@ -274,8 +274,7 @@ class RunDirectory:
         return ""
 
     def delete(self, *, force: bool = False) -> None:
-        """Delete the run's directory, and the log of its output if it was started in the
-        background.
+        """Delete the run's directory, and the output file of a run in the background.
 
         Raises UsageError while a coordinator holds the run, and, unless `force`, while its contexts
         are not undone.
@@ -378,9 +377,7 @@ class RunDirectory:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of `journal` and `blocks` that are on disk, by name; only while this object writes
-        them.
-        """
+        """Bytes of `journal` and `blocks` on disk, by name; only while this object writes them."""
         assert self._journal is not None
         assert self._blocks is not None
         return {"journal": self._journal.size, "blocks": self._blocks.size}
@@ -395,8 +392,7 @@ class RunDirectory:
                 yield body["workload"], decode_rows(body["columns"])
 
     def columns(self, workload: int) -> Iterator[tuple[str, Columns]]:
-        """Yield (name of the worker, rows) of each result block of one workload, in order of
-        arrival.
+        """Yield (name of worker, rows) of each result block of one workload, as they came.
 
         Rows that the ledger did not count (stale ones) are among them. Raises DamagedRun.
         """
@@ -429,8 +425,9 @@ class RunDirectory:
         self.write(name, summary)
 
     def replace(self, name: str, content: bytes, *, sync: bool) -> None:
-        """Replace a file of the run atomically; `sync` waits until it is on disk. Raises
-        StorageError.
+        """Replace a file of the run atomically; `sync` waits until it is on disk.
+
+        Raises StorageError.
 
         If the run has digests that cover the file, the new digest is written before it. Raises
         DamagedRun if they are damaged.

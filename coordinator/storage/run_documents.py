@@ -68,9 +68,7 @@ def describe(
 
 
 def _trace_store(deployment: Deployment | None) -> str:
-    """Return the connection string of OSProfiler's store, without credentials; "" if none is
-    used.
-    """
+    """Return OSProfiler's connection string, without credentials; "" if no store is used."""
     if deployment is None or not deployment.profiler_hmac_key:
         return ""
     return without_credentials(deployment.profiler_conn_str or "")

@@ -108,9 +108,7 @@ class RunLog(logging.Handler):
         self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
 
     def follow(self, path: Path | None) -> None:
-        """Copy the lines of the workers' log file `path` too, from its beginning; None for no
-        file.
-        """
+        """Copy the lines of the workers' log file `path` too, from its beginning; None: no file."""
         self._followed = FollowedFile(path) if path is not None else None
 
     def _keep(self, at: float, level: str, text: str) -> None:
@@ -142,8 +140,7 @@ class FollowedFile:
         self._rest = b""
 
     def fresh(self) -> list[LogLine]:
-        """Return the lines since the last call; of more than `_AT_ONCE` bytes the oldest are left
-        out.
+        """Return the lines since the last call; beyond `_AT_ONCE` bytes the oldest are left out.
 
         The first line says how many bytes were left out. An incomplete last line waits for the next
         call. [] if the file cannot be read.

@@ -14,9 +14,7 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def age_s(text: str) -> float:
-    """Return the seconds of an age such as "30d", "12h", "2w", "90m" or "45s". Raises
-    UsageError.
-    """
+    """Return the seconds of an age: "30d", "12h", "2w", "90m", "45s". Raises UsageError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
     if found is None:
         raise UsageError(f"{text!r} is not an age: write a number and s, m, h, d or w, such as 30d")
