@@ -30,5 +30,5 @@ class EventTrigger(trigger.Trigger):
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """The due values of `at`, ascending."""
+        """Return the values of `at` that are above `after` and at most `until`, ascending."""
         return sorted(value for value in self.config["at"] if after < value <= until)
