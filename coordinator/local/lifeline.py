@@ -47,7 +47,10 @@ class Lifeline:
         self._register({"folder": str(folder)})
 
     def register_keeping(self, keeping: watchdog.Keeping) -> None:
-        """Register paths, where the watchdog saves the server's data if the run can be resumed."""
+        """Register paths to which the watchdog saves the server's data for a resumption.
+
+        It saves the data at the end, if the run can be resumed then.
+        """
         self._register(keeping._asdict())
 
     def register_process(self, role: Role, leader: watchdog.Process) -> None:

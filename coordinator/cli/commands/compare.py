@@ -30,7 +30,10 @@ class TwoSides(RuledCommand):
     """A command whose option `--against` takes all names up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give each of these names a separate `--against`."""
+        """Parse the arguments, after putting a separate `--against` before each of these names.
+
+        Raises BadOptionUsage if `--against` has no name.
+        """
         found: list[str] = []
         against = False
         for one in args:

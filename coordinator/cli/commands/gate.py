@@ -167,7 +167,7 @@ def gate(
 
 
 def _end(folder: Path, code: int, verdict: str) -> NoReturn:
-    """Write a verdict that is not a comparison, and end the command."""
+    """Write a verdict that is not a comparison to `verdict.md`, print it, and exit with `code`."""
     write_file(folder / "verdict.md", f"{verdict}\n\nThe runs: `osbench-coord runs list`.\n")
     echo(verdict.partition("**: ")[2])
     sys.exit(code)

@@ -141,7 +141,7 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
 
 
 def _checked(base: str | None) -> str:
-    """Return the base of requests. Raises UsageError if it cannot be one."""
+    """Return the base URL of requests, "" for None. Raises UsageError if it is not usable."""
     if base is None:
         return ""
     if not base.startswith(("http://", "https://")):

@@ -68,7 +68,7 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 
 @dataclass(frozen=True, kw_only=True)
 class ModeOptions(OptionSet):
-    """Options on the way in which a task is run."""
+    """Options on the way in which a task is run: once, repeatedly, in the background."""
 
     SECTION = "Mode"
 

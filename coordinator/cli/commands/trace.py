@@ -144,7 +144,7 @@ def show(settings: CommandSettings, which: str, wanted: ShowOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(OptionSet):
-    """Which rows of a ranking are printed, and how."""
+    """Options on the rows of a ranking: their order and number, and the output."""
 
     by: str = option(
         "--by",
@@ -359,7 +359,7 @@ def compare(
 
 @dataclass(frozen=True, kw_only=True)
 class TraceExportOptions(OptionSet):
-    """Which traces are written, in which format, and where."""
+    """Options on an export of traces: which traces, in which format, to which file."""
 
     form: str = option(
         "--format",
