@@ -1,1 +1,1 @@
-"""The life of a run: plan, preparation, load, failover, end. The only package that orchestrates."""
+"""The life of a run: plan, preparation, load, failover, end. Orchestrates the others."""

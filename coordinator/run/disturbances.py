@@ -27,7 +27,10 @@ def refusals_of(services: RunServices) -> Mapping[str, int]:
 
 
 def restore(services: RunServices, notes: RunNotes) -> None:
-    """Add the refusals and rollbacks of Redis that an earlier coordinator has noted (counts)."""
+    """Add the counts of refusals and rollbacks of Redis that an earlier coordinator noted.
+
+    A rollback is a loss of data that had been written to Redis.
+    """
     services.channel.refusals.update(notes.refusals)
     services.channel.rollbacks += notes.rollbacks
 

@@ -64,7 +64,7 @@ class Failover:
         worker.declare_lost()
 
     def _described(self, worker: WorkerHandle, workload: int) -> dict[str, Any]:
-        """Return record fields on a worker: workload, seconds of load, host, pid and label."""
+        """Return fields of a record on a worker: workload, seconds of load, host, pid, label."""
         at_s, beat = self._services.load_clock.elapsed_s(workload), worker.beat
         known = {"host": beat.host, "pid": beat.pid, "label": beat.label}
         return {"workload": workload, "at_s": at_s, **known}

@@ -130,7 +130,8 @@ class Run:
     ) -> dict[str, Any]:
         """Resume a run whose coordinator has ended; return the summary, as `execute` does.
 
-        `directory` is locked; `started_at` is when the run began, seconds since 1970.
+        `directory` was locked by the caller; `started_at` is when the run began, seconds since
+        1970.
         """
         self._resumed = True
         self._counters = counter_settings(self._plan.conf)
@@ -238,7 +239,11 @@ class Run:
         return (lasting or alone) and not self._status.interruption.drains
 
     def _stays_resumable(self, error: BaseException) -> bool:
-        """Return whether the run may be resumed from its directory after `error`."""
+        """Return whether the run may be resumed from its directory after `error`.
+
+        True for lost servers and disks, for unforeseen exceptions, and for any error once its load
+        had begun. False if the directory was removed or is an older copy.
+        """
         # the run itself goes on elsewhere, or from its own files
         if isinstance(error, OlderCopy):
             return False

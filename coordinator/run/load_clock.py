@@ -27,7 +27,10 @@ def boot_id() -> str:
 
 
 def lead_s(users: float) -> float:
-    """Return the seconds from the last preparation to the start: always `LEAD_S`."""
+    """Return the seconds from the last preparation to the start with shared workers: `LEAD_S`.
+
+    `users` makes no difference.
+    """
     return LEAD_S
 
 
@@ -59,7 +62,7 @@ class LoadClock:
         return {"t0_ns": self._t0_ns[workload], "boot": boot_id()}
 
     def restore(self, workload: int, t0_at: float) -> None:
-        """Find the start of a load that an earlier coordinator began at `t0_at`, in Redis time.
+        """Note the start of a load that an earlier coordinator began at `t0_at`, Redis time.
 
         On another host, or after a reboot, the load moves if the clock of Redis was set meanwhile;
         its start is never in the future.
@@ -79,5 +82,8 @@ class LoadClock:
         return -LEAD_S if t0_ns is None else self._clock.since_s(t0_ns)
 
     def t0_at(self, workload: int) -> float:
-        """Return the noted start of a load by the present clock of Redis, seconds since 1970."""
+        """Return the noted start of a load by the present clock of Redis, seconds since 1970.
+
+        Raises KeyError if none is noted.
+        """
         return self._clock.at_s(self._t0_ns[workload])

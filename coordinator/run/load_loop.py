@@ -1,4 +1,4 @@
-"""The loop under load: reads results and heartbeats, and gives each workload its turn."""
+"""The loop under load: reads results and heartbeats, then runs a pass of each workload."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ class LoadLoop:
         self._load(turned)
 
     def _lead_s(self) -> float:
-        """Return the seconds from sending t0 to t0: more if workers have long round trips."""
+        """Return the seconds from sending t0, the start of the load, to t0 itself.
+
+        More if workers have long round trips to Redis.
+        """
         trips_s = [worker.trip_s for worker in self._services.pool.present]
         users = sum(workload.plan.users for workload in self._workloads)
         lead_s = self._services.limits.lead_s(users / max(1, len(trips_s)))

@@ -181,7 +181,10 @@ class RunPlan:
 
     @property
     def local_users(self) -> int:
-        """The capacity of each worker process of local mode, in virtual users that are threads."""
+        """The capacity of each worker process of local mode, in virtual users that are threads.
+
+        As configured, or more if the task needs more.
+        """
         each = -(-self.needs.threads // self.local_processes)
         return max(int(self.conf.worker.virtual_users), each, self.needs.threads_alone)
 

@@ -53,7 +53,7 @@ class HookHistory:
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 
     def end(self, record: Record) -> None:
-        """Add the result of an action, or of `times` firings that could not begin."""
+        """Add the result in a record: of an action, or of `times` firings that could not begin."""
         result = Result.of(json.loads(record["result"]))
         value = result.event.value
         self.running = [event for event in self.running if event.value != value]
@@ -249,7 +249,7 @@ class RunHistory:
         return self._loads[number].missing_until(elapsed_s)
 
     def hook_results(self, number: int, hook: int) -> HookHistory:
-        """Return the firings of a hook by its place in the task; the object is updated later."""
+        """Return the firings of a workload's hook, by its place in the task; updated later."""
         return self._loads[number].hooks.setdefault(hook, HookHistory())
 
 

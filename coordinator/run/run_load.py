@@ -158,7 +158,7 @@ class RunLoad:
             release.await_spans(self._services, self._status)
 
     def _pass_over(self) -> list[Sequence[WorkloadPlan]]:
-        """Return the groups that are still to be run; take over the workloads of finished groups.
+        """Return the groups that are still to be run; restore the workloads of finished groups.
 
         Contexts of the finished groups are undone.
         """
@@ -253,9 +253,10 @@ class RunLoad:
             raise KeyboardInterrupt
 
     def _poll(self, undoing: bool) -> None:
-        """Keep the workers in the run while contexts are made or undone; called repeatedly.
+        """Acknowledge heartbeats, which keeps workers in the run while contexts are made or undone.
 
-        Raises KeyboardInterrupt after a second Ctrl-C, if `undoing` after a third.
+        Called repeatedly; also shows the progress of contexts. Raises KeyboardInterrupt after a
+        second Ctrl-C, if `undoing` after a third.
         """
         services, wish = self._services, self._status.interruption
         if wish.insists if undoing else wish.stops:
@@ -331,7 +332,10 @@ class RunLoad:
                 worker.workload = one.number
 
     def _end_spans(self, earlier: Sequence[WorkloadRun]) -> None:
-        """Wait for the last spans of finished workloads, then freeze counts and notes."""
+        """Wait for the last spans of finished workloads, then freeze their counts and notes.
+
+        Waits a few seconds at most, and only if a workload is traced.
+        """
         if any(one.plan.profiled for one in earlier if one.number not in self._over):
             release.await_spans(self._services, self._status)
         for workload in earlier:

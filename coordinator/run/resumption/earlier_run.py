@@ -27,7 +27,7 @@ class EarlierRun:
     """
 
     def __init__(self, directory: RunDirectory, accounts: Accounts) -> None:
-        """`accounts` has folded the directory. Raises DamagedRun if the journal is damaged."""
+        """`accounts` has journal and blocks already. Raises DamagedRun for a damaged journal."""
         #: The notes of the run.
         self.notes = noted(directory)
         #: By membership: the workload that it was granted work of last.
@@ -59,7 +59,7 @@ class EarlierRun:
         return number in self._closed
 
     def t0_at(self, group: Sequence[WorkloadPlan]) -> float | None:
-        """Return the start of a group's load, Redis time in seconds since 1970; None if none."""
+        """Return when a group's load began, Redis time, seconds since 1970; None if it did not."""
         found = [self._t0_at[one.number] for one in group if one.number in self._t0_at]
         return min(found, default=None)
 

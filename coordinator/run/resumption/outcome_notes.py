@@ -67,7 +67,7 @@ class NotesFile:
         self._over: dict[int, bytes] = {}
 
     def settle(self, number: int, notes: OutcomeNotes) -> None:
-        """Store the last notes of workload `number`; each later `write` includes them."""
+        """Keep the last notes of workload `number`, packed; each later `write` includes them."""
         self._over[number] = _packed(notes)
 
     def write(self, notes: RunNotes) -> None:

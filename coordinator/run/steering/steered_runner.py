@@ -28,7 +28,7 @@ class SteeredRunner(Runner):
     """
 
     def __init__(self, planned: Runner, changes: Sequence[LoadChange]) -> None:
-        """`changes`, oldest first, may grow."""
+        """`changes` of the load, oldest first; the caller may append to them later."""
         super().__init__(planned.config)
         self._plan = planned
         #: Changes of the planned load that were requested, oldest first.
@@ -42,7 +42,7 @@ class SteeredRunner(Runner):
 
     @property
     def timeout_s(self) -> float:
-        """Timeout of one iteration, in seconds."""
+        """Timeout of one iteration, seconds; 0 for none."""
         return self._plan.timeout_s
 
     @property
@@ -188,9 +188,9 @@ class SteeredRunner(Runner):
         return rank, 0.0 if due_s is None else at_s - due_s
 
     def _left_at(self, number: int) -> int:
-        """Return how many arrivals of the plan were used before another load was requested.
+        """Return how many arrivals of the plan itself are used up, of `number` arrivals in all.
 
-        `number`: the arrivals given out so far.
+        Arrivals of changed rates do not count.
         """
         ends = [*(change.number for change in self.changes), number]
         for change, end in reversed(list(zip(self.changes, ends[1:], strict=True))):
@@ -212,7 +212,10 @@ class SteeredRunner(Runner):
         return None
 
     def _ranks_before(self, instant_s: float, rank: int) -> int:
-        """Return how many arrivals of the plan are due before `instant_s`, at least `rank`."""
+        """Return how many arrivals of the plan are due before `instant_s`, at least `rank`.
+
+        `instant_s`: seconds after t0.
+        """
         while True:
             found = self._plan.step(instant_s, Totals(allotted=rank, settled=rank), ()).arrivals
             before = bisect_left(found, instant_s)

@@ -64,7 +64,7 @@ def change_words(run: WorkloadRun, change: LoadChange) -> str:
 
 
 def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
-    """Return the loaded workload with a name or number; without `name` (None) the only one.
+    """Return the workload under load of a name or number; without `name`, the only one.
 
     Raises UsageError if none or several fit.
     """

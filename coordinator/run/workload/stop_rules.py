@@ -65,11 +65,11 @@ class StopRules:
             self.stop_s = stop_s
 
     def reached(self, elapsed_s: float) -> bool:
-        """Return whether the stop time is reached, so that nothing starts any more."""
+        """Return whether the stop time is reached: nothing starts then. False without one."""
         return self.stop_s is not None and elapsed_s >= self.stop_s
 
     def within(self, elapsed_s: float) -> float:
-        """Return the seconds of load until `elapsed_s`, which end at the stop time."""
+        """Return `elapsed_s`, or the stop time if that is earlier; both in seconds after t0."""
         return elapsed_s if self.stop_s is None else min(elapsed_s, self.stop_s)
 
     @property

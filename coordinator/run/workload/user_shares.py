@@ -76,15 +76,15 @@ class UserShares:
                 worker.granted = NOT_GRANTED
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
-        """Return the virtual users that each active worker should have, as `capacity` lists."""
+        """Return how many virtual users each active worker should have, in order of `capacity`."""
         raise NotImplementedError
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
-        """Return the greatest number of virtual users that each worker will have, in order."""
+        """Return the most virtual users that each worker will ever have, as `workers` lists."""
         raise NotImplementedError
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Set the greatest rate of each worker; nothing unless the load has one."""
+        """Bound the rate of each worker; does nothing unless a closed load has `max_rate`."""
 
     def note_held(self) -> None:
         """Note how many virtual users are requested and held; nothing unless the load is closed."""
@@ -94,7 +94,7 @@ class UserShares:
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the requested load over time: see `Runner.asked`."""
+        """Return the requested load over time: (seconds after t0, virtual users or arrivals/s)."""
         return self._load.runner.asked()
 
     @property
@@ -104,17 +104,17 @@ class UserShares:
 
     @property
     def planned(self) -> int | None:
-        """Iterations of the plan; None if something else ends the load."""
+        """Number of iterations of the plan; None if something else ends the load."""
         return self._load.runner.planned
 
     @property
     def budget(self) -> int | None:
-        """Number of iterations to close the ledger with; None for as many as were started."""
+        """Number of iterations that the closed ledger accounts for; None for all that started."""
         return self._load.runner.planned
 
     @property
     def linger_s(self) -> float:
-        """Longest time, seconds, until users have reported their wait at the end of the load."""
+        """Seconds after the stop time in which users report how long they waited; 0 if none do."""
         return 0.0
 
     @property
@@ -208,7 +208,10 @@ class ClosedShares(UserShares):
         return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Divide the greatest rate of the load (`max_rate`) over workers, by their users."""
+        """Set the rate limit of each worker: its part of `max_rate`, in proportion to its users.
+
+        Does nothing if the load has no such limit.
+        """
         users = sum(worker.share for worker in workers)
         if self._max_rate and users:
             for worker in workers:
@@ -230,7 +233,10 @@ class ClosedShares(UserShares):
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the requested load over time: see `Runner.asked`."""
+        """Return the requested load over time: (seconds after t0, virtual users).
+
+        If `start_rate` alone shapes it, a ramp from 0.
+        """
         points, rate = self._load.runner.asked(), self._start_rate
         if not rate or len(points) != 1:
             return points
@@ -243,7 +249,7 @@ class ClosedShares(UserShares):
 
     @property
     def linger_s(self) -> float:
-        """Longest time, seconds, until users have reported their wait at the end of the load.
+        """Seconds after the stop time in which users report how long they waited.
 
         0 unless a time ends the load.
         """
@@ -265,14 +271,17 @@ class ClosedShares(UserShares):
 
     @property
     def planned(self) -> int | None:
-        """Number of iterations of the plan; None if something else ends the load, or rows do."""
+        """Number of iterations of the plan; None if something else ends the load.
+
+        Rows of a data file are not a plan.
+        """
         # rows are not a plan: most often something else ends the load
         rows = self._load.plan.data is not None and self._load.runner.planned is None
         return None if rows else self.step.budget
 
     @property
     def budget(self) -> int | None:
-        """Number of iterations to close the ledger with; None for as many as were started."""
+        """Number of iterations that the closed ledger accounts for; None for all that started."""
         # if a time ends the load, rows that were not reached do not belong to the plan
         return self._load.runner.planned if self.timed else self.step.budget
 

@@ -246,7 +246,7 @@ class WorkloadRun(LoadParts):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
 
     def end_hooks(self) -> None:
-        """Wait for running hook actions, at most about a minute, then end them; contexts follow.
+        """Wait for running hook actions, about a minute at most, then ask them to end.
 
         Ctrl-C ends the wait.
         """
