@@ -44,9 +44,10 @@ _ASKED, _TAKEN, _ANSWERED, _DRAFT = ".asked", ".taken", ".answered", ".draft"
 def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
     """Send a change of the load to the coordinator of a run, and return its reply.
 
-    Raises UsageError if no coordinator holds the run, or it refuses, does not take the request
-    within `SEEN_S` seconds, or does not reply within `ANSWERED_S`. Raises OsbenchError if the
-    request cannot be written.
+    `request`: the workload and the change, with the keys that `Steering` reads. Raises UsageError
+    if no coordinator holds the run, or it refuses, does not take the request within `SEEN_S`
+    seconds, or does not reply within `ANSWERED_S`. Raises OsbenchError if the request cannot be
+    written.
     """
     name = directory.path.name
     response = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)

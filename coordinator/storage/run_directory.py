@@ -151,7 +151,7 @@ class RunDirectory:
     def find(cls, data_dir: str, name: str) -> RunDirectory:
         """Return the directory of a run by its id, a unique beginning of one, or "last".
 
-        Raises UsageError if there is none, ConfigError if the runs cannot be listed.
+        Raises UsageError if no run or several runs fit, ConfigError if the runs cannot be listed.
         """
         root = Path(data_dir) / "runs"
         return cls(root / named(name, [run.path.name for run in cls.all(data_dir)], str(root)))
@@ -192,7 +192,10 @@ class RunDirectory:
         self._blocks = FrameFile(self.path / "blocks")
 
     def _keep_reserve(self) -> None:
-        """Allocate the file `reserve`; deletes it and raises OSError if the disk has no room."""
+        """Allocate `RESERVE_BYTES` for the file `reserve`, which is deleted if the disk gets full.
+
+        If the disk has no room for it, deletes it and raises OSError.
+        """
         try:
             with (self.path / "reserve").open("ab") as file:
                 os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)

@@ -97,7 +97,10 @@ class RunLog(logging.Handler):
         self._thread.join(_JOIN_S)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Queue a log record for the file; does not wait for the disk."""
+        """Queue a log record for the file; does not wait for the disk.
+
+        If `_WAITING` lines wait already, the oldest is dropped.
+        """
         try:
             self._keep(record.created, _level(record.levelno), self.format(record))
         except Exception:  # noqa: BLE001 - as all handlers do: the call may be wrong
@@ -241,9 +244,9 @@ def _read(content: bytes) -> LogLine | None:
 
 
 def last_lines(lines: Iterable[LogLine], most: int, most_grave: int) -> list[LogLine]:
-    """Return the last `most` lines, and before them the last `most_grave` warnings and errors.
+    """Return the last `most` lines, after up to `most_grave` earlier warnings and errors.
 
-    The warnings and errors are from the lines before the last `most`.
+    Both numbers are at least 1. The lines stay in their order.
     """
     every = list(lines)
     recent, before = every[-most:], every[:-most]
