@@ -1,4 +1,4 @@
-"""Trigger `event`: at given values."""
+"""Trigger `event`: fires a hook at given seconds of load, or at given counts of iterations."""
 
 from __future__ import annotations
 

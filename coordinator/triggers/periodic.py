@@ -1,4 +1,4 @@
-"""Trigger `periodic`: at regular intervals."""
+"""Trigger `periodic`: fires a hook at regular intervals of seconds, or of iterations."""
 
 from __future__ import annotations
 
