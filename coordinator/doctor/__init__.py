@@ -1,1 +1,1 @@
-"""Checks before a run whether it could work: Redis, rights, keys, workers, and this host."""
+"""Checks before a run whether it could work: Redis, rights, keys, workers, host."""

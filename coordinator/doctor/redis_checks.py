@@ -30,8 +30,8 @@ LEAST_MEMORY = 256 << 20
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """Yield the diagnoses of the configured Redis, up to the first error that makes it unusable.
 
-    Without a Redis it is OK: runs are in local mode. Raises nothing for an unreachable server: that
-    is an error among the diagnoses.
+    If none is configured, an OK diagnosis: runs are in local mode. Raises nothing for an
+    unreachable server: that is an error among the diagnoses.
     """
     url = conf.messaging.redis_url
     if not url:
