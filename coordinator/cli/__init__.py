@@ -1,4 +1,4 @@
-"""The command `osbench-coord`: the table of its commands, each imported when it is used."""
+"""The command `osbench-coord`: its subcommands, their options and their output."""
 
 from __future__ import annotations
 

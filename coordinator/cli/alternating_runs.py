@@ -1,4 +1,4 @@
-"""Two tasks that take turns, so that changes of their surroundings hit both."""
+"""Runs of two tasks that take turns, so that changes of their surroundings hit both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from osbench.coordinator.run.plan import RunOptions, new_run_id
 
 @dataclass(frozen=True, kw_only=True)
 class PairOptions(FleetOptions):
-    """Options on two tasks that take turns: their workers, and how often they run."""
+    """Options for two tasks that take turns: their workers, and how often they run."""
 
     SECTION = "The runs"
 
@@ -41,7 +41,10 @@ class PairOptions(FleetOptions):
     quiet: bool = quiet_flag("the comparison")
 
     def wanted(self, path: str, options: TaskOptions) -> Wanted:
-        """Return the task of `path` as a request for runs, with these and its own options."""
+        """Return the request for runs of the task file `path`, which is read with `options`.
+
+        Deployment, workers and tags are of this set of options.
+        """
         return Wanted(
             source=path,
             options=options,
@@ -88,7 +91,7 @@ class AlternatingRuns:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether Ctrl-C ended the runs."""
+        """Return whether Ctrl-C or SIGTERM came, which ends the runs."""
         return self._interrupts.count > 0
 
     def _run_pair(self, first: int) -> None:
@@ -129,7 +132,8 @@ class AlternatingRuns:
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
         """Compare the pairs of runs; `names` are the names of the two sides in the result.
 
-        Raises OsbenchError with exit code 130 if there is no pair, and UsageError.
+        Raises OsbenchError with exit code 130 if there is no pair, UsageError if the runs cannot be
+        compared.
         """
         if not self._pairs:
             error = OsbenchError("interrupted before both tasks had run")

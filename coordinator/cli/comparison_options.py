@@ -53,7 +53,7 @@ class ShareType(click.ParamType[float]):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(OptionSet):
-    """Options on a comparison of runs, and on its output."""
+    """Options for a comparison of runs, and on its output."""
 
     SECTION = "Comparison"
 

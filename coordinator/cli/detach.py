@@ -17,8 +17,8 @@ def start_detached(data_dir: str, given_id: str) -> str:
     """Start this command again in the background; return the run's id once the run has begun.
 
     The id is new unless it is given. Its output goes to `<data_dir>/detached/RUN.log`. Raises
-    OsbenchError, with that output, if the process ends or `BEGIN_S` seconds pass before the run
-    begins; ConfigError if the data directory cannot be written.
+    OsbenchError, with that output, if the process ends before the run begins, or after `BEGIN_S`
+    seconds; the process goes on then. Raises ConfigError if the data directory cannot be written.
     """
     run_id = given_id or new_run_id()
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]

@@ -95,7 +95,7 @@ class Group(click.Group):
 
 
 def with_our_name(error: click.ClickException) -> click.ClickException:
-    """Return the error; for an option of `run` by another tool's name, one with our name for it."""
+    """Return the error; if `run` was given another tool's option, an error that names ours."""
     if (
         isinstance(error, click.NoSuchOption)
         and error.ctx is not None

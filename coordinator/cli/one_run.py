@@ -375,7 +375,7 @@ def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
 def _interruptible(
     progress: Progress, interrupts: Interrupts, directory: RunDirectory
 ) -> Iterator[_Relay]:
-    """Within this block, pass Ctrl-C and SIGTERM on to a run, and print their effect.
+    """Pass Ctrl-C and SIGTERM on to a run within this block, and print their effect.
 
     The first drains the load, the second stops it, the third leaves even contexts. `abort` counts
     as the first, and `abort --now` as two.

@@ -66,7 +66,10 @@ class Progress:
         )
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot: in the table of a terminal, else as a line every `PLAIN_S` seconds."""
+        """Show a snapshot: in the table of a terminal, else as a line every `PLAIN_S` seconds.
+
+        Nothing with `quiet`, and no line while workers prepare.
+        """
         if self._quiet:
             return
         now = time.monotonic()

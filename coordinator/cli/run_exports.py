@@ -90,7 +90,7 @@ class RunExports:
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """Around a run: push and serve its checkpoints; if it raises, export the failure.
+        """Push and serve the checkpoints of a run within this block; if it raises, export that.
 
         The exception is raised again.
         """

@@ -46,7 +46,7 @@ LOOK_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class OrphanOptions(OptionSet):
-    """Options on resources of runs without a run directory that are to be removed."""
+    """Options for resources of runs without a run directory that are to be removed."""
 
     SECTION = "Without a run directory"
 
@@ -141,7 +141,10 @@ def cleanup(
 
 
 def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[str]:
-    """Undo all contexts of a run and show the progress; return a message for each failure."""
+    """Undo all contexts of a run and show the progress; return a message for each failure.
+
+    `crashed`: the run has no final report.
+    """
     with Progress(quiet=False) as progress:
         began = time.monotonic()
         return undo(

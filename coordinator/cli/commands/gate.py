@@ -1,4 +1,4 @@
-"""The command `gate`: does a change make its service slower than its parent commit?"""
+"""The command `gate`: compares a commit of a service with its parent commit, under load."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ URL = "url"
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions(PairOptions):
-    """The service, its two commits, and the runs."""
+    """Options for `gate`: the service, its two commits, and the runs."""
 
     SECTION = "Change and service"
 

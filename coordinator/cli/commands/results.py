@@ -46,7 +46,7 @@ _PARTS = ("--outputs", "--iteration", "--errors")
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions(OptionSet):
-    """Part and format of a run that are printed."""
+    """Options for `results`: the part of a run to print, and its format."""
 
     as_json: bool = json_flag()
     as_csv: bool = flag("--csv", help="Print every iteration as a line of CSV.")

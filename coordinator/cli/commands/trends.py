@@ -39,7 +39,7 @@ _Shown = TypeVar("_Shown")
 
 @dataclass(frozen=True, kw_only=True)
 class TrendsOptions(OptionSet):
-    """Options on the runs of a trend, and on its output."""
+    """Options for the runs of a trend, and on its output."""
 
     task: str | None = option("--task", metavar="TITLE", help="Runs of tasks with this title.")
     fingerprint: str | None = option(

@@ -111,7 +111,7 @@ def _placed(problem: Problem) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateOptions(OptionSet):
-    """Options on a check of files: the deployment to check against, and the output."""
+    """Options for a check of files: the deployment to check against, and the output."""
 
     SECTION = "Checks"
 

@@ -163,9 +163,9 @@ def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
 
 
 def _state(settings: CommandSettings, beat: Heartbeat) -> str:
-    """Return the state of a worker in its heartbeat, without control characters.
+    """Return the state of a worker by its heartbeat, without control characters.
 
-    "waits for resume" if its run is on this host and has no coordinator.
+    "waits for resume" if its run is in this data directory and can be resumed.
     """
     if beat.run and RUN_NAME.fullmatch(beat.run):
         directory = RunDirectory.of(settings.conf.data_dir, beat.run)

@@ -192,7 +192,7 @@ class FormatOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class RunExportOptions(OptionSet):
-    """Exports of a run at its end, and metrics that it serves meanwhile."""
+    """Options for exports of a run at its end, and for metrics that it serves meanwhile."""
 
     SECTION = "Exports"
 

@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All parameters that the rule names."""
+        """The names of all parameters in the rule: its option, excluded and needed ones."""
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
@@ -92,7 +92,7 @@ class Alternatives:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """All parameters that the rule names."""
+        """The names of all parameters in the rule."""
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:

@@ -90,7 +90,7 @@ def damaged_flag() -> bool:
 
 
 def preferred_plugins() -> str:
-    """Return the field of `--prefer`: whose plug-in a name means that osbench and Rally have."""
+    """Return the field of `--prefer`: native or rally, for plug-in names that both have."""
     return option(
         "--prefer",
         type=click.Choice(SOURCES),
@@ -102,7 +102,7 @@ def preferred_plugins() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetOptions(OptionSet):
-    """Options on deployment and workers of a run."""
+    """Options for deployment and workers of a run."""
 
     SECTION = "Deployment and workers"
 
@@ -119,7 +119,7 @@ class FleetOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions(OptionSet):
-    """Options on the output of a run."""
+    """Options for the output of a run."""
 
     SECTION = "Output"
 

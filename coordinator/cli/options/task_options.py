@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions(OptionSet):
-    """Options on reading a task: its arguments, the selected part, and plug-ins."""
+    """Options for reading a task: its arguments, the selected part, and plug-ins."""
 
     SECTION = "Task and plug-ins"
 

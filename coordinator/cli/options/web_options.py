@@ -28,7 +28,7 @@ class WithWeb(RuledCommand):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, after giving `--web` and `--otlp` their values."""
+        """Parse the arguments, after giving `--web` and `--otlp` an address or their default."""
         return super().parse_args(ctx, _with_value(args))
 
 
@@ -82,7 +82,7 @@ class BackendUrl(click.ParamType[str]):
 
 @dataclass(frozen=True, kw_only=True)
 class LiveOutputOptions(OutputOptions):
-    """Options on output and live view of a run, for a command of class `WithWeb`."""
+    """Options for output and live view of a run, for a command of class `WithWeb`."""
 
     web: Address | None = option(
         WEB,

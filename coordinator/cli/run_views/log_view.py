@@ -48,7 +48,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
     """Print the log entries of a run, as text or JSON lines.
 
     `worker`: only entries of this label, host, host:pid or incarnation. `follow`: go on until the
-    run ends. Prints notes on entries that were cut to stderr. Raises UsageError if no such worker
+    run ends. The count of entries that were cut goes to stderr. Raises UsageError if no such worker
     has written anything.
     """
     log, names = WorkerLog(directory), WorkerNames(directory)

@@ -1,4 +1,4 @@
-"""A trace as text: a tree of spans with its critical path marked."""
+"""Prints a trace as a tree of spans, with its critical path marked."""
 
 from __future__ import annotations
 
