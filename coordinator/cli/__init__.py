@@ -1,4 +1,4 @@
-"""The command `osbench-coord`."""
+"""The command `osbench-coord`: its subcommands, their options and their output."""
 
 from __future__ import annotations
 
@@ -77,13 +77,19 @@ class Commands(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Import the command that `args` begin with; its listing does not need the import."""
+        """Return name, imported command and remaining arguments of a command line.
+
+        Names are looked up in the listing, which imports no command.
+        """
         name, listed, rest = super().resolve_command(ctx, args)
         return name, None if name is None or listed is None else command(name), rest
 
 
 def command(name: str) -> click.Command:
-    """A command of `COMMANDS`, imported. Raises PluginError if its edge is not installed."""
+    """Import a command of `COMMANDS` and return it.
+
+    Raises PluginError if the edge (an optional package) that has the command is not installed.
+    """
     found: click.Command
     where, _ = COMMANDS[name]
     if where == EDGE:

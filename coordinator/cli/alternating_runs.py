@@ -1,4 +1,4 @@
-"""Two tasks that take turns, so that changes of their surroundings hit both."""
+"""Runs of two tasks that take turns, so that changes of their surroundings hit both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from osbench.coordinator.run.plan import RunOptions, new_run_id
 
 @dataclass(frozen=True, kw_only=True)
 class PairOptions(FleetOptions):
-    """Workers of two tasks that take turns, and how often they run."""
+    """Options for two tasks that take turns: their workers, and how often they run."""
 
     SECTION = "The runs"
 
@@ -41,7 +41,10 @@ class PairOptions(FleetOptions):
     quiet: bool = quiet_flag("the comparison")
 
     def wanted(self, path: str, options: TaskOptions) -> Wanted:
-        """Return a task file with the options of its runs."""
+        """Return the request for runs of the task file `path`, which is read with `options`.
+
+        Deployment, workers and tags are of this set of options.
+        """
         return Wanted(
             source=path,
             options=options,
@@ -57,12 +60,12 @@ _FAILED = 1
 
 
 class AlternatingRuns:
-    """Runs of two tasks in the order A B, B A, A B: neither of them always comes first."""
+    """Runs of two tasks in the order A B, B A, A B: each comes first in half of the pairs."""
 
     def __init__(
         self, settings: CommandSettings, tasks: tuple[Wanted, Wanted], progress: Progress
     ) -> None:
-        """Check both tasks, so that the second fails before any run. Raises OsbenchError."""
+        """Check both tasks, so that a faulty one fails before any run. Raises OsbenchError."""
         for task in tasks:
             checked_plan(settings, task)
         self._settings = settings
@@ -75,7 +78,10 @@ class AlternatingRuns:
         self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
-        """Make the runs; an interrupt ends them. Raises OsbenchError if a run cannot begin."""
+        """Make pairs of runs, at most `pairs`; an interrupt ends them after the running iterations.
+
+        Raises OsbenchError if a run cannot begin.
+        """
         with self._interrupts.noted():
             for number in range(pairs):
                 if self.interrupted:
@@ -85,7 +91,7 @@ class AlternatingRuns:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether Ctrl-C ended the runs."""
+        """Return whether Ctrl-C or SIGTERM came, which ends the runs."""
         return self._interrupts.count > 0
 
     def _run_pair(self, first: int) -> None:
@@ -112,18 +118,22 @@ class AlternatingRuns:
 
     @property
     def sound(self) -> bool:
-        """Return whether both runs of some pair had the load that was requested."""
+        """Return whether in some pair both runs had the load that was requested, by exit code."""
         return any(set(codes) <= set(SOUND) for codes in self._codes)
 
     @property
     def only_second_fails(self) -> bool:
-        """Return whether all runs of the second task, and none of the first, missed criteria."""
+        """Return whether the criteria failed in all runs of the second task and none of the first.
+
+        False if there is no pair.
+        """
         return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
-        """Compare the pairs; `names` are the names of the two sides.
+        """Compare the pairs of runs; `names` are the names of the two sides in the result.
 
-        Raises UsageError, and OsbenchError if both tasks have not run once.
+        Raises OsbenchError with exit code 130 if there is no pair, UsageError if the runs cannot be
+        compared.
         """
         if not self._pairs:
             error = OsbenchError("interrupted before both tasks had run")
@@ -147,9 +157,9 @@ class AlternatingRuns:
 def sound_pairs(
     pairs: Sequence[Sequence[ComparedRun]], *, anyway: bool
 ) -> tuple[list[tuple[ComparedRun, ComparedRun]], list[str]]:
-    """Return the pairs that had the requested load, and a message on each other pair.
+    """Return the pairs of runs with the requested load, and a message on each other pair.
 
-    All pairs with `anyway`, and if there is no such pair: the comparison says why.
+    If there is no such pair, or with `anyway`, all pairs and no messages.
     """
     both = [(first, second) for first, second in pairs]
     kept = [pair for pair in both if all(run.exit_code in SOUND for run in pair)]

@@ -1,4 +1,4 @@
-"""Archives as commands use them: opened at a URL, with warnings on stderr; and runs of both."""
+"""Archives of runs, as commands use them: opened at a URL, searched together with local runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from osbench.coordinator.storage.run_directory import RunDirectory, named
 
 
 def archive_at(settings: CommandSettings, url: str) -> RunArchive:
-    """The archive at a path or URL. Raises UsageError, ArchiveError."""
+    """Return the archive at a path or URL; it prints its warnings to stderr.
+
+    Raises UsageError for a bad URL, ArchiveError if it cannot be opened.
+    """
     return RunArchive(url, str(settings.data_dir), warn_of)
 
 
 def archived_runs(settings: CommandSettings, url: str | None) -> list[ArchivedRun]:
-    """The runs of the archive that was given, oldest first; none without one.
+    """Return the runs of the archive at `url`, oldest first; [] if `url` is None.
 
-    Prints a warning for an archive without runs. Raises UsageError, ArchiveError.
+    Prints a warning if the archive has no runs. Raises UsageError, ArchiveError.
     """
     if url is None:
         return []
@@ -32,9 +35,10 @@ def archived_runs(settings: CommandSettings, url: str | None) -> list[ArchivedRu
 def run_of_both(
     settings: CommandSettings, name: str, archived: Sequence[ArchivedRun]
 ) -> RunDirectory:
-    """The run that a name means, of those here and in an archive; it is fetched from there.
+    """Return the directory of the run that a name means, among local and archived runs.
 
-    Raises UsageError, ArchiveError.
+    A local run goes first; an archived one is fetched. The name is an id, its beginning, or "last".
+    Raises UsageError if none or several fit, ArchiveError.
     """
     data_dir = str(settings.data_dir)
     here = {one.path.name: one for one in RunDirectory.all(data_dir)}

@@ -48,7 +48,10 @@ class DurationType(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Convert a string to seconds. A number is a default that is seconds already."""
+        """Convert a duration such as "5m" to seconds; a number is a default in seconds already.
+
+        Fails with a usage error for other text or less than `least_s` seconds.
+        """
         try:
             found = seconds(value) if isinstance(value, str) else float(value)
         except ValueError as error:
@@ -59,12 +62,12 @@ class DurationType(click.ParamType[float]):
 
 
 class FiniteRange(click.FloatRange):
-    """A number within bounds; nan, which is within all of them, and infinities are none."""
+    """A number within bounds that is finite: nan, which passes all bounds, is refused."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Convert a string to a number."""
+        """Convert a string to a finite number; fails with a usage error otherwise."""
         found: float = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -72,14 +75,14 @@ class FiniteRange(click.FloatRange):
 
 
 class CommandSettings:
-    """The configuration, read from its files on first use."""
+    """The configuration of a command, read from its files on first use."""
 
     def __init__(self, files: tuple[str, ...] = ()) -> None:
         self._files = files
 
     @cached_property
     def conf(self) -> cfg.ConfigOpts:
-        """Every option. Raises ConfigError."""
+        """All options with their values, read once. Raises ConfigError."""
         return config.load(self._files)
 
     @property
@@ -89,19 +92,22 @@ class CommandSettings:
 
     @property
     def key_file(self) -> Path:
-        """The file that `keys new` writes and runs read."""
+        """Path of the key file, which `keys new` writes and runs read."""
         return Path(self.conf.security.key_file)
 
     @property
     def deployments(self) -> Deployments:
-        """The deployment records."""
+        """The store of deployment records in the data directory."""
         # workers of local mode start before these are imported
         from osbench.coordinator.deployments.registry import Deployments  # noqa: PLC0415 - above
 
         return Deployments(self.data_dir)
 
     def deployment(self, name: str | None) -> Deployment | None:
-        """Return the record of that name, the one in use, or None. Raises DeploymentError."""
+        """Return the deployment record called `name`; without a name, the record in use or None.
+
+        Raises DeploymentError if the record is missing or cannot be read.
+        """
         if name is None and self.deployments.used() is None:
             return None
         return self.deployments.get(name)
@@ -114,7 +120,7 @@ class CommandSettings:
 
 
 def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Callable[P, R]:
-    """Pass `Settings` as the first argument of a command, and give it `--config-file`."""
+    """Decorate a command: it gets a `CommandSettings` first, and the option `--config-file`."""
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -128,16 +134,16 @@ class PipedConsole(Console):
     """A console whose command goes on if its reader has closed the pipe, as in `run | head`."""
 
     def on_broken_pipe(self) -> None:
-        """Print nothing else. Rich itself would end the command here, with exit code 1."""
+        """Print nothing else, and raise nothing. Rich itself would end the command with code 1."""
         self.quiet = True
         let_go(self.file)
 
 
 class _Trimmed(io.TextIOBase):
-    """Standard output without blanks at the ends of lines, which rich fills up."""
+    """Standard output without blanks at the ends of lines, with which rich fills them."""
 
     def write(self, text: str) -> int:
-        """Write lines."""
+        """Write text without blanks at the ends of its lines; return the number of characters."""
         return sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
 
     def flush(self) -> None:
@@ -145,12 +151,15 @@ class _Trimmed(io.TextIOBase):
         sys.stdout.flush()
 
     def fileno(self) -> int:
-        """The descriptor of standard output."""
+        """Return the file descriptor of standard output."""
         return sys.stdout.fileno()
 
 
 def _console(wide: int, **settings: Any) -> Console:
-    """A console as wide as the terminal; for files and pipes as `COLUMNS` says, else `wide`."""
+    """Return a console for stdout, as wide as the terminal if it is one.
+
+    For files and pipes, as wide as the environment variable COLUMNS says, else `wide` characters.
+    """
     if sys.stdout.isatty():
         return PipedConsole(**settings)
     columns = os.environ.get("COLUMNS", "")
@@ -159,7 +168,7 @@ def _console(wide: int, **settings: Any) -> Console:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a line; the command goes on if the reader has closed the pipe."""
+    """Print a line to stdout, or with `err` to stderr; a closed pipe is not an error."""
     try:
         click.echo(text, err=err)
     except BrokenPipeError:
@@ -167,9 +176,10 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
-    """Warn of classes in plug-in files that look like plug-ins but are not. Raises PluginError.
+    """Import plug-in files, warn of classes that only look like plug-ins; return the plug-ins.
 
-    Without `faults`, unusable files are left to the check of a task with them.
+    Also logs files that cannot be used, unless `faults` is False: then the check of a task reports
+    them. Raises PluginError.
     """
     if faults:
         plugins.warn()
@@ -179,17 +189,17 @@ def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
 
 
 def echo_table(table: TextTable) -> None:
-    """Print a table: folded to the width of a terminal; one line per row elsewhere."""
+    """Print a table to stdout: folded to the width of a terminal, else one line per row."""
     _console(_WIDE, markup=False, highlight=False).print(table)
 
 
 def console() -> Console:
-    """A console for text: as wide as the terminal; wide for files and pipes."""
+    """Return a console for text on stdout: as wide as the terminal, else 200 characters."""
     return _console(_TEXT_WIDE)
 
 
 def write_file(path: Path, content: str) -> None:
-    """Write a file that the user asked for, and say so. Raises UsageError."""
+    """Write a file that the user asked for, and print its path to stderr. Raises UsageError."""
     try:
         path.write_text(content, encoding="utf-8")
     except OSError as error:

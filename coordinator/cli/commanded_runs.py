@@ -1,6 +1,6 @@
-"""The commands `run`, `resume` and `rerun` when their options are read.
+"""The commands `run`, `resume` and `rerun`, once their options are read.
 
-They import all that a run needs: the workers of local mode are started before.
+This module imports all that a run needs; the workers of local mode are started before.
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
     *,
     early: EarlyStart,
 ) -> int:
-    """Run a task in the foreground; returns the exit code. Raises OsbenchError."""
+    """Run a task in the foreground and report the result; return the exit code.
+
+    `task`: path of a file or a directory of tasks; None if `adhoc` describes the task. `early` may
+    have started workers. Raises OsbenchError if the run cannot begin or has no report.
+    """
     run_id = mode.run_id or new_run_id()
     progress = Progress(quiet=output.quiet)
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
@@ -95,7 +99,7 @@ def _in_mode(
     *,
     as_json: bool,
 ) -> int:
-    """Run with `--once` or `--repeat`; returns the exit code. Raises OsbenchError."""
+    """Run a task with `--once` or `--repeat`; return the exit code. Raises OsbenchError."""
     # most runs need neither, and these take a while to import
     if mode.once:
         from osbench.coordinator.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
@@ -117,7 +121,10 @@ def _in_directory(
     *,
     as_json: bool,
 ) -> int:
-    """Run the tasks of a directory; returns the exit code. Raises OsbenchError."""
+    """Run all tasks of a directory; return the worst exit code.
+
+    Raises UsageError for options that do not go with a directory, OsbenchError.
+    """
     from osbench.coordinator.cli.task_directories import (  # noqa: PLC0415 - seldom
         run_directory,
     )
@@ -146,10 +153,10 @@ def resume_as_asked(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> int:
-    """Resume a run, write its exports and report the result; returns the exit code.
+    """Resume a run, write its exports and report the result; return the exit code.
 
-    A finished run is not run again. `wait_s`: longest wait for workers, seconds; None: as the run
-    was started. Raises OsbenchError.
+    A finished run is not run again: its report is printed and exported. `wait_s`: longest wait for
+    workers, seconds; None: as the run was started. Raises OsbenchError.
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=output.quiet)
@@ -166,7 +173,10 @@ def rerun_as_asked(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> int:
-    """Run the task of a run again; returns the exit code. Raises OsbenchError."""
+    """Run the task of a run again as a new run, export and report it; return the exit code.
+
+    `new_id`: id of the new run; "" for a generated one. Raises OsbenchError.
+    """
     before = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=output.quiet)
     run_id = new_id or new_run_id()
@@ -178,7 +188,10 @@ def rerun_as_asked(
 
 
 def _told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
-    """Export and print a run that has ended; returns its exit code."""
+    """Export a run that has ended and print its result; return its exit code.
+
+    Failed exports change the exit code.
+    """
     summary = exports.write(summary)
     if as_json:
         echo(json.dumps(summary))

@@ -34,14 +34,14 @@ TAG = "tag:"
 
 
 class ShareType(click.ParamType[float]):
-    """A share between 0 and 1, as 3% or 0.03."""
+    """A fraction between 0 and 1 on the command line, such as 3% or 0.03."""
 
     name = "share"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The share of a text, as a number."""
+        """Convert a string to a fraction, 0 and 1 excluded; fails with a usage error otherwise."""
         text = str(value).strip()
         try:
             share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -54,7 +54,7 @@ class ShareType(click.ParamType[float]):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(OptionSet):
-    """Options for comparing runs and for the output."""
+    """Options for a comparison of runs, and on its output."""
 
     SECTION = "Comparison"
 
@@ -85,9 +85,10 @@ def read_side(
     damaged: bool = False,
     archived: Sequence[ArchivedRun] = (),
 ) -> list[ComparedRun]:
-    """The runs of one side: ids, beginnings of them, "last", or tag:TAG for all runs with it.
+    """Return the runs of one side of a comparison, in the order of `names`.
 
-    `damaged`: those whose files are cut or changed are read as far as they can be. `archived`: runs
+    A name is an id, the beginning of one, "last", or tag:TAG for all finished runs with a tag.
+    `damaged`: runs whose files are cut or changed are read as far as they can be. `archived`: runs
     of an archive that names may mean, too. Raises UsageError, DamagedRun, ArchiveError.
     """
     data_dir = str(settings.conf.data_dir)
@@ -126,7 +127,10 @@ def warn_of_unsound(run: ComparedRun) -> None:
 
 
 def _directory_of(run: ComparedRun) -> RunDirectory:
-    """Return the directory of a run of `finished_runs`. Raises ArchiveError."""
+    """Return the directory of a run of `finished_runs`; an archived run is fetched.
+
+    Raises ArchiveError.
+    """
     if run.archived is not None:
         return run.archived.fetch()
     assert run.directory is not None
@@ -134,12 +138,18 @@ def _directory_of(run: ComparedRun) -> RunDirectory:
 
 
 def left_out(damaged: bool) -> Callable[[str], None] | None:
-    """Return a handler that prints and skips unnamed damaged runs, or None to refuse them."""
+    """Return a handler for damaged runs that were not named: it prints a warning.
+
+    None unless `damaged`: then such a run is an error.
+    """
     return warn_of if damaged else None
 
 
 def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:
-    """Print a comparison and write its page. Raises UsageError."""
+    """Print a comparison as text or JSON, and write its page if one was requested.
+
+    Raises UsageError if the page cannot be written.
+    """
     if chosen.page is not None:
         write_file(chosen.page, compare_page(result))
     if chosen.as_json:
@@ -149,5 +159,5 @@ def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:
 
 
 def exit_code(result: ComparisonResult) -> int:
-    """1 where something became worse, else 0."""
+    """Return 1 if something became worse, else 0."""
     return int(result.verdict in (ChangeVerdict.WORSE, ChangeVerdict.MIXED))

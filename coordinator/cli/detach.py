@@ -1,4 +1,4 @@
-"""`run --detach`: the same command in the background, its id known before it starts."""
+"""`run --detach`: runs the same command in the background and returns its id."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ BEGIN_S = 20.0
 
 
 def start_detached(data_dir: str, given_id: str) -> str:
-    """Start this command again in the background; returns the run's id once it has begun.
+    """Start this command again in the background; return the run's id once the run has begun.
 
     The id is new unless it is given. Its output goes to `<data_dir>/detached/RUN.log`. Raises
-    OsbenchError, with the end of that file, if the run does not begin, and ConfigError if the data
-    directory cannot be written.
+    OsbenchError, with that output, if the process ends before the run begins, or after `BEGIN_S`
+    seconds; the process goes on then. Raises ConfigError if the data directory cannot be written.
     """
     run_id = given_id or new_run_id()
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]

@@ -42,7 +42,11 @@ class Group(click.Group):
     """
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
-        """Run from the command line, or from `args`."""
+        """Run the command line (`sys.argv` if `args` is None), and exit the process with its code.
+
+        Errors are printed as the class says. With `standalone_mode=False`, errors are raised
+        instead.
+        """
         if not extra.get("standalone_mode", True):
             return super().main(args, *rest, **extra)
         given = list(sys.argv[1:] if args is None else args)
@@ -74,7 +78,7 @@ class Group(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Read the arguments; help whose reader closes the pipe is not a failure, see `invoke`."""
+        """Parse the arguments; exit with 0 if the reader of `--help` has closed the pipe."""
         try:
             return super().make_context(*args, **extra)
         except BrokenPipeError:
@@ -82,7 +86,7 @@ class Group(click.Group):
             sys.exit(0)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. A reader that closes the pipe early, as `head`, is not a failure."""
+        """Run the command; return 0 if the reader of its output closes the pipe, as `head` does."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -91,7 +95,7 @@ class Group(click.Group):
 
 
 def with_our_name(error: click.ClickException) -> click.ClickException:
-    """Return the error; if another tool's option was typed, it names the option of `run`."""
+    """Return the error; if `run` was given another tool's option, an error that names ours."""
     if (
         isinstance(error, click.NoSuchOption)
         and error.ctx is not None
@@ -104,14 +108,17 @@ def with_our_name(error: click.ClickException) -> click.ClickException:
 
 
 def let_go(file: IO[str]) -> None:
-    """Discard further output to stdout or stderr, since its reader has closed the pipe."""
+    """Discard all further output to `file`, stdout or stderr: its reader has closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, file.fileno())
     os.close(nowhere)
 
 
 def _flush() -> None:
-    """Write the rest of stdout, unless its reader has closed the pipe. Raises OutputError."""
+    """Write buffered output to stdout, unless its reader has closed the pipe.
+
+    Raises OutputError for other failures.
+    """
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -28,7 +28,10 @@ _LEAST = 2
 
 
 def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
-    """Return the display of contexts and workloads, in at most `height` lines if possible."""
+    """Return the display of contexts and workloads, in at most `height` lines if possible.
+
+    If there are many workers, only some of them have a row.
+    """
     loads = [one for one in snapshots if one.workload >= 0]
     lines = _LINES + any(one.longest for one in loads)
     room = max(_LEAST, height // max(1, len(loads)) - lines)
@@ -37,7 +40,7 @@ def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
 
 
 def contexts_line(snapshot: Snapshot) -> Text:
-    """Return the progress of a context as a line."""
+    """Return the progress of a context as a line: seconds, phase, bar and counts."""
     planned = snapshot.planned or 1
     return Text(
         f"[{snapshot.elapsed_s:6.1f} s] {plain(snapshot.phase)} {bar(snapshot.settled, planned)} "
@@ -46,7 +49,7 @@ def contexts_line(snapshot: Snapshot) -> Text:
 
 
 def bar(done: int, planned: int) -> str:
-    """A bar of fixed width."""
+    """Return a text bar of `BAR` characters: the fraction of `planned` that is done."""
     return f"[{'#' * (BAR * done // max(1, planned)):.<{BAR}}]"
 
 
@@ -121,14 +124,17 @@ def _workers(rows: Sequence[WorkerProgress], room: int) -> Table:
 
 
 def _cpu(cores: float) -> Text:
-    """Return the CPU use of a worker; a worker at its limit is marked, not by colour alone."""
+    """Return a worker's CPU use as a percentage of a core; from `HOT_CPU` cores on with "!"."""
     if cores >= HOT_CPU:
         return Text(f"{cores:.0%} !", style="magenta")
     return Text(f"{cores:.0%}")
 
 
 def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
-    """Return at most `room` workers in order: odd states, then the latest starts, go first."""
+    """Return at most `room` workers, in their order.
+
+    Workers that are silent, lost or stuck are kept first, then the greatest start lags.
+    """
     if len(rows) <= room:
         return list(rows)
     ranked = sorted(

@@ -1,4 +1,4 @@
-"""The web server of a run: it shows the run while it goes on, and then its report for a while."""
+"""The web server of `run --web`: shows the run while it goes on, then its report for a while."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 class LiveView:
-    """Serves one run; does nothing without an address."""
+    """Serves one run in a browser; does nothing without an address."""
 
     def __init__(self, address: Address | None, *, linger: bool | None = None) -> None:
-        """`linger`: whether it stays after the run; None: on a terminal, if somebody looked."""
+        """`linger`: whether the report stays after the run, until Ctrl-C.
+
+        None: on a terminal, if a browser has looked at it.
+        """
         self._address = address
         self._asked = linger
         self._server: WebServer | None = None
@@ -29,7 +32,10 @@ class LiveView:
         return self._asked
 
     def begin(self, data_dir: str, run_id: str) -> None:
-        """Start to serve a run, and say where. Raises UsageError."""
+        """Start to serve a run, and print the address to stderr.
+
+        Raises UsageError if the address cannot be used.
+        """
         if self._address is None:
             return
         # takes 0.15 s and 20 MB, which runs without it do not need
@@ -43,7 +49,7 @@ class LiveView:
         self._server.start()
 
     def linger(self) -> None:
-        """Show the report of the run until Ctrl-C, if the user asked for it or has looked at it."""
+        """Block until Ctrl-C and show the report, if that was requested or a browser was there."""
         server = self._server
         if server is None or not self._stays or not (server.was_seen or self._asked):
             return
@@ -54,13 +60,16 @@ class LiveView:
             return
 
     def end(self) -> None:
-        """Send the clients a last document, and end the server."""
+        """Send the browsers a last state, and end the server; nothing if it was not started."""
         if self._server is not None:
             self._server.stop()
 
 
 def announce(url: str, address: Address) -> None:
-    """Print where a server is, with its token: nowhere else does that appear."""
+    """Print the address of a server with its token to stderr; the token appears nowhere else.
+
+    Also warns if other hosts can reach the address.
+    """
     click.echo(f"live view: {url}", err=True)
     if not address.loopback:
         click.echo(

@@ -1,4 +1,4 @@
-"""A run of a command, from the task to its results; Ctrl-C ends it in order."""
+"""Runs of a command, from the task to the results; Ctrl-C ends them in order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OVER = "the run is over: its workers are not waited for any more"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The arguments of the command line."""
+    """The request for a run, as the command line has it: task, options, deployment, view."""
 
     #: Path of the task file, "-" for standard input; None if `adhoc` describes the task.
     source: str | None
@@ -70,18 +70,18 @@ class Wanted:
 
 
 class Interrupts:
-    """Counts Ctrl-C and SIGTERM over several runs, so that none between two of them is lost."""
+    """Counts Ctrl-C and SIGTERM over several runs, so that none between two runs is lost."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def note(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Count an interrupt; also a handler of signals."""
+        """Count an interrupt; also a handler of signals, which ignores its arguments."""
         self.count += 1
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
-        """Only count interrupts in this block: none ends it by itself."""
+        """Count Ctrl-C and SIGTERM in this block instead of ending the process."""
         with _handling(self.note):
             yield
 
@@ -93,7 +93,7 @@ _STOPS = 2
 
 
 class _Relay:
-    """Passes interrupts on to a run, including interrupts before the run exists.
+    """Counts interrupts and passes them on to a run, also those from before the run existed.
 
     They come from signal handlers and from the thread that takes requests to end the run.
     """
@@ -107,7 +107,10 @@ class _Relay:
         self._lock = threading.RLock()
 
     def note(self, *, stop: bool = False) -> int:
-        """Count an interrupt, or with `stop` enough to stop at once; returns their number."""
+        """Count an interrupt, pass it on to the run, and return the count.
+
+        `stop`: raise the count to at least 2, which stops the run at once.
+        """
         with self._lock:
             self._count = max(self._count + 1, _STOPS if stop else 0)
             self._pass()
@@ -119,7 +122,7 @@ class _Relay:
         return self._count
 
     def begin(self, one: Run) -> Run:
-        """Pass interrupts on to this run from now on."""
+        """Pass interrupts on to this run from now on, also past ones; return the run."""
         with self._lock:
             self._run = one
             self._pass()
@@ -134,10 +137,11 @@ class _Relay:
 def resume_once(
     settings: CommandSettings, directory: RunDirectory, progress: Progress, wait_s: float | None
 ) -> dict[str, Any]:
-    """Go on with a run whose coordinator is gone, to its end; returns its JSON object.
+    """Resume a run whose coordinator is gone, to its end; return its summary as a JSON object.
 
-    Where the run is finished, that is all there is to do: its coordinator may have been killed
-    before it could say so. `wait_s`: longest wait for workers, seconds. Raises OsbenchError.
+    A finished run returns its summary at once: its coordinator may have been killed before it could
+    report that. `wait_s`: longest wait for workers, seconds; None: as it was started. Raises
+    UsageError if the run cannot be resumed, OsbenchError.
     """
     conf = settings.conf
     logs.begin(conf.log_level)
@@ -160,7 +164,10 @@ def resume_once(
 
 
 def _finished(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
-    """Return the JSON object of a run that is finished; else None. Raises OsbenchError."""
+    """Return the summary of a finished run, else None; remove its files for `resume`.
+
+    Raises OsbenchError if its files cannot be read.
+    """
     finished = resumable.report(directory)
     if finished is not None:
         resumable.forget(directory)
@@ -214,7 +221,7 @@ def _taken_up(
 
 
 def _not_resumed(directory: RunDirectory, error: DamagedRun) -> OsbenchError:
-    """Return the reason why a run with a damaged file is not resumed, and a remedy."""
+    """Return an error with the reason why a damaged run is not resumed, and remedies."""
     name = directory.path.name
     refused = OsbenchError(
         f"run {name} cannot be resumed: {error.problem}; its iterations cannot be accounted for. "
@@ -231,10 +238,11 @@ def run_once(
     progress: Progress,
     interrupts: Interrupts | None = None,
 ) -> dict[str, Any]:
-    """Run a task to its end and return the JSON object of the run. Raises OsbenchError.
+    """Run a task to its end; return the summary of the run as a JSON object.
 
-    `interrupts` counts the interrupts of this run as well, even if they came too late to end it.
-    Output of plug-ins goes to stderr meanwhile: stdout may be read by a program.
+    `interrupts` also counts the interrupts of this run, even if they came too late to end it.
+    Output of plug-ins goes to stderr meanwhile: stdout may be read by a program. Raises
+    OsbenchError if the task is faulty or the run has no report.
     """
     logs.begin(settings.conf.log_level)
     check_writable(settings.conf.data_dir)
@@ -245,7 +253,7 @@ def run_once(
 def rerun_once(
     settings: CommandSettings, before: RunDirectory, progress: Progress, run_id: str
 ) -> dict[str, Any]:
-    """Repeat a run with the same request, as run `run_id`; returns its JSON object.
+    """Repeat the request of the run `before`, as run `run_id`; return its summary.
 
     Raises OsbenchError if the request is unknown, or the task does not fit any more.
     """
@@ -274,7 +282,11 @@ def execute_plan(
     view: LiveView | None = None,
     early: EarlyStart | None = None,
 ) -> dict[str, Any]:
-    """Run a plan to its end and return the JSON object of the run. Raises OsbenchError."""
+    """Run a plan to its end; return the summary of the run as a JSON object.
+
+    Interrupts drain, then stop it. Logs and messages also go to the run directory, prints to
+    stderr. Raises OsbenchError if the run has no report.
+    """
     if view is not None:
         view.begin(plan.conf.data_dir, plan.run_id)
     notes: tuple[str, ...] = ()
@@ -320,7 +332,12 @@ def _run_of(plan: RunPlan, progress: Progress) -> Run:
 
 
 def checked_plan(settings: CommandSettings, wanted: Wanted) -> tuple[Task, RunPlan]:
-    """Return the checked task and the plan of its run. Raises OsbenchError if either is faulty."""
+    """Return the checked task and the plan of its run.
+
+    If requests of iterations are to be shown (`--once`), the task is reduced to one iteration of
+    each workload, and `conf` is changed to trace it. Raises OsbenchError if task, plug-ins or
+    deployment are faulty.
+    """
     conf = settings.conf
     task, plugins = _task(conf, wanted)
     deployment = settings.deployment(wanted.deployment)
@@ -345,7 +362,7 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 @contextlib.contextmanager
 def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
-    """Write log records and messages to the run directory, too."""
+    """Write log records and messages to the run directory, too, within this block."""
     with RunLog(directory) as log:
         progress.listener = log.say
         try:
@@ -358,9 +375,10 @@ def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
 def _interruptible(
     progress: Progress, interrupts: Interrupts, directory: RunDirectory
 ) -> Iterator[_Relay]:
-    """First Ctrl-C (or SIGTERM) drains, the second stops, the third leaves even contexts.
+    """Pass Ctrl-C and SIGTERM on to a run within this block, and print their effect.
 
-    `abort` counts as one, and `abort --now` as two.
+    The first drains the load, the second stops it, the third leaves even contexts. `abort` counts
+    as the first, and `abort --now` as two.
     """
 
     relay = _Relay()
@@ -391,7 +409,7 @@ def _interruptible(
 
 
 def _speak(sentences: SimpleQueue[str], progress: Progress) -> None:
-    """Print messages up to an empty one."""
+    """Print messages of a queue as they come, up to an empty one; runs in a separate thread."""
     while sentence := sentences.get():
         progress.say(sentence)
 

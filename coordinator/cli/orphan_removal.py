@@ -24,9 +24,11 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 def remove_orphans(
     settings: CommandSettings, deployment: str | None, older: str, *, dry_run: bool, sure: bool
 ) -> list[str]:
-    """Show resources of runs that are gone, ask, and remove them; returns why some are left.
+    """List resources of runs that are gone, ask the user, and remove them from the cloud.
 
-    Raises DeploymentError, UsageError, and click.Abort if the user says no.
+    Returns a message for each resource that is left. `older`: age such as "1d" that all resources
+    of a run must have. `dry_run` removes nothing, `sure` does not ask. Raises DeploymentError,
+    UsageError, and click.Abort if the user says no.
     """
     older_s = run_retention.age_s(older)
     record = settings.deployment(deployment)
@@ -66,7 +68,10 @@ def remove_orphans(
 
 
 def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str, list[Orphan]]:
-    """The resources of runs that no directory here still needs."""
+    """Return the resources to remove, by run: of runs that no directory and no worker needs.
+
+    Prints a note for each run that is left out.
+    """
     here = {one.path.name: one for one in RunDirectory.all(str(settings.data_dir))}
     served = _served(settings)
     removable = {}
@@ -82,7 +87,10 @@ def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str
 
 
 def _served(settings: CommandSettings) -> frozenset[str]:
-    """The runs that shared workers serve now. Raises OsbenchError if that cannot be known."""
+    """Return the ids of the runs that shared workers serve now; empty in local mode.
+
+    Raises OsbenchError if Redis or the keys cannot be used.
+    """
     messaging = settings.conf.messaging
     if not messaging.redis_url:
         return frozenset()

@@ -29,7 +29,7 @@ ROWS = 1000
 
 
 def show_summed(report: Report, *, as_json: bool) -> None:
-    """Print the charts of all workloads of a finished run."""
+    """Print the charts of a finished run, aggregated over iterations, for each workload."""
     found = [
         {"workload": number, "name": one.name, **json_codec.to_json(one.outputs)}
         for number, one in enumerate(report.workloads)
@@ -48,7 +48,10 @@ def show_summed(report: Report, *, as_json: bool) -> None:
 
 
 def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
-    """Print the charts of the iterations with a number. Raises UsageError if none ran."""
+    """Print the charts of iteration number `iteration` of each workload that has it.
+
+    Raises UsageError if no workload has it.
+    """
     asked = directory.read("run.json") or {"workloads": []}
     names = [one.get("name", one["scenario"]) for one in asked["workloads"]]
     found = [
@@ -67,7 +70,10 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
 
 
 def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
-    """Workload numbers and outputs; of several rows for an iteration the first one counts."""
+    """Yield (number of the workload, charts) of an iteration.
+
+    If a workload has several rows for the iteration, the first one counts.
+    """
     seen = set()
     for number, columns in directory.rows():
         if number not in seen and iteration in columns.iteration:
@@ -80,7 +86,7 @@ def _heading(terminal: Console, number: int, name: str, more: str) -> None:
 
 
 def charts(terminal: Console, made: Sequence[Mapping[str, Any]]) -> None:
-    """Print charts, or that there are none."""
+    """Print charts, or "no charts" if `made` is empty; at most `ROWS` rows of each."""
     for chart in made:
         terminal.print()
         text = Padding(chart_text(chart, ROWS), (0, 0, 0, 3))

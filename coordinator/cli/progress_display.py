@@ -21,7 +21,7 @@ PLAIN_S = 2.0
 
 
 class Progress:
-    """Shows snapshots of all workloads under load. With `quiet` it shows none."""
+    """Shows progress of the workloads under load, and messages, on stderr; none with `quiet`."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -51,7 +51,7 @@ class Progress:
             self._live.stop()
 
     def say(self, sentence: str) -> None:
-        """Print a message, and pass it on to `listener`."""
+        """Print a message unless quiet, and always pass it on to `listener`."""
         if self.listener is not None:
             self.listener(sentence)
         if not self._quiet:
@@ -59,14 +59,17 @@ class Progress:
 
     @property
     def longest(self) -> str:
-        """Return the end of a message, on iterations that have run for long; or ""."""
+        """The part of a message on iterations that have run for long; "" if there are none."""
         now = time.monotonic()
         return "".join(
             longest_words(vars(one)) for at, one in self._latest.values() if now - at < PLAIN_S
         )
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot of the run's progress."""
+        """Show a snapshot: in the table of a terminal, else as a line every `PLAIN_S` seconds.
+
+        Nothing with `quiet`, and no line while workers prepare.
+        """
         if self._quiet:
             return
         now = time.monotonic()

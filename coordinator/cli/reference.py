@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def reference() -> str:
-    """The page, in Markdown."""
+    """Return the whole page, in Markdown."""
     plugins = Plugins()
     parts = [_HEAD, *_task_file(), *_scenarios(plugins)]
     for kind, (heading, sentence) in _KINDS.items():
@@ -119,7 +119,10 @@ def _plugin(name: str, cls: type) -> Iterator[str]:
 
 
 def _shape(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of an object, also if it is one alternative among several."""
+    """Return the schema itself if it has properties, else its first alternative that has some.
+
+    {} if there is none.
+    """
     if schema.get("properties"):
         return schema
     branches: list[Mapping[str, Any]] = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
@@ -146,7 +149,7 @@ def _rows(schema: Mapping[str, Any], within: str) -> Iterator[tuple[str, str, st
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """The type of a value and its limits, in words."""
+    """Return the type of a value and its limits, in words."""
     if "enum" in schema:
         return " or ".join(f"`{choice}`" for choice in schema["enum"])
     if "const" in schema:

@@ -31,10 +31,10 @@ def run_repeatedly(
     times: int,
     as_json: bool,
 ) -> int:
-    """Run a task several times and print how much the runs differ; returns the exit code.
+    """Run a task `times` times and print how much the runs differ; return the worst exit code.
 
-    All runs get one tag in common. An interrupted run is the last. Raises OsbenchError if a run
-    cannot begin.
+    All runs get one tag in common. A run that is interrupted or fails to begin is the last. Raises
+    OsbenchError if the first run cannot begin.
     """
     tag = f"repeat-{new_run_id()}"
     summaries, failure = _run_all(settings, wanted, progress, tag, times)
@@ -55,9 +55,9 @@ def run_repeatedly(
 def _run_all(
     settings: CommandSettings, wanted: Wanted, progress: Progress, tag: str, times: int
 ) -> tuple[list[dict[str, Any]], OsbenchError | None]:
-    """Run until a run fails to begin or is interrupted; returns summaries, and that failure.
+    """Run until a run fails to begin or is interrupted; return the summaries, and that failure.
 
-    Raises OsbenchError if the first run cannot begin.
+    The failure is None if all runs have begun. Raises OsbenchError if the first run cannot begin.
     """
     summaries: list[dict[str, Any]] = []
     interrupts = Interrupts()
@@ -78,7 +78,7 @@ def _run_all(
 def _print_spread(
     settings: CommandSettings, tag: str, summaries: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Print how much the runs of a tag differ, and how to find them again."""
+    """Print how much the runs differ, their tag, and a command that compares them."""
     runs = compared(settings, [summary["run_id"] for summary in summaries])
     show_spread(runs, console())
     echo(f"\nTag of these runs: {tag}")
@@ -92,7 +92,10 @@ def run_tagged(
     interrupts: Interrupts,
     *tags: str,
 ) -> dict[str, Any]:
-    """Run a task once under a new id, with additional tags. Raises OsbenchError."""
+    """Run a task once under a new id, with more tags, and archive it; return its summary.
+
+    Raises OsbenchError if the run cannot begin or has no report.
+    """
     run_id = new_run_id()
     options = replace(wanted.run_options, run_id=run_id, tags=(*wanted.run_options.tags, *tags))
     directory = RunDirectory.of(settings.conf.data_dir, run_id)
@@ -103,6 +106,6 @@ def run_tagged(
 
 
 def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
-    """These runs as comparisons read them. Raises UsageError."""
+    """Return the runs of some ids as comparisons read them. Raises UsageError, DamagedRun."""
     data_dir = str(settings.conf.data_dir)
     return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]

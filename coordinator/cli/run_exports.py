@@ -38,9 +38,10 @@ def exports_of(
     directory: RunDirectory,
     say: Callable[[str], None],
 ) -> RunExports:
-    """The exports of a run; a plug-in path that cannot be used is exported as its failure.
+    """Return the exports of a run, with options and targets checked; nothing is written yet.
 
-    Raises OsbenchError.
+    If a plug-in path cannot be used, osbench's own exporters export that failure. Raises
+    OsbenchError.
     """
     conf, wanted = settings.conf, options.wanted
     archive = _archive(settings, options.archive)
@@ -56,7 +57,10 @@ def exports_of(
 
 
 def _archive(settings: CommandSettings, url: str | None) -> RunArchive | None:
-    """The archive that was given; that it can be read is known before the run."""
+    """Return the archive at `url`, after reading its list of runs; None without a URL.
+
+    Raises UsageError, ArchiveError.
+    """
     if url is None:
         return None
     from osbench.coordinator.cli.archive_access import archive_at  # noqa: PLC0415 - see above
@@ -67,7 +71,7 @@ def _archive(settings: CommandSettings, url: str | None) -> RunArchive | None:
 
 
 class RunExports:
-    """The exports of one run; its notes and exit code report failed exports."""
+    """Makes the exports of one run; notes and exit code of the run report failed exports."""
 
     def __init__(
         self,
@@ -77,7 +81,7 @@ class RunExports:
         metrics: str | None = None,
         archive: RunArchive | None = None,
     ) -> None:
-        """`metrics` is where Prometheus is to read the run, `[ADDRESS:]PORT`."""
+        """`metrics`: address `[ADDRESS:]PORT` for Prometheus to read the run at, or None."""
         self._exports = tuple(exports)
         self.archive = archive
         self._metrics = metrics
@@ -86,7 +90,10 @@ class RunExports:
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """While the run goes on: push and serve snapshots; if it raises, export that it did."""
+        """Push and serve the checkpoints of a run within this block; if it raises, export that.
+
+        The exception is raised again.
+        """
         pushers = [
             _Pusher(one.exporter, one.target, self._directory)
             for one in self._exports
@@ -123,7 +130,10 @@ class RunExports:
         return metrics_endpoint(self._metrics, collect)
 
     def write(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """Export a run that has ended; returns its summary, with the exports that failed."""
+        """Export and archive a run that has ended; return its summary with notes on failures.
+
+        A failed export also changes the exit code, here and in the run directory; none is raised.
+        """
         if self._exports:
             from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - above
 
@@ -153,7 +163,10 @@ class RunExports:
         return changed
 
     def write_failure(self, error: OsbenchError) -> None:
-        """Export that the run could not begin, or why it broke off; archive its directory."""
+        """Export why a run could not begin or broke off; archive its directory if it has begun.
+
+        Failures are printed, not raised.
+        """
         if self._exports:
             self._write_failure(error)
         if (self._directory.path / "run.json").exists():
@@ -176,13 +189,16 @@ class RunExports:
             self._export(export, partial(write, export))
 
     def _export(self, export: Export, step: Callable[[], str]) -> str:
-        """Try an export; returns why it failed, or ""."""
+        """Try an export; return the reason why it failed, or ""."""
         if "://" in export.target:
             self._say(f"sending results to {mask_url(export.target)}; Ctrl-C gives that up")
         return self._attempt(f"export {export.name}", "osbench-coord report", step)
 
     def _push(self) -> str:
-        """Try to archive the run; returns why it failed, or ""."""
+        """Try to archive the run; return the reason why that failed, or "".
+
+        "" also if no archive is given.
+        """
         archive, name = self.archive, self._directory.path.name
         if archive is None:
             return ""
@@ -195,7 +211,10 @@ class RunExports:
         return self._attempt("archive", f"osbench-coord runs push {name} {archive.place}", push)
 
     def _attempt(self, what: str, again: str, step: Callable[[], str]) -> str:
-        """Try a step, which the command `again` repeats; returns why it failed, or ""."""
+        """Try `step`, and print its result or failure; return the reason of the failure, or "".
+
+        `again`: the command that the message names to repeat it. Ctrl-C gives the step up.
+        """
         try:
             done = step()
         except (OsbenchError, KeyboardInterrupt) as error:
@@ -209,7 +228,10 @@ class RunExports:
 
 
 class _Pusher:
-    """Pushes the checkpoints of a run in a separate thread: the run does not wait for it."""
+    """Pushes the checkpoints of a run with an exporter, in a thread: the run does not wait.
+
+    The first failure is printed, others are ignored.
+    """
 
     def __init__(self, exporter: LiveExporter, target: str, directory: RunDirectory) -> None:
         self._exporter = exporter
@@ -219,11 +241,11 @@ class _Pusher:
         self._thread = threading.Thread(target=self._loop, name="pusher", daemon=True)
 
     def start(self) -> None:
-        """Begin to push."""
+        """Start the thread, which pushes new checkpoints at the exporter's interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Push no more. What is under way is left to end by itself."""
+        """Push no more checkpoints; does not wait for a push that is under way."""
         self._over.set()
 
     def _loop(self) -> None:

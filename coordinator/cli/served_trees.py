@@ -1,4 +1,4 @@
-"""A project's service, started from a commit in its own directory, and ended with the command."""
+"""Services of `gate`, each started from a commit in its own directory, ended with the command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _GRACE_S = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Serving:
-    """Commands of a shell that make a service of a source tree; both run in the tree."""
+    """Shell commands that set up and start a service in a source tree; both run in the tree."""
 
     #: Runs once, before both services start; "" for nothing.
     setup: str
@@ -48,7 +48,7 @@ class Commit:
 
 
 def find_commit(repository: Path, revision: str) -> Commit:
-    """Look a revision up. Raises UsageError."""
+    """Return the commit that a revision such as HEAD^1 means. Raises UsageError if none."""
     found = _git(repository, "rev-parse", "--quiet", "--verify", f"{revision}^{{commit}}")
     if found.returncode:
         reason = found.stderr.strip() or (
@@ -60,7 +60,7 @@ def find_commit(repository: Path, revision: str) -> Commit:
 
 
 def changed_files(repository: Path) -> bool:
-    """Return whether tracked files differ from the commit that is checked out."""
+    """Return whether tracked files of the work tree differ from the checked-out commit."""
     return bool(_git(repository, "status", "--porcelain", "--untracked-files=no").stdout.strip())
 
 
@@ -68,11 +68,11 @@ def changed_files(repository: Path) -> bool:
 def served(
     repository: Path, commits: Sequence[Commit], serving: Serving, logs: Sequence[Path]
 ) -> Iterator[list[str]]:
-    """Serve commits at the same time, each from its own tree; yields their URLs.
+    """Serve commits at the same time, each from its own tree; yield their URLs, in order.
 
-    A log is written for each. Services and trees are removed at the end, also if this process is
-    killed. Raises OsbenchError if a tree cannot be made, its setup fails or its service does not
-    start.
+    Output of each goes to its file in `logs`. Services and trees are removed at the end, also if
+    this process is killed. Raises OsbenchError if a tree cannot be made, its setup fails or its
+    service does not accept connections in time.
     """
     lifeline = Lifeline()
     folder = Path(tempfile.gettempdir()) / f"osbench-trees-{os.getpid()}"

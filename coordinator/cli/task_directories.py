@@ -35,7 +35,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRun:
-    """The outcome of one task file."""
+    """The outcome of one task file of a directory."""
 
     path: Path
     #: None if it was not run.
@@ -55,7 +55,7 @@ def run_directory(
     page: str | None,
     as_json: bool,
 ) -> int:
-    """Run the task files of the directory `wanted.source`; returns the worst exit code of all.
+    """Run the task files of the directory `wanted.source`; return the worst exit code of all.
 
     All are checked before the first is run. Unless `keep_going`, the first that does not end with 0
     is the last. All runs get one tag in common. `page`: path of an HTML page of all runs. Raises
@@ -129,7 +129,10 @@ def _written(
 
 
 def task_files(folder: Path) -> list[Path]:
-    """The task files of a directory, in the order of their names. Raises UsageError for none."""
+    """Return the task files of a directory, sorted by name. Raises UsageError if there are none.
+
+    Hidden files, and files that do not end with .yaml, .yml or .json, are left out.
+    """
     found = sorted(
         path
         for path in folder.iterdir()
@@ -141,7 +144,7 @@ def task_files(folder: Path) -> list[Path]:
 
 
 def _wrong(settings: CommandSettings, wanted: Wanted, paths: Sequence[Path]) -> dict[Path, str]:
-    """Return the errors of the files that cannot be read as a task."""
+    """Return the error messages of the files that are not valid tasks, by path."""
     wrong: dict[Path, str] = {}
     for path in paths:
         try:

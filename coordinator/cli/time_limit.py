@@ -1,4 +1,4 @@
-"""`--timeout` of commands that ask servers: after it they end with an error, whatever hangs."""
+"""The option `--timeout` of commands that query servers: it ends them, whatever hangs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ AGAIN_S = 1.0
 
 
 class TimeOver(OsbenchError):
-    """A command has not ended within its `--timeout`."""
+    """A command has not ended within its `--timeout`; exit code 3."""
 
     exit_code = 3
 
 
 def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a command `--timeout`, whose value it gets as `timeout_s`."""
+    """Decorate a command with `--timeout`, whose seconds it gets as `timeout_s`."""
     return options(
         timeout_s=option(
             "--timeout",
@@ -43,7 +43,7 @@ def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]],
 
 
 def time_limit(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """End a command that takes longer than the `--timeout` that this gives it. Raises TimeOver."""
+    """Decorate a command with `--timeout`; it raises TimeOver when that is over."""
 
     def limited(command: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(command)
@@ -58,7 +58,10 @@ def time_limit(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Cal
 
 @contextmanager
 def ended_after(timeout_s: float) -> Iterator[None]:
-    """Raise TimeOver in the main thread if this goes on for so long."""
+    """Raise TimeOver in the main thread if this block takes longer than `timeout_s` seconds.
+
+    Raised again every `AGAIN_S` seconds, while the block goes on. No limit in other threads.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -77,7 +80,7 @@ def ended_after(timeout_s: float) -> Iterator[None]:
 
 
 def _waited_in(frame: FrameType | None) -> str:
-    """Our own function in which it waited, in words."""
+    """Return words on the function of osbench that was running in `frame`; "" if none was."""
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module.startswith("osbench."):

@@ -1,4 +1,4 @@
-"""Writes task files that commands make."""
+"""Writes task files that commands make; they never replace a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from osbench.coordinator.cli.base import echo
 
 
 def write_task(target: str, document: Mapping[str, Any]) -> None:
-    """Write a task document to a new file, or to standard output (`-`). Raises UsageError."""
+    """Write a task document as YAML to a new file, or to standard output (`-`).
+
+    Prints the path to stderr. Raises UsageError if the file exists or cannot be written.
+    """
     # tasks are written by few commands
     from osbench.coordinator.taskfile.task_yaml import task_yaml  # noqa: PLC0415 - see above
 
@@ -26,7 +29,7 @@ def write_task(target: str, document: Mapping[str, Any]) -> None:
 
 
 def write_new(target: Path, text: str) -> None:
-    """Write a file that does not exist yet. Raises UsageError."""
+    """Write a new file. Raises UsageError if it exists or cannot be written."""
     refuse_existing(target)
     try:
         with target.open("x", encoding="utf-8") as file:
@@ -36,6 +39,6 @@ def write_new(target: Path, text: str) -> None:
 
 
 def refuse_existing(target: Path) -> None:
-    """Raise UsageError where a file is there already."""
+    """Raise UsageError if the file exists already."""
     if target.exists():
         raise UsageError(f"{target} exists; give another name")

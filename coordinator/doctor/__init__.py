@@ -1,1 +1,1 @@
-"""Says before a run whether it could work: servers, rights, keys, workers, this host."""
+"""Checks before a run whether it could work: Redis, rights, keys, workers, host."""

@@ -1,4 +1,4 @@
-"""Looks at the certificates in the files of [messaging], whether or not a server takes them."""
+"""Checks the certificates in the files of [messaging], whether or not a server accepts them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ _NEW_AUTHORITY = (
 
 
 def look_at_certificates(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
-    """All findings on the files of [messaging]."""
+    """Yield diagnoses of the certificate files of [messaging]; none if none is configured.
+
+    Of the authority only faults, of this host's certificate its validity. Unreadable files are
+    errors.
+    """
     messaging = conf.messaging
     if messaging.tls_ca_file:
         found = _looked_at("tls_ca_file", messaging.tls_ca_file, "the authority", _NEW_AUTHORITY)

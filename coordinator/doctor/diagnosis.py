@@ -1,4 +1,4 @@
-"""The result of a check."""
+"""The result of a check of `doctor`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OK, WARNING, ERROR = "ok", "warning", "error"
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """A line of the table of `doctor`."""
+    """A line of the table of `doctor`: a check, its state, and advice."""
 
     #: What was looked at: "Redis", "keys".
     about: str

@@ -1,4 +1,4 @@
-"""Looks at this host: Python, limits, data directory, keys and plug-ins."""
+"""Checks this host: Python, CPU, limits, data directory, keys, plug-ins and deployments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OWN_FILES = 64
 
 
 def look_at_host(conf: cfg.ConfigOpts, plugins: Plugins) -> Iterator[Diagnosis]:
-    """All findings on this host."""
+    """Yield the diagnoses of this host: an entry per check, OK ones too."""
     yield _version()
     yield _cores(conf)
     yield _data_dir(conf)

@@ -1,4 +1,4 @@
-"""Looks at the shared Redis: version, policy, memory, rights, clock, certificate."""
+"""Checks the shared Redis: version, policy, memory, rights, clock and certificate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ LEAST_MEMORY = 256 << 20
 
 
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
-    """Yield all findings on the configured Redis, up to the first that makes it unusable."""
+    """Yield the diagnoses of the configured Redis, up to the first error that makes it unusable.
+
+    If none is configured, an OK diagnosis: runs are in local mode. Raises nothing for an
+    unreachable server: that is an error among the diagnoses.
+    """
     url = conf.messaging.redis_url
     if not url:
         yield Diagnosis(
@@ -134,7 +138,10 @@ _NO_WRITES = (
 
 
 def _writes(client: Client) -> Iterator[Diagnosis]:
-    """Try to write; missing rights are reported by `_rights`."""
+    """Write and delete a scratch key; yield an error with the reason if Redis takes no writes.
+
+    Missing rights are reported by `_rights`.
+    """
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     try:
         client.set(scratch, "x", ex=60)
@@ -150,7 +157,10 @@ def _writes(client: Client) -> Iterator[Diagnosis]:
 
 
 def _rights(client: Client) -> Iterator[Diagnosis]:
-    """Try a coordinator's commands, on separate keys that are deleted at the end."""
+    """Try a coordinator's commands on scratch keys, which are deleted at the end.
+
+    Yields one diagnosis: an error that lists the forbidden commands, or OK.
+    """
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     keys = [f"{scratch}:{kind}" for kind in ("text", "hash", "set", "list", "stream", "count")]
     missing = [name for name, attempt in _commands(client, *keys) if not _allowed(attempt)]
@@ -172,7 +182,7 @@ def _rights(client: Client) -> Iterator[Diagnosis]:
 def _commands(
     client: Client, text: str, table: str, members: str, queue: str, stream: str, number: str
 ) -> list[tuple[str, Callable[[], Any]]]:
-    """The commands that a coordinator uses, each with a call of it."""
+    """Return the commands that a coordinator uses: (name for an ACL, call of it on its key)."""
     return [
         ("set", lambda: client.set(text, "x", ex=60)),
         ("get", lambda: client.get(text)),

@@ -1,4 +1,4 @@
-"""Looks at the workers that a shared Redis knows."""
+"""Checks the workers whose heartbeats are in the shared Redis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 
 
 def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
-    """All findings on workers; none in local mode, or where Redis or the keys cannot be used."""
+    """Yield the diagnoses of workers: foreign keys, other versions, capacity, clocks, threads.
+
+    None in local mode, or if Redis or the keys cannot be used: other checks report that.
+    """
     url = conf.messaging.redis_url
     if not url:
         return

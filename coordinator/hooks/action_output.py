@@ -37,7 +37,10 @@ OUTPUT: Mapping[str, Any] = {
 
 
 def read(returned: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a hook's return value as JSON values. Raises ValueError if it is not valid."""
+    """Return a hook's return value as JSON values, with both lists of charts.
+
+    Raises ValueError if it is not JSON, longer than `LIMIT` characters, or not charts.
+    """
     try:
         text = json.dumps({"additive": [], "complete": [], **returned}, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:

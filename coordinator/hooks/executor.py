@@ -32,7 +32,7 @@ SUCCESS, FAILED, REFUSED = "success", "failed", "validation_failed"
 
 @dataclass(frozen=True, kw_only=True)
 class Error:
-    """The reason why a firing failed."""
+    """The reason why a firing failed: type of the exception, message and traceback."""
 
     etype: str
     msg: str
@@ -41,7 +41,7 @@ class Error:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of one firing."""
+    """The result of one firing of a hook: its status, times, error and output."""
 
     status: str
     event: hook.Event
@@ -53,7 +53,7 @@ class Result:
 
     @classmethod
     def of(cls, saved: Mapping[str, Any]) -> Result:
-        """Restore a result that `dataclasses.asdict` saved."""
+        """Return a result from the mapping that `dataclasses.asdict` made of it."""
         error = Error(**saved["error"]) if saved["error"] else None
         return cls(**{**saved, "event": hook.Event(**saved["event"]), "error": error})
 
@@ -64,7 +64,7 @@ Counted = tuple[Result, int]
 
 @dataclass(frozen=True, kw_only=True)
 class HookReport:
-    """A hook of a workload, with its results."""
+    """A hook of a workload with its first results, and counts of all."""
 
     hook: task.HookConfig
     #: The first ones, at most `KEPT`, in the order of their events.
@@ -73,7 +73,10 @@ class HookReport:
     counts: dict[str, int]
 
     def failure(self) -> str:
-        """Return the number of failed firings, and the reason of the first; "" if none failed."""
+        """Return a message with the count of failed firings and the reason of the first.
+
+        "" if none failed.
+        """
         firings = sum(self.counts.values())
         failed = firings - self.counts.get(SUCCESS, 0)
         if not failed:
@@ -83,7 +86,7 @@ class HookReport:
 
 
 class Firing:
-    """A run of an action in a daemon thread."""
+    """An execution of a hook's action, in a new daemon thread that starts at once."""
 
     def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
         #: None while it runs.
@@ -97,7 +100,10 @@ class Firing:
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def stop(self) -> None:
-        """Ask the action to end; does not block, although the action's `stop` may."""
+        """Call the action's `stop` in another thread, without waiting for it.
+
+        Does nothing if the action was not created yet. An exception is logged.
+        """
         threading.Thread(target=self._stop, name="hook-stop", daemon=True).start()
 
     def _stop(self) -> None:
@@ -108,7 +114,7 @@ class Firing:
             LOG.warning("hook %s cannot be stopped", self._kind.NAME, exc_info=True)
 
     def so_far(self) -> Result:
-        """Return the result; a firing that has not ended counts as failed."""
+        """Return the result; a firing that has not ended has a failed one, of type NotEnded."""
         if self.result is not None:
             return self.result
         error = Error(etype="NotEnded", msg="had not ended when the workload was over")
@@ -143,7 +149,7 @@ class Firing:
 
 
 class ActiveHook:
-    """A hook of a workload: trigger, action, and its firings.
+    """A hook of a workload under load: its trigger, its action, and the firings so far.
 
     Its methods neither block nor raise exceptions of actions. Iterations are counted when their
     results arrive, some tenths of a second after they end, and not when they start.
@@ -157,7 +163,7 @@ class ActiveHook:
         note: Callable[[dict[str, Any]], None] = lambda firing: None,
         seen: int = -1,
     ) -> None:
-        """`note` gets firings before they are done.
+        """`note` is called with the firings before they are done, to journal them.
 
         `seen` is the last value that the trigger was asked for by another coordinator, -1 for none.
         """
@@ -179,7 +185,11 @@ class ActiveHook:
             self._trigger, self._unit = made, made.unit
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire for all due values, given seconds after the start and reported iterations."""
+        """Fire for all values due since the last call: seconds of load, or iterations reported.
+
+        At most `AT_ONCE` firings run at the same time; further ones fail. A trigger that raises is
+        recorded as a failure and not used again.
+        """
         now = int(elapsed_s) if self._unit == "time" else reported
         if now <= self._seen or self._trigger is None:
             return
@@ -196,16 +206,16 @@ class ActiveHook:
             self._refuse(due[room:])
 
     def running(self) -> list[Firing]:
-        """Firings that have not ended."""
+        """Return the firings that have not ended."""
         return [firing for firing in self._firings if firing.result is None]
 
     def stop(self) -> None:
-        """Ask all running actions to end."""
+        """Ask all running actions to end; does not wait for them."""
         for firing in self.running():
             firing.stop()
 
     def take(self) -> list[Counted]:
-        """Return the results since the last call."""
+        """Return the results since the last call, each with a count of firings; logs failures."""
         over = [firing for firing in self._firings if firing.result is not None]
         self._firings = [firing for firing in self._firings if firing not in over]
         for firing in over:
@@ -215,7 +225,7 @@ class ActiveHook:
         return found
 
     def pending(self) -> list[Counted]:
-        """Return results that were not taken; firings that still run count as failed."""
+        """Return the results that `take` has not returned; running firings count as failed."""
         return [*self._ended, *((firing.so_far(), 1) for firing in self._firings)]
 
     def _event(self, value: int) -> hook.Event:
@@ -223,7 +233,7 @@ class ActiveHook:
 
     @contextlib.contextmanager
     def _guard(self, value: int) -> Iterator[None]:
-        """Report an exception of the trigger, a plug-in, and do not call it any more."""
+        """Catch an exception of the trigger: count it as a failed firing, and drop the trigger."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything
@@ -239,7 +249,10 @@ class ActiveHook:
             self._keep(_unstarted(event, _cut(error)))
 
     def _refuse(self, values: Sequence[int]) -> None:
-        """Count firings above `AT_ONCE` as failed; make at most `KEPT` results of them."""
+        """Count firings as failed because `AT_ONCE` are running; logs it once.
+
+        Makes at most `KEPT` results in all; the last one counts for the rest.
+        """
         if not values:
             return
         name = self.described.action.name

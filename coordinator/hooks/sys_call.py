@@ -61,7 +61,7 @@ class SysCall(hook.Hook):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse a command that cannot be split into words."""
+        """Return a message if the command is empty or cannot be split into words, else []."""
         try:
             words = shlex.split(cls(config)._command)
         except ValueError as error:
@@ -69,7 +69,11 @@ class SysCall(hook.Hook):
         return [] if words else ["is not a command: it is empty"]
 
     def run(self, event: hook.Event) -> Mapping[str, Any]:
-        """Run the command. Raises Failed, OSError."""
+        """Run the command, wait for its end, and return its output as charts.
+
+        Raises Failed if it returns another code than 0 or exceeds its timeout, after which it is
+        ended. Raises OSError if it cannot be started.
+        """
         # files and not pipes: a grandchild that keeps a pipe open would block us
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             self._process = subprocess.Popen(  # noqa: S603 - the task's author asks for it
@@ -92,7 +96,10 @@ class SysCall(hook.Hook):
             return _charts(_start(out)) or self._text("0", out, err)
 
     def stop(self) -> None:
-        """End the command and its child processes."""
+        """End the command and its child processes: SIGTERM, then SIGKILL after GRACE_S at most.
+
+        Does nothing if the command is not running. Called in another thread.
+        """
         process = self._process
         if process is None or process.poll() is not None:
             return

@@ -18,7 +18,10 @@ _REAP_S = 1.0
 
 
 def last_lines(path: Path) -> str:
-    """The end of a log file, indented; "" if there is none."""
+    """Return the last lines of a log file, indented; "" if it is empty or cannot be read.
+
+    At most `_TAIL_LINES` lines of the last `_TAIL_BYTES` bytes.
+    """
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
@@ -29,7 +32,7 @@ def last_lines(path: Path) -> str:
 
 
 class Child:
-    """A started process. Ctrl-C at the terminal does not reach it: it has its own session."""
+    """A started process in its own session: Ctrl-C at the terminal does not reach it."""
 
     def __init__(
         self,
@@ -42,7 +45,11 @@ class Child:
         cwd: Path | None = None,
         waits: bool = False,
     ) -> None:
-        """Start the process; with `waits` it reads the input that `tell` writes, else none."""
+        """Start the process and register it with the watchdog. Raises OSError.
+
+        Its output is appended to `log`, a file of mode 0600. With `waits` the process reads the
+        input that its method `tell` writes; else it has none.
+        """
         self.log = log
         with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as output:
             self._process = subprocess.Popen(  # noqa: S603 - the server found, or our own worker
@@ -62,7 +69,10 @@ class Child:
         lifeline.register_process(role, leader)
 
     def tell(self, data: bytes) -> None:
-        """Write to a process that waits for it; `exit_reason` says if it has ended before."""
+        """Write `data` to the input of a process started with `waits`, and close its input.
+
+        Does nothing if the process has ended: `exit_reason` reports it.
+        """
         stdin = self._process.stdin
         assert stdin is not None, "it waits"
         with contextlib.suppress(BrokenPipeError), stdin:
@@ -77,7 +87,7 @@ class Child:
         return f"{how}; {self.log_end()}"
 
     def log_end(self) -> str:
-        """The last lines of its log, in words."""
+        """Return "the last lines of its log:" and these lines, or "its log is empty"."""
         tail = last_lines(self.log)
         return f"the last lines of its log:\n{tail}" if tail else "its log is empty"
 
@@ -91,18 +101,22 @@ class Child:
         """End the process with its session: SIGTERM, and SIGKILL after `grace_s` seconds.
 
         With `folder` also all processes marked with it, except the sessions of `spared`. SIGKILL
-        comes at once if `hurried` says so.
+        comes at once when `hurried` returns true. Returns when all have ended, or some seconds
+        after SIGKILL.
         """
         watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared, hurried)
         self.reap()
 
     def kill(self) -> None:
-        """End the process at once, and nothing else of its session."""
+        """Send SIGKILL to the process, and to nothing else of its session; wait for its end."""
         self._process.kill()
         self.reap()
 
     def reap(self) -> None:
-        """Collect the process, which has ended or is about to."""
+        """Collect the exit code of an ending process, so that it leaves the process table.
+
+        Waits a second at most. Its input is closed before.
+        """
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()

@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"/[A-Za-z0-9_./-]*")
 
 
 def make_folder(lifeline: Lifeline) -> Path:
-    """Create the folder, mode 0700, after registering it with the watchdog.
+    """Register a new private folder with the watchdog, create it with mode 0700; return its path.
 
     Raises StoreError if no directory for temporary files is suitable.
     """

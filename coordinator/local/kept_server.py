@@ -25,16 +25,16 @@ _REPLY_S = 5.0
 
 
 def keeping_in(directory: Path) -> watchdog.Keeping:
-    """Return the paths of the kept data in a run directory."""
+    """Return the paths in a run directory that a watchdog needs to save the server's data."""
     paths = (str(directory / name) for name in (PLAN, SERVER, SERVER_LOCK))
     return watchdog.Keeping(*paths)
 
 
 def restore(directory: Path, folder: Path) -> bool:
-    """Seed the server in `folder` with the Redis dump saved from a run; call before it starts.
+    """Copy the Redis dump saved from a run to `folder`, for the server that starts there next.
 
-    Waits until the earlier coordinator's watchdog has saved it. False if there is no dump, or it
-    cannot be read.
+    Waits until the earlier coordinator's watchdog has saved it, with a limit. Returns False if
+    there is no dump or it cannot be read; the latter is logged.
     """
     keeping = keeping_in(directory)
     try:
@@ -49,7 +49,7 @@ def restore(directory: Path, folder: Path) -> bool:
 
 
 def forget_workers(url: str) -> None:
-    """Remove the heartbeats and queues of the earlier workers: all have ended.
+    """Delete the heartbeats and queues of earlier workers from Redis: all of them have ended.
 
     Raises StoreUnreachable, StoreError.
     """

@@ -22,12 +22,15 @@ Role = Literal["server", "workers"]
 
 
 def bare_environment() -> dict[str, str]:
-    """A minimal environment, without passwords from the user's shell."""
+    """Return PATH and LD_LIBRARY_PATH of our environment: no passwords from the user's shell."""
     return {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
 
 
 class Lifeline:
-    """A running watchdog and the records sent to it. Only the coordinator holds the pipe's end."""
+    """A running watchdog and the records sent to it through a pipe.
+
+    Only the coordinator holds the pipe's writing end: if it closes, the watchdog cleans up.
+    """
 
     def __init__(self) -> None:
         self._registrations: list[bytes] = []
@@ -40,19 +43,22 @@ class Lifeline:
         return self._process.pid
 
     def register_folder(self, folder: Path) -> None:
-        """Register `folder` for removal at the end; called before it is created, to be safe."""
+        """Register `folder` for removal by the watchdog; called before the folder is created."""
         self._register({"folder": str(folder)})
 
     def register_keeping(self, keeping: watchdog.Keeping) -> None:
-        """Register paths for the server's data, saved at the end if the run can be resumed."""
+        """Register paths to which the watchdog saves the server's data for a resumption.
+
+        It saves the data at the end, if the run can be resumed then.
+        """
         self._register(keeping._asdict())
 
     def register_process(self, role: Role, leader: watchdog.Process) -> None:
-        """Register a process, to be ended at the end with its session."""
+        """Register a process, which the watchdog will end with its session."""
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
     def check(self) -> None:
-        """Start another watchdog if this one has ended."""
+        """Start another watchdog if this one has ended, and repeat all registrations to it."""
         if self._process.poll() is not None:
             _LOG.warning("the watchdog of local mode ended unexpectedly; starting another")
             self._close_pipe()
@@ -60,7 +66,10 @@ class Lifeline:
             self._write(b"".join(self._registrations))
 
     def close(self) -> None:
-        """Close the pipe, and wait until the watchdog has cleaned up and exited."""
+        """Close the pipe, and wait until the watchdog has cleaned up: `CLEAR_S` seconds at most.
+
+        A longer clean-up is logged and goes on. May be called repeatedly.
+        """
         if not self._closed:
             self._closed = True
             self.check()

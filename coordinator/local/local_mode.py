@@ -33,7 +33,7 @@ _SAID_S = 3.0
 
 
 class LocalMode:
-    """A private server, keys made for the run, and private workers.
+    """A private Redis server, keys made for the run, and private workers, as a context manager.
 
     All of it is removed, however the coordinator ends, even after kill -9: leaving the `with` block
     ends everything in order, and the watchdog ends the rest.
@@ -69,7 +69,7 @@ class LocalMode:
         keyring: Keyring | None = None,
         earlier: Path | None = None,
     ) -> None:
-        """Prepare `workers` worker processes of `virtual_users` virtual users each.
+        """Prepare `workers` worker processes of `virtual_users` virtual users each; starts nothing.
 
         `start` has workers that wait for their arguments, else `worker_command` is started with
         them. `keyring` has the keys; None: new ones are made. `earlier` is the directory of a run
@@ -91,7 +91,7 @@ class LocalMode:
         self._workers: Child | None = None
 
     def __enter__(self) -> Self:
-        """Start watchdog and server, generate the keys. Raises StoreError if that fails."""
+        """Start watchdog and server, write keys and configuration. Raises StoreError, OSError."""
         try:
             self._open()
         except BaseException:
@@ -110,7 +110,7 @@ class LocalMode:
     def start_workers(self) -> None:
         """Start the workers and return at once; they are ready when they register in Redis.
 
-        Call `check` while waiting for them.
+        Call `check` while waiting for them, as they may exit.
         """
         assert self._start is not None, "workers are started inside the with block"
         assert self._workers is None, "workers are started once"
@@ -121,16 +121,21 @@ class LocalMode:
         self._workers = self._start.begin_workers(arguments, self._command)
 
     def keep_in(self, directory: Path) -> None:
-        """Save results that workers have delivered but the coordinator has not read, for `resume`.
+        """Keep results that workers have delivered and the coordinator has not read, for `resume`.
 
-        Done at the end, as long as the run in `directory` can be resumed.
+        `close` saves them in the run directory `directory`, if the run can be resumed then. If the
+        coordinator is killed, the watchdog saves them.
         """
         assert self._start is not None, "there is something to keep inside the with block"
         self._keeping = kept_server.keeping_in(directory)
         self._start.lifeline.register_keeping(self._keeping)
 
     def check(self) -> None:
-        """Raise ServerDied (a StoreError) or FleetError, with the end of the log, if one exited."""
+        """Raise an error if the server or the workers have exited; restart an ended watchdog.
+
+        ServerDied (a StoreError) for the server, FleetError for the workers, each with the last
+        lines of the log.
+        """
         if self._start:
             self._start.lifeline.check()
         if self._server:
@@ -143,7 +148,11 @@ class LocalMode:
             )
 
     def explained(self, error: BaseException) -> BaseException:
-        """Add to an error that ends the run the log's end of the process that did not respond."""
+        """Return an error that ends the run, with the last log lines of the process that failed.
+
+        That is the workers' supervisor for FleetError, if its log has warnings, and the server for
+        StoreUnreachable and StoreLost. Other errors are returned as they are.
+        """
         if isinstance(error, FleetError) and self._workers and not self._workers.exit_reason():
             said = self._workers.log_end()
             return FleetError(f"{error}; {said}") if _WARNS.search(said) else error
@@ -154,7 +163,8 @@ class LocalMode:
     def close(self) -> None:
         """End workers, server and watchdog, and remove the folder. May be called repeatedly.
 
-        An interrupt that comes meanwhile kills the workers before their `drain_s` is over.
+        Workers get `drain_s` seconds to end. An interrupt that comes meanwhile kills them at once.
+        Saves the server's data before, if `keep_in` was called.
         """
         try:
             if self._workers and self._server:
@@ -167,7 +177,11 @@ class LocalMode:
             self._clear()
 
     def _hurried(self, grace_s: float) -> Callable[[], bool]:
-        """Whether workers are not waited for any more; says once that they are waited for."""
+        """Return a function that returns whether an interrupt has come, after this call.
+
+        It is called while workers drain: an interrupt kills them. Once after `_SAID_S` seconds, it
+        logs that they are waited for.
+        """
         before, say_at = self.interrupts(), time.monotonic() + _SAID_S
         said = False
 
@@ -184,7 +198,7 @@ class LocalMode:
         return hurried
 
     def _grace_s(self) -> float:
-        """Seconds that workers get to drain; few if the server has ended, or hangs."""
+        """Return the seconds that workers get to drain; at most GRACE_S if the server hangs."""
         assert self._server is not None
         return self.drain_s if self._server.answers() else min(self.drain_s, watchdog.GRACE_S)
 
@@ -230,7 +244,7 @@ class LocalMode:
             self._server.await_response()
 
     def _clear(self) -> None:
-        """End server and watchdog, remove the folder; if interrupted, the watchdog does it."""
+        """End server, folder and watchdog; if that is interrupted, the watchdog does the rest."""
         try:
             if self._server:
                 self._server.end()

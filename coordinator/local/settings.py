@@ -1,4 +1,4 @@
-"""The configuration of private workers: the effective one, with the private server and keys."""
+"""The configuration file of private workers: our options, with the private server and keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Changes = Mapping[tuple[str, str], Any]
 
 
 def write_config(path: Path, conf: cfg.ConfigOpts, changes: Changes) -> None:
-    """Write every option of `conf` with `changes` to a new file of mode 0600."""
+    """Write every option of `conf`, replaced by `changes`, to a new file of mode 0600.
+
+    Raises OSError, also if the file exists.
+    """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write("\n".join(_lines(conf, changes)) + "\n")
@@ -40,7 +43,7 @@ def _written(value: Any) -> str:
 
 
 def worker_environment() -> dict[str, str]:
-    """Our environment without variables that set options: they would override the file."""
+    """Return our environment without variables that set options: they would override the file."""
     names = {
         f"OS_{group.upper()}__{option.dest.upper()}"
         for group in OPTIONS

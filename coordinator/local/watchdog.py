@@ -39,7 +39,7 @@ _PARENT_S = 0.5
 
 
 class Process(NamedTuple):
-    """A process. The start time distinguishes it from a later one with the same pid."""
+    """A process. Its start time distinguishes it from a later process with the same pid."""
 
     pid: int
     #: Pid of the process that leads the session, or led it.
@@ -49,7 +49,7 @@ class Process(NamedTuple):
 
 
 def find(pid: int, *, zombie: bool = True) -> Process | None:
-    """The process with this pid; None if there is none, or for a zombie unless `zombie`.
+    """Return the process with this pid; None if there is none, or for a zombie unless `zombie`.
 
     Reads the fields 3, 6 and 22 (state, session, start time) of proc_pid_stat(5).
     """
@@ -90,7 +90,8 @@ def belonging(
 ) -> Iterator[Process]:
     """Yield running processes in the sessions of `leaders`, and processes marked with `folder`.
 
-    Marked processes in the sessions of `spared` are left out.
+    Marked processes have the folder in their environment (`MARK`). Marked processes in the sessions
+    of `spared` are left out, and so is this process.
     """
     for name in os.listdir("/proc"):  # noqa: PTH208 - Path.iterdir builds a Path per process
         one = find(int(name), zombie=False) if name.isdigit() else None
@@ -102,7 +103,10 @@ def belonging(
 
 
 def send(one: Process, number: int) -> None:
-    """Send a signal, unless the process has ended and its pid may have been reused."""
+    """Send signal `number` to a process, unless it has ended; errors are ignored.
+
+    A later process that has its pid gets no signal.
+    """
     now = find(one.pid, zombie=False)
     if now and now.start == one.start:
         with contextlib.suppress(OSError):  # it has just ended, or changed its user
@@ -118,10 +122,10 @@ def end(
 ) -> None:
     """End the processes of `belonging`: SIGTERM, and SIGKILL to those left after `grace_s`.
 
-    They are killed earlier if `hurried` says so, which is called while they are waited for.
-
-    While leaders are running, only they get SIGTERM, because they stop their children, and a
-    process that gets a second SIGTERM may drop its work. Otherwise each session gets it.
+    Returns when they have ended, or `KILL_S` seconds after SIGKILL. SIGKILL comes at once when
+    `hurried` returns true, which is called while they are waited for. While leaders are running,
+    only they get SIGTERM, because they stop their children, and a process that gets a second
+    SIGTERM may drop its work. Otherwise each session gets it.
     """
     asked: set[Process] = set()
     kill_at = time.monotonic() + grace_s
@@ -143,7 +147,7 @@ def end(
 
 
 def _await_end(leaders: set[Process], limit_s: float) -> None:
-    """Wait at most `limit_s` until a leader has ended; cheaper than a look at all processes."""
+    """Wait until a process in `leaders` has ended, at most `limit_s` s; reads no other one."""
     deadline = time.monotonic() + limit_s
     while (left_s := deadline - time.monotonic()) > 0:
         time.sleep(min(left_s, POLL_S[0]))
@@ -152,7 +156,7 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
 
 
 def _heads(processes: set[Process]) -> set[Process]:
-    """Return processes that lead a session, and processes whose session has lost its leader."""
+    """Return the leaders of sessions among `processes`, and processes whose leader is not there."""
     pids = {one.pid for one in processes}
     return {one for one in processes if one.pid == one.session or one.session not in pids}
 
@@ -163,7 +167,10 @@ def _send_all(processes: Iterable[Process], number: int) -> None:
 
 
 class Keeping(NamedTuple):
-    """Paths in the directory of a run, for the data of its private server that `resume` needs."""
+    """Paths in the directory of a run by which the watchdog saves the data of its private server.
+
+    `resume` needs that data.
+    """
 
     #: There as long as the run can be resumed.
     plan: str
@@ -173,10 +180,10 @@ class Keeping(NamedTuple):
     lock: str
 
     def keep(self, folder: Path) -> None:
-        """Save the data of the server in `folder`, if the run can be resumed.
+        """Save a dump of the server in `folder`, if the run can be resumed; errors are ignored.
 
-        Called when the workers have ended: their last results have not been read. If they cannot be
-        saved, they are lost with the server.
+        Called when the workers have ended: their last results have not been read. Results that
+        cannot be saved are lost with the server.
         """
         if not Path(self.plan).exists():
             return
@@ -195,7 +202,7 @@ class Keeping(NamedTuple):
                 draft.unlink()
 
     def take_lock(self) -> int | None:
-        """Lock the dump; returns a descriptor of the lock, or None if another process holds it.
+        """Lock the dump; return the descriptor of the lock, None if another process has it.
 
         Raises OSError if the file cannot be locked.
         """
@@ -209,7 +216,7 @@ class Keeping(NamedTuple):
 
 
 class _Registered:
-    """Parses the coordinator's registrations: lines of JSON, one record per line."""
+    """The coordinator's registrations, parsed from lines of JSON, one record per line."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
@@ -235,7 +242,10 @@ class _Registered:
                 leaders.append(Process(record["pid"], record["pid"], record["start"]))
 
     def clear(self) -> None:
-        """End workers, then servers, so that workers can drain; then remove the folder."""
+        """End the workers, so that they can drain, then the servers; then remove the folder.
+
+        Saves the data of the server before it ends, if that was registered.
+        """
         if not any(belonging([*self.workers, *self.servers], self.folder)):
             # the coordinator has ended all itself
             self._remove_folder()
@@ -252,10 +262,10 @@ class _Registered:
 
 
 def main(coordinator: int) -> None:
-    """Read standard input until it ends or the coordinator is no longer the parent process.
+    """Take registrations from standard input until the coordinator has ended, then clean up.
 
-    The parent is checked, too, because a process forked from the coordinator, by a plug-in for
-    example, keeps the pipe open.
+    `coordinator` is its pid. It has ended when the input ends or it is no longer the parent
+    process: a process forked from the coordinator, by a plug-in for example, keeps the pipe open.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -273,7 +283,7 @@ def main(coordinator: int) -> None:
 
 
 def _unread() -> bytes:
-    """Return data that is still in the pipe after the coordinator's end."""
+    """Return data still in the pipe after the coordinator's end; b"" if there is none."""
     try:
         return os.read(0, 65536)
     except BlockingIOError:

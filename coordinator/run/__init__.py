@@ -1,1 +1,1 @@
-"""The life of a run: plan, prepare, load, failover, finish; the only orchestrator."""
+"""The life of a run: plan, preparation, load, failover, end. Orchestrates the others."""

@@ -42,7 +42,7 @@ class Connection:
 
 
 def _nothing_of_ours() -> None:
-    """Do nothing: shared servers are not checked by a run."""
+    """Do nothing: shared servers are not started by the run, and not checked by it."""
 
 
 def _none(interrupts: Callable[[], int]) -> bool:
@@ -62,12 +62,14 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
     interrupts: Callable[[], int] = lambda: 0,
     early: EarlyStart | None = None,
 ) -> Iterator[Connection]:
-    """Yield the connection to the shared Redis of the configuration, else start local mode.
+    """Yield the connection of a run: to the shared Redis of the configuration, else to local mode.
 
-    Local mode has a private Redis and `processes` workers. `keyring` has the keys of a local run
-    that is resumed, `earlier` is its directory. `early` may have done the first step of local mode.
-    An unreachable shared Redis or broker is waited for, `wait_s` seconds at most, until there are
-    `interrupts`.
+    Local mode starts a private Redis and `processes` workers, and ends them on exit. `keyring` has
+    the keys of a local run that is resumed, `earlier` is its directory. `early` may have done the
+    first step of local mode.
+
+    An unreachable shared Redis or broker is waited for, at most `wait_s` seconds, until
+    `interrupts` (the count of Ctrl-C) is above 0.
 
     Raises ConfigError if a shared Redis has no key file, StoreError if it is unfit, StoreMissing if
     it is unreachable, KeyboardInterrupt after an interrupt.
@@ -92,7 +94,11 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
 
 
 def _shared(conf: cfg.ConfigOpts, wait_s: float, patient: Callable[[], bool]) -> Connection:
-    """Return the connection to the shared servers; wait for them while `patient` returns true."""
+    """Return the connection to the shared Redis and broker, after waiting until both respond.
+
+    Waits for each at most `wait_s` seconds while `patient` returns true. Raises ConfigError,
+    StoreError, StoreMissing and KeyboardInterrupt as `connected` does.
+    """
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     keyring = Keyring.load(conf.security.key_file)
     timeout_s = conf.messaging.redis_timeout_s

@@ -16,7 +16,10 @@ ASIDES_TOLD = 5
 
 
 def refusals_of(services: RunServices) -> Mapping[str, int]:
-    """Return how many messages the coordinator itself has refused, by reason."""
+    """Return the counts of messages that this coordinator has refused, by reason.
+
+    Refusals by workers do not count.
+    """
     refused = Counter(services.channel.refusals)
     if services.pool.refused:
         refused["heartbeats of unknown senders"] += services.pool.refused
@@ -24,13 +27,16 @@ def refusals_of(services: RunServices) -> Mapping[str, int]:
 
 
 def restore(services: RunServices, notes: RunNotes) -> None:
-    """Add the refusals and rollbacks that an earlier coordinator of the run has noted."""
+    """Add the counts of refusals and rollbacks of Redis that an earlier coordinator noted.
+
+    A rollback is a loss of data that had been written to Redis.
+    """
     services.channel.refusals.update(notes.refusals)
     services.channel.rollbacks += notes.rollbacks
 
 
 def remarks_of(services: RunServices) -> Iterator[str]:
-    """Yield a message of the report for each disturbance."""
+    """Yield a message for the report on each kind of disturbance that the run had."""
     lost = services.channel.rollbacks
     if lost:
         often = "once" if lost == 1 else f"{lost} times"
@@ -60,7 +66,10 @@ def remarks_of(services: RunServices) -> Iterator[str]:
 
 
 def _clocks(services: RunServices) -> Iterator[str]:
-    """Yield a message for each host and direction in which a wall clock was set during the run."""
+    """Yield a message for each host and direction in which a wall clock was set during the run.
+
+    If several processes of a host report steps, the largest counts.
+    """
     steps = services.pool.clock_steps
     set_s = {socket.gethostname(): (steps.back_s, steps.forward_s)}
     for worker in services.pool.workers.values():
@@ -82,7 +91,10 @@ def _clocks(services: RunServices) -> Iterator[str]:
 
 
 def _undelivered(services: RunServices) -> Iterator[str]:
-    """Yield a message on result blocks that workers had not delivered by the end of the run."""
+    """Yield a message with the count of result blocks that workers had not delivered at the end.
+
+    None if all were delivered.
+    """
     lacking = {one.name: one.undelivered for one in services.pool.workers.values()}
     lacking = {name: blocks for name, blocks in lacking.items() if blocks}
     if lacking:

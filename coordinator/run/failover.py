@@ -26,13 +26,16 @@ LOG = logging.getLogger(__name__)
 
 
 class Failover:
-    """Declares workers lost, takes them back, and replaces them."""
+    """Declares workers lost, takes them back if they return, and replaces them."""
 
     def __init__(self, services: RunServices) -> None:
         self._services = services
 
     def detect(self) -> None:
-        """Update which workers are lost, alive again, or have left; journal losses and returns."""
+        """Update which workers are lost, alive again, or have left; journal losses and returns.
+
+        A worker is lost after `lost_after_s` seconds without a heartbeat. Raises StorageError.
+        """
         for worker in self._services.pool.workers.values():
             if worker.state is WorkerState.LEFT:
                 continue
@@ -61,15 +64,16 @@ class Failover:
         worker.declare_lost()
 
     def _described(self, worker: WorkerHandle, workload: int) -> dict[str, Any]:
-        """Return record fields on a worker: seconds of load, and its host, pid and label."""
+        """Return fields of a record on a worker: workload, seconds of load, host, pid, label."""
         at_s, beat = self._services.load_clock.elapsed_s(workload), worker.beat
         known = {"host": beat.host, "pid": beat.pid, "label": beat.label}
         return {"workload": workload, "at_s": at_s, **known}
 
     def replace(self, workers: WorkloadWorkers) -> None:
-        """Take free workers for the lost and leaving workers of a workload.
+        """Assign free workers of the run to a workload that has lost some, and journal it.
 
-        Raises StoreUnreachable.
+        Assigns as many as are lacking and free, perhaps none. Raises StoreUnreachable,
+        StorageError.
         """
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
             LOG.warning("worker %s replaces one that was lost or left", worker.name)
@@ -78,7 +82,10 @@ class Failover:
             workers.add(worker)
 
     def invite(self, workloads: Iterable[WorkloadWorkers]) -> None:
-        """Invite as many workers as all workloads lack together. Raises StoreUnreachable."""
+        """Invite new workers to the run: as many as the workloads lack, less the idle ones.
+
+        Raises StoreUnreachable.
+        """
         pool = self._services.pool
         lacking = sum(max(0, workers.lacking) for workers in workloads)
         pool.invite(max(0, lacking - len(pool.idle)))

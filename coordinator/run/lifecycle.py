@@ -69,7 +69,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Run:
-    """A run of a plan. `interrupt` may be called from a signal handler at any time."""
+    """A run of a plan, from its first worker to its report.
+
+    `interrupt` may be called from a signal handler at any time.
+    """
 
     def __init__(self, plan: RunPlan, ui: RunInterface) -> None:
         self._plan = plan
@@ -84,12 +87,20 @@ class Run:
         self._counters: CounterSettings | None = None
 
     def interrupt(self) -> int:
-        """Drain (first call) or stop at once (second call). Return how often it was called."""
+        """Count an interrupt by the user; return the count: 1 drains the load, 2 stops it at once.
+
+        From 3 on, contexts are undone even while iterations run.
+        """
         self._status.interruption.level += 1
         return self._status.interruption.level
 
     def execute(self, connection: Connection) -> dict[str, Any]:
-        """Run everything; return the summary (docs/results.schema.json), also written to disk."""
+        """Execute the run in a new run directory; return its summary, also written to disk.
+
+        The summary fits docs/results.schema.json. An error that ends the run without a report is
+        noted in the directory, then raised. Raises UsageError if spans cannot be received or
+        queried.
+        """
         plan, started_at = self._plan, time.time()
         self._counters = counter_settings(plan.conf)
         receiver = self._listening()
@@ -117,9 +128,10 @@ class Run:
     def resume(
         self, connection: Connection, directory: RunDirectory, started_at: float
     ) -> dict[str, Any]:
-        """Resume a run whose coordinator died; return the summary.
+        """Resume a run whose coordinator has ended; return the summary, as `execute` does.
 
-        `directory` is locked; `started_at` is when the run began, seconds since 1970.
+        `directory` was locked by the caller; `started_at` is when the run began, seconds since
+        1970.
         """
         self._resumed = True
         self._counters = counter_settings(self._plan.conf)
@@ -132,12 +144,15 @@ class Run:
         )
 
     def _listening(self) -> OtlpReceiver | None:
-        """Return the receiver of spans, None if the run receives none. Raises UsageError."""
+        """Return the receiver of spans, not started yet; None if the run receives none.
+
+        Raises UsageError if its address cannot be used.
+        """
         plan = self._plan
         return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None
 
     def _backend(self) -> TraceBackend | None:
-        """Return the store where spans are queried, None if there is none. Raises UsageError."""
+        """Return the store where spans are queried, None without one. Raises UsageError."""
         plan = self._plan
         traces = plan.conf.traces
         return (
@@ -199,7 +214,7 @@ class Run:
         return summary
 
     def _announce_queries(self) -> None:
-        """Say which servers are queried at the end."""
+        """Show messages on the servers that are queried for traces and counters at the end."""
         if self._plan.query_url:
             self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")
         if self._counters is not None:
@@ -224,7 +239,11 @@ class Run:
         return (lasting or alone) and not self._status.interruption.drains
 
     def _stays_resumable(self, error: BaseException) -> bool:
-        """Return whether the run may be resumed from its directory after `error`."""
+        """Return whether the run may be resumed from its directory after `error`.
+
+        True for lost servers and disks, for unforeseen exceptions, and for any error once its load
+        had begun. False if the directory was removed or is an older copy.
+        """
         # the run itself goes on elsewhere, or from its own files
         if isinstance(error, OlderCopy):
             return False
@@ -276,7 +295,10 @@ class Run:
     def _with_counters(
         self, outcomes: Sequence[WorkloadOutcome], directory: RunDirectory, services: RunServices
     ) -> tuple[list[WorkloadOutcome], Sequence[str]]:
-        """The outcomes with counters of the system under test, and notes on their reading."""
+        """Read the counters of the system under test; return the outcomes with them, and notes.
+
+        A second Ctrl-C ends the reading.
+        """
         status = self._status
         found = collect_counters(
             directory,
@@ -311,7 +333,11 @@ class Run:
         directory: RunDirectory,
         started_at: float,
     ) -> tuple[ReportBuilder, RunLoad]:
-        """Fold the journal and blocks of an earlier coordinator, and run the remaining groups."""
+        """Restore the state of an earlier coordinator from disk, then run the remaining groups.
+
+        Returns the builder of the report, and the load that has ended. Raises OsbenchError if the
+        run ends before there was load.
+        """
         plan, status, accounts = self._plan, self._status, services.accounts
         for one in plan.workloads:
             accounts.register(one.number, _results_of(one, plan))

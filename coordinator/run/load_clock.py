@@ -27,12 +27,18 @@ def boot_id() -> str:
 
 
 def lead_s(users: float) -> float:
-    """Return the seconds from the last preparation to the start, by virtual users of a worker."""
+    """Return the seconds from the last preparation to the start with shared workers: `LEAD_S`.
+
+    `users` makes no difference.
+    """
     return LEAD_S
 
 
 def local_lead_s(users: float) -> float:
-    """Return the seconds from the last preparation to the start in local mode."""
+    """Return the seconds from the last preparation to the start in local mode, at most `LEAD_S`.
+
+    `users` is the number of virtual users of a worker, each of which takes some time to start.
+    """
     return min(LEAD_S, LOCAL_LEAD_S + START_USER_S * users)
 
 
@@ -45,15 +51,18 @@ class LoadClock:
         self._t0_ns: dict[int, int] = {}
 
     def begin(self, workload: int, t0_at: float) -> None:
-        """Note when a load begins, Redis time in seconds since 1970."""
+        """Note the start of a load, which may be ahead: `t0_at`, Redis time, s since 1970."""
         self._t0_ns[workload] = self._clock.to_monotonic_ns(t0_at)
 
     def note(self, workload: int) -> dict[str, Any]:
-        """Return record fields by which another coordinator on this host finds the start."""
+        """Return record fields by which another coordinator on this host finds the noted start.
+
+        `t0_ns`: monotonic ns; `boot`: the boot of the host that this clock counts from.
+        """
         return {"t0_ns": self._t0_ns[workload], "boot": boot_id()}
 
     def restore(self, workload: int, t0_at: float) -> None:
-        """Find the start of a load that an earlier coordinator began at `t0_at`, in Redis time.
+        """Note the start of a load that an earlier coordinator began at `t0_at`, Redis time.
 
         On another host, or after a reboot, the load moves if the clock of Redis was set meanwhile;
         its start is never in the future.
@@ -64,14 +73,17 @@ class LoadClock:
         self._t0_ns[workload] = t0_ns
 
     def begun(self, workload: int) -> bool:
-        """Return whether the load of a workload has a start."""
+        """Return whether the start of a workload's load is noted; it may still be ahead."""
         return workload in self._t0_ns
 
     def elapsed_s(self, workload: int) -> float:
-        """Return the seconds since t0; negative before."""
+        """Return the seconds since t0, negative before; `-LEAD_S` if no start is noted."""
         t0_ns = self._t0_ns.get(workload)
         return -LEAD_S if t0_ns is None else self._clock.since_s(t0_ns)
 
     def t0_at(self, workload: int) -> float:
-        """Return when the load begins by the present clock of Redis, seconds since 1970."""
+        """Return the noted start of a load by the present clock of Redis, seconds since 1970.
+
+        Raises KeyError if none is noted.
+        """
         return self._clock.at_s(self._t0_ns[workload])

@@ -1,4 +1,4 @@
-"""The loop under load: reads results and heartbeats, and gives each workload its turn."""
+"""The loop under load: reads results and heartbeats, then runs a pass of each workload."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ class LoadLoop:
         self._outages = Outages(self._note_outage, services.limits.patience_s)
 
     def run(self, turned: Callable[[], None]) -> None:
-        """Prepare, load, settle; return when every iteration has its state.
+        """Prepare the workers, run the load, and return when every iteration has its final state.
 
-        `turned` is called after each pass of the loop under load. Raises ContextError, FleetError,
-        StoreLost.
+        `turned` is called after each pass of the loop under load. No load begins if the user ends
+        the run before. Raises ContextError, FleetError, StoreLost.
         """
         self._prepare()
         if self._status.interruption.drains:
@@ -91,16 +91,19 @@ class LoadLoop:
         self._load(turned)
 
     def _lead_s(self) -> float:
-        """Return the seconds between sending t0 and t0: more if workers have long round trips."""
+        """Return the seconds from sending t0, the start of the load, to t0 itself.
+
+        More if workers have long round trips to Redis.
+        """
         trips_s = [worker.trip_s for worker in self._services.pool.present]
         users = sum(workload.plan.users for workload in self._workloads)
         lead_s = self._services.limits.lead_s(users / max(1, len(trips_s)))
         return lead_s + LEAD_TRIPS * max(trips_s, default=0.0)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
-        """Go on with a load that began at `t0_at`, Redis time; return as `run` does.
+        """Go on with a load that began at `t0_at` (Redis time); return as `run` does.
 
-        Also raises FleetError if there is no progress for long.
+        Also raises FleetError if there is no progress for `STALL_S` seconds.
         """
         self._stall = StallWatch(self._services)
         for workload in self._workloads:
@@ -154,7 +157,11 @@ class LoadLoop:
                 self._poll()
 
     def _let_end(self) -> None:
-        """After a second Ctrl-C, wait RUNNING_S at most for iterations that use contexts."""
+        """Wait at most RUNNING_S seconds for running iterations, after a second Ctrl-C.
+
+        Their contexts are undone next. A third Ctrl-C ends the wait. Logs how many iterations still
+        run.
+        """
         LOG.warning(
             "contexts are undone when no iteration runs any more, at the latest in %g s; "
             "Ctrl-C again does not wait",
@@ -207,7 +214,11 @@ class LoadLoop:
             workload.update_ready_workers()
 
     def _patiently(self, step: Callable[[], None]) -> None:
-        """Repeat an idempotent step until Redis is reachable."""
+        """Repeat an idempotent step until Redis and the broker take it.
+
+        Raises StoreLost if they are unreachable for too long, StoreUnreachable if the user stops
+        the run.
+        """
         while True:
             try:
                 step()
@@ -242,9 +253,11 @@ class LoadLoop:
         return min(READ_S, EAGER_S * scant) if scant else READ_S
 
     def _receive(self, wait_s: float, block_s: float = READ_S) -> None:
-        """Read results, at most as often as is useful: each read is a command to Redis.
+        """Read results from Redis, settle their iterations, and credit them to their workers.
 
-        A read waits for results up to `block_s` seconds.
+        Sleeps before, to read at most every `wait_s` seconds: each read is a command to Redis. A
+        read waits for results for the longer of `wait_s` and `block_s` seconds. Raises
+        StoreUnreachable.
         """
         services = self._services
         pause_s = self._read_at + wait_s - time.monotonic()
@@ -278,7 +291,11 @@ class LoadLoop:
         time.sleep(0.2)
 
     def _poll(self) -> None:
-        """Read and acknowledge heartbeats; restore keys that Redis may have lost."""
+        """Read and acknowledge heartbeats, detect lost workers, invite others, send controls.
+
+        Every TEND_S seconds, also restores keys that Redis may have lost. Raises StoreUnreachable,
+        StorageError, and the error of `check` if a process of local mode has died.
+        """
         services = self._services
         services.check()
         self._polled = now = time.monotonic()

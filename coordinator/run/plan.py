@@ -38,7 +38,7 @@ class RunInterface:
 
 
 def new_run_id() -> str:
-    """Return a new id that sorts by time: date, time, and some random digits."""
+    """Return a new run id that sorts by time: UTC date, UTC time, and four random digits."""
     return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
 
 
@@ -90,12 +90,12 @@ class WorkloadPlan:
 
     @property
     def users(self) -> int:
-        """The number of virtual users that the workload starts with."""
+        """The number of virtual users that the workload needs to begin; 1 if the runner is open."""
         return 1 if self.runner.OPEN else self.runner.concurrency
 
     @property
     def asked(self) -> AskedUsers:
-        """The virtual users that the workload asks for."""
+        """The request for virtual users: name of the workload, their number and kind."""
         return AskedUsers(
             name=self.name,
             count=self.users,
@@ -115,13 +115,13 @@ class WorkloadPlan:
 
     @property
     def profiled(self) -> bool:
-        """Return whether some iterations are traced."""
+        """Return whether iterations are sampled for traces: the sampling rate is above 0."""
         return self.sampling.rate > 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """Plan of a run, computed once."""
+    """The plan of a run, computed once from task and configuration."""
 
     run_id: str
     task: Task
@@ -136,13 +136,16 @@ class RunPlan:
 
     @property
     def workloads(self) -> Iterator[WorkloadPlan]:
-        """Yield all workloads, by number."""
+        """All workloads, in the order of the task, which is that of their numbers."""
         for group in self.groups:
             yield from group
 
     @property
     def lasts_s(self) -> float | None:
-        """Planned duration of all load, seconds; None if a runner does not know its own."""
+        """Planned duration of all load, seconds; None if a runner does not know its own.
+
+        The sum over groups of the longest workload of each.
+        """
         found = [[one.runner.planned_s for one in group] for group in self.groups]
         known = [[one for one in group if one is not None] for group in found]
         return sum(map(max, known)) if known == found else None
@@ -164,7 +167,11 @@ class RunPlan:
 
     @property
     def local_processes(self) -> int:
-        """Worker processes of local mode: one per core, no more than there are users to carry."""
+        """The number of worker processes of local mode: as requested, or as configured.
+
+        By default one per core, for closed runners no more than there are virtual users; at least
+        as many as the workloads of a group need.
+        """
         wanted = self.options.workers or self.conf.worker.processes
         if wanted:
             return int(wanted)
@@ -174,7 +181,10 @@ class RunPlan:
 
     @property
     def local_users(self) -> int:
-        """Virtual users, as threads, of each worker process of local mode."""
+        """The capacity of each worker process of local mode, in virtual users that are threads.
+
+        As configured, or more if the task needs more.
+        """
         each = -(-self.needs.threads // self.local_processes)
         return max(int(self.conf.worker.virtual_users), each, self.needs.threads_alone)
 
@@ -185,7 +195,10 @@ class RunPlan:
         return float(self.conf.coordinator.wait_for_workers_s if wait_s is None else wait_s)
 
     def request(self, *, private: bool) -> WorkerRequest:
-        """Return the request for workers of the run; `private` for workers of local mode."""
+        """Return the request for workers of the run: how many, for which load, how long to wait.
+
+        `private`: workers of local mode.
+        """
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
             least=self.needs.workers,
@@ -205,7 +218,9 @@ def plan_run(
     data: Mapping[int, IterationRows] | None = None,
     user_data: Mapping[int, DataFile] | None = None,
 ) -> RunPlan:
-    """Plan a checked task. Raises TaskError if a data file cannot be used.
+    """Plan a run of a checked task, without any connection.
+
+    Raises TaskError if a data file cannot be used.
 
     `data`, `user_data`: the data files of workloads, for iterations and for virtual users, by
     number of the workload; None if they are still to be read.
@@ -268,7 +283,7 @@ def _plans(
 
 
 def runner_of(workload: Workload, plugins: Plugins) -> Runner:
-    """Return the runner of a checked workload."""
+    """Create the runner of a checked workload from its configuration."""
     kind = plugins.get("runner", workload.runner.name)
     assert issubclass(kind, Runner)
     return kind(workload.runner.config)

@@ -25,7 +25,10 @@ RELEASE_AWAY_S = 15.0
 
 
 def await_spans(services: RunServices, status: RunStatus) -> None:
-    """Wait until workers have written out their spans, so that the report can count them."""
+    """Wait until workers have written out their spans, so that the report counts all of them.
+
+    Waits at most RELEASE_S seconds; returns early if the user stops the run. Errors are ignored.
+    """
     workers = services.pool.present
     deadline = time.monotonic() + RELEASE_S
     # heartbeats that were sent under load, and not read yet, know nothing of its end
@@ -41,10 +44,11 @@ def await_spans(services: RunServices, status: RunStatus) -> None:
 
 
 def release(services: RunServices, patience_s: float) -> None:
-    """Release the workers from the run, and delete the run's keys.
+    """Release the workers from the run, and delete the run's keys in Redis.
 
-    `patience_s` is the longest wait for an unreachable Redis. Workers that do not hear of the end
-    wait for another coordinator, with results that they have not delivered.
+    `patience_s` is the longest wait for an unreachable Redis, seconds. Workers that do not learn of
+    the end wait for another coordinator, with results that they have not delivered. Errors are
+    logged, not raised.
     """
     pool, channel = services.pool, services.channel
     try:
@@ -71,9 +75,9 @@ def release(services: RunServices, patience_s: float) -> None:
 
 
 def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
-    """Notify workers of the end until they have left, for FAREWELL_S at most.
+    """Notify workers of the end until they have left, for at most `FAREWELL_S` seconds.
 
-    Raises StoreUnreachable.
+    Receives their last results meanwhile. Raises StoreUnreachable.
     """
     pool, controls = services.pool, services.controls
     deadline = time.monotonic() + timers.FAREWELL_S

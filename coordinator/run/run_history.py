@@ -37,7 +37,7 @@ _STOPPED = {
 
 @dataclass(slots=True)
 class HookHistory:
-    """Firings of one hook of a workload."""
+    """Firings of one hook of a workload, folded from the journal."""
 
     #: The last value for which its trigger was evaluated; -1 for none.
     seen: int = -1
@@ -48,19 +48,19 @@ class HookHistory:
     counts: Counter[str] = field(default_factory=Counter)
 
     def fire(self, record: Record) -> None:
-        """Note that actions are about to begin."""
+        """Add the firings of a record, whose actions are about to begin, to the running ones."""
         self.seen = record["seen"]
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 
     def end(self, record: Record) -> None:
-        """Note that an action has ended, or how many times it could not begin."""
+        """Add the result in a record: of an action, or of `times` firings that could not begin."""
         result = Result.of(json.loads(record["result"]))
         value = result.event.value
         self.running = [event for event in self.running if event.value != value]
         self._keep(result, record["times"])
 
     def break_off(self) -> None:
-        """Note that the coordinator of the running actions is gone."""
+        """Count all running actions as failed: the coordinator that ran them is gone."""
         error = Error(etype="CoordinatorGone", msg="the coordinator was killed meanwhile")
         for event in self.running:
             self._keep(Result(status=FAILED, event=event, error=error), 1)
@@ -93,7 +93,10 @@ class _LoadHistory:
     missing_s: float = 0.0
 
     def lose(self, record: Record) -> str:
-        """Count the users of a lost worker as missing since it fell silent; return a message."""
+        """Count the users of a lost worker as missing since it fell silent; return a message.
+
+        Also adds a mark. Returns "" and does nothing if the load is closed.
+        """
         if self.closed:
             return ""
         at_s = float(record["at_s"])
@@ -111,12 +114,12 @@ class _LoadHistory:
         return sentence
 
     def join(self, record: Record) -> None:
-        """Mark that a worker takes the place of another."""
+        """Add a mark: a worker takes the place of a lost one."""
         text = f"Worker {_place(record)} took the place of one that was lost or left."
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 
     def hold(self, record: Record) -> None:
-        """Note a change in the numbers of users that are requested or held."""
+        """Apply a change in the numbers of users that are requested and held."""
         at_s = float(record["at_s"])
         self.missing_s = self.missing_until(at_s)
         if self.asked and not record["asked"]:
@@ -124,23 +127,29 @@ class _LoadHistory:
         self.asked, self.held, self.since_s = record["asked"], record["held"], at_s
 
     def missing_until(self, at_s: float) -> float:
-        """Return the user-seconds that were missing up to `at_s`."""
+        """Return the user-seconds up to `at_s` of load in which requested users were missing.
+
+        After the close of the load the sum is final.
+        """
         if self.closed:
             return self.missing_s
         lasted_s = max(0.0, at_s - max(0.0, self.since_s))
         return self.missing_s + lasted_s * max(0, self.asked - self.held)
 
     def halt(self, record: Record) -> None:
-        """Note that the load is stopped before its end."""
+        """Note the cause and time of a stop before the planned end of the load."""
         self.stop = record["why"], float(record["at_s"])
 
     def close(self, record: Record) -> None:
-        """Note that the ledger is closed."""
+        """Note that the ledger (accounting of iterations) is closed: no users are missing now."""
         self.missing_s = self.missing_until(float(record.get("at_s", self.since_s)))
         self.closed, self.planned = True, record.get("planned")
 
     def go_on(self) -> None:
-        """Forget a stop if the load is not closed: another coordinator goes on with it."""
+        """Forget a stop, unless the load is closed: another coordinator goes on with the load.
+
+        Running hooks count as failed.
+        """
         if not self.closed:
             self.stop = "", 0.0
         for hook in self.hooks.values():
@@ -157,10 +166,10 @@ _OF_A_HOOK = {"hook": HookHistory.fire, "fired": HookHistory.end}
 
 
 class RunHistory:
-    """Events of all workloads of a run."""
+    """Events of all workloads of a run, folded from records of its journal."""
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        """`names` of the workloads, by number, for messages."""
+        """`names`: names of the workloads by number, for messages."""
         self._names = names
         self._loads = {number: _LoadHistory() for number in names}
         self._outages: dict[Outage, Outage] = {}
@@ -169,7 +178,7 @@ class RunHistory:
         self._losses: dict[object, str] = {}
 
     def apply(self, record: Record) -> None:
-        """Note a record of the journal; ignore other kinds, and records of no workload.
+        """Apply a record of the journal; ignore other kinds, and records of unknown workloads.
 
         Raises KeyError, TypeError or ValueError if the record has another shape.
         """
@@ -193,7 +202,7 @@ class RunHistory:
             _OF_A_LOAD[kind](load, record)
 
     def _miss_server(self, record: Record) -> None:
-        """Replace the message on the outages of a server, which counts them all."""
+        """Add an outage of a server, and make its message count all outages so far."""
         server = Outage(str(record["server"]), bool(record["is_broker"]))
         before = self._outages.get(server, server)
         every = self._outages[server] = before.again(float(record["lasted_s"]))
@@ -201,7 +210,7 @@ class RunHistory:
         self._losses[server] = str(every)
 
     def _miss_blocks(self, record: Record) -> None:
-        """Replace the message on blocks that the disk has lost, which counts them all."""
+        """Count result blocks that the disk has lost, and replace the message on them."""
         self._blocks_lost += len(record["numbers"])
         self._losses.pop("blocks", None)
         self._losses["blocks"] = (
@@ -210,11 +219,14 @@ class RunHistory:
         )
 
     def losses(self) -> tuple[str, ...]:
-        """Return messages on lost workers, unreachable servers and lost blocks."""
+        """Return messages on lost workers, unreachable servers and lost blocks, newest last."""
         return tuple(self._losses.values())
 
     def marks(self, number: int, started: int) -> tuple[Mark, ...]:
-        """Return marks of workers that were lost or joined, and of a stop (`cut_short`)."""
+        """Return the marks of a load: workers lost and joined, and a stop if it was `cut_short`.
+
+        `started`: the number of iterations that have started.
+        """
         load = self._loads[number]
         cause = self.cut_short(number, started)
         if cause is None:
@@ -233,11 +245,11 @@ class RunHistory:
         return None if complete else load.stop[0] or None
 
     def missing_user_s(self, number: int, elapsed_s: float) -> float:
-        """Return the user-seconds until `elapsed_s` that a closed load requested and lacked."""
+        """Return the user-seconds that a closed load requested and lacked until `elapsed_s`."""
         return self._loads[number].missing_until(elapsed_s)
 
     def hook_results(self, number: int, hook: int) -> HookHistory:
-        """Return the firings of a hook of a workload, by its place in the task."""
+        """Return the firings of a workload's hook, by its place in the task; updated later."""
         return self._loads[number].hooks.setdefault(hook, HookHistory())
 
 

@@ -64,7 +64,7 @@ class RunLoad:
         earlier: EarlierRun,
         kept: Callable[[BaseException], bool],
     ) -> None:
-        """`kept` returns whether workers and contexts are left as they are after an exception."""
+        """`kept` returns whether an exception leaves workers and contexts for `resume`."""
         self._plan = plan
         self._earlier = earlier
         self._kept = kept
@@ -87,9 +87,10 @@ class RunLoad:
         self._broken = ""
 
     def run(self, *, private: bool) -> None:
-        """Gather workers (`private`: of local mode) and run every group.
+        """Gather workers (`private`: of local mode), run every group, and account for the rest.
 
-        Raises OsbenchError if the run ends before there was load.
+        An error under load is noted for the report and logged. Raises OsbenchError if the run ends
+        before there was load, Superseded if another coordinator has taken over the run.
         """
         try:
             groups = self._pass_over()
@@ -125,7 +126,7 @@ class RunLoad:
         self._add_the_rest()
 
     def end(self) -> RunEnd:
-        """Return how the run ended, as far as is known now."""
+        """Return how the run ended, as known now: cause, losses, remarks, resources left."""
         return RunEnd(
             broken=self._broken,
             interrupted=self._status.interruption.drains,
@@ -149,12 +150,18 @@ class RunLoad:
         return f"{resume}, `osbench-coord cleanup {run_id}` undoes its contexts instead"
 
     def await_spans(self) -> None:
-        """Wait until workers have written out the spans of the workloads, if there are any."""
+        """Wait until workers have written out their spans, if a workload is traced.
+
+        Waits a few seconds at most.
+        """
         if any(workload.plan.profiled for workload in self.workloads):
             release.await_spans(self._services, self._status)
 
     def _pass_over(self) -> list[Sequence[WorkloadPlan]]:
-        """Return the groups that are still to be run; take over workloads of finished groups."""
+        """Return the groups that are still to be run; restore the workloads of finished groups.
+
+        Contexts of the finished groups are undone.
+        """
         groups: list[Sequence[WorkloadPlan]] = list(self._plan.groups)
         while groups and all(self._earlier.is_over(one.number) for one in groups[0]):
             for one in groups.pop(0):
@@ -165,7 +172,10 @@ class RunLoad:
         return groups
 
     def _take_over(self, one: WorkloadPlan) -> WorkloadRun:
-        """Return a workload whose load was over when another coordinator was killed."""
+        """Create the run of a workload whose load an earlier coordinator has begun or closed.
+
+        Restores its start time and the due times of its arrivals.
+        """
         run = self._begin(one, dict(one.workload.args), {})
         run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
         for first, part in self._earlier.dues(one.number):
@@ -175,7 +185,11 @@ class RunLoad:
         return run
 
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
-        """Gather workers for the remaining groups, or await the workers of a resumed load."""
+        """Gather workers for the remaining groups, or wait for the workers of a resumed load.
+
+        Waits at most REJOIN_S seconds for the latter, then goes on without. Raises FleetError,
+        KeyboardInterrupt.
+        """
         if private or self._earlier.t0_at(groups[0]) is None:
             self._gather(groups, private)
             return
@@ -202,7 +216,10 @@ class RunLoad:
         )
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
-        """Take enough workers for every group of workloads, before any of them begins."""
+        """Take enough workers for every group of workloads, before any of them begins.
+
+        Raises FleetError if there are too few, KeyboardInterrupt if the user ends the run.
+        """
         request = self._plan.request(private=private)
         if request.count is not None and request.count < request.least:
             raise FleetError(
@@ -221,7 +238,7 @@ class RunLoad:
             raise KeyboardInterrupt
 
     def _still_runs(self, group: Sequence[WorkloadPlan]) -> bool:
-        """Return whether an earlier coordinator began the load and its iterations may end now."""
+        """Return whether the group's load has begun, and the user has not stopped it at once."""
         begun = self._earlier.t0_at(group) is not None
         return begun and not self._status.interruption.stops
 
@@ -229,13 +246,18 @@ class RunLoad:
         """Raise KeyboardInterrupt only if a load in progress is to stop at once.
 
         Unlike `_still_wanted`, this lets its workers end their iterations after a first Ctrl-C.
+        Also raises the error of a local process that has died.
         """
         self._services.check()
         if self._status.interruption.stops:
             raise KeyboardInterrupt
 
     def _poll(self, undoing: bool) -> None:
-        """Keep the workers in the run while contexts are made or undone, up to one more Ctrl-C."""
+        """Acknowledge heartbeats, which keeps workers in the run while contexts are made or undone.
+
+        Called repeatedly; also shows the progress of contexts. Raises KeyboardInterrupt after a
+        second Ctrl-C, if `undoing` after a third.
+        """
         services, wish = self._services, self._status.interruption
         if wish.insists if undoing else wish.stops:
             raise KeyboardInterrupt
@@ -248,7 +270,10 @@ class RunLoad:
             services.controls.answer(services.pool.present)
 
     def _run_group(self, group: Sequence[WorkloadPlan]) -> None:
-        """Set up the contexts of workloads, run their load together, and undo the contexts."""
+        """Set up the contexts of a group, run its loads together, and undo the contexts.
+
+        Raises ContextError if the group cannot begin, OsbenchError if its load cannot go on.
+        """
         contexts = self._services.contexts
         earlier = list(self.workloads)
         t0_at = self._earlier.t0_at(group)
@@ -289,7 +314,11 @@ class RunLoad:
             self._note()
 
     def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:
-        """Give each workload its workers; if its load is resumed, the workers that it had."""
+        """Assign the workers of the run to the workloads of a group.
+
+        `resumed`: each workload gets the workers that it had. Raises FleetError if they are too
+        few.
+        """
         pool = self._services.pool
         if resumed:
             parts = self._earlier.parts(pool.present, group)
@@ -303,7 +332,10 @@ class RunLoad:
                 worker.workload = one.number
 
     def _end_spans(self, earlier: Sequence[WorkloadRun]) -> None:
-        """Wait for the last spans of finished workloads, and stop counting spans for them."""
+        """Wait for the last spans of finished workloads, then freeze their counts and notes.
+
+        Waits a few seconds at most, and only if a workload is traced.
+        """
         if any(one.plan.profiled for one in earlier if one.number not in self._over):
             release.await_spans(self._services, self._status)
         for workload in earlier:
@@ -316,7 +348,7 @@ class RunLoad:
             self._notes.settle(workload.number, outcome_notes.notes_of(found))
 
     def _end_without_contexts(self, group: Sequence[WorkloadPlan]) -> None:
-        """End a load whose contexts an earlier coordinator was undoing. Raises ContextError."""
+        """Close a load whose contexts were already being undone; always raises ContextError."""
         for one in group:
             run = self._take_over(one)
             run.abandon(resumable=False)
@@ -326,7 +358,7 @@ class RunLoad:
         )
 
     def _fail(self, group: Sequence[WorkloadPlan], why: str) -> None:
-        """Account for workloads whose contexts or arguments failed: no iteration starts."""
+        """Close the workloads of a group that failed with `why`: no further iteration starts."""
         there = {run.plan.number: run for run in self.workloads}
         for one in group:
             run = there.get(one.number) or self._begin(one, dict(one.workload.args), {})
@@ -337,7 +369,7 @@ class RunLoad:
         self._note()
 
     def _add_the_rest(self) -> None:
-        """Account for workloads that the run did not reach: they stay in the report.
+        """Close the workloads that the run did not reach, so that the report has them.
 
         Workloads that an earlier coordinator had begun are reported with their results.
         """
@@ -366,14 +398,17 @@ class RunLoad:
         return "the run ended at a workload that could not begin"
 
     def outcomes(self) -> list[WorkloadOutcome]:
-        """Return the outcomes of all workloads, with the notes of an earlier coordinator."""
+        """Return the outcomes of all workloads, with the notes of earlier coordinators."""
         return [self._outcome(run) for run in self.workloads]
 
     def _outcome(self, run: WorkloadRun) -> WorkloadOutcome:
         return self._earlier.carried_on(run.number, outcome_of(run))
 
     def _note(self) -> list[WorkloadOutcome]:
-        """Save figures that a resuming coordinator needs; return the outcomes of all workloads."""
+        """Save figures that a resuming coordinator needs; return the outcomes of all workloads.
+
+        A failed write is ignored.
+        """
         fresh = {
             run.number: self._outcome(run) for run in self.workloads if run.number not in self._over
         }
@@ -388,20 +423,23 @@ class RunLoad:
         return [known[run.number] for run in self.workloads]
 
     def _so_far(self) -> dict[str, Any]:
-        """Return the timeline of a run that goes on."""
+        """Return the timeline of the run so far, for a checkpoint; saves the notes, too."""
         outcomes = self._note()
         report = self._builder.build(outcomes, Collected(), self.end())
         return to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
 
     def _failed_in(self, number: int) -> bool:
-        """Return whether some iteration of a workload did not succeed."""
+        """Return whether some iteration of a workload that gave any out did not succeed."""
         results = self._services.accounts.results[number]
         return results.ledger.allotted > 0 and not results.ledger.accounting().well
 
     def _begin(
         self, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any]
     ) -> WorkloadRun:
-        """Create the run of a workload, with arguments and context as its contexts left them."""
+        """Create the run of a workload and add it to `workloads`; sends nothing.
+
+        `args` and `context` are as the contexts of the workload left them.
+        """
         plan, services = self._plan, self._services
         specification = specify(plan, one, args, context, len(services.pool.workers))
         results = services.accounts.results[one.number]
@@ -452,5 +490,5 @@ class RunLoad:
 def _divide(
     workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
 ) -> list[list[WorkerHandle]]:
-    """Return the workers of each workload of a group. Raises FleetError if they are too few."""
+    """Return the workers for each workload of a group, in order. Raises FleetError if too few."""
     return divide(workers, group[0].subtask.title, [one.asked for one in group])

@@ -1,4 +1,4 @@
-"""Services of a run: made once it is connected, and never replaced."""
+"""Services of a run: created once it is connected, and never replaced."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Limits:
 
 
 class RunPort:
-    """The port through which fleet and dispatch decide and send."""
+    """The port through which fleet and dispatch journal decisions and send messages."""
 
     def __init__(
         self,
@@ -83,7 +83,10 @@ class RunPort:
         self._noted: list[dict[str, Any]] = []
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal; when they are on disk, apply them."""
+        """Write decisions to the journal; when they are on disk, apply them. Raises StorageError.
+
+        Noted events are written before them.
+        """
         decided = list(records)
         self._directory.decide([*self._noted, *decided])
         self._noted.clear()
@@ -91,17 +94,20 @@ class RunPort:
             self.follow(record)
 
     def follow(self, record: dict[str, Any]) -> None:
-        """Apply a record to accounts and history, whether it is on disk or not."""
+        """Apply a record to accounts and history, without writing it."""
         self._accounts.apply(record)
         self._history.apply(record)
 
     def note(self, event: dict[str, Any]) -> None:
-        """Note an event that accounts do not depend on; it is written with the next decisions."""
+        """Apply an event that accounts do not depend on; it is written with the next decisions."""
         self._history.apply(event)
         self._noted.append(event)
 
     def join(self, mid: str, incarnation: str) -> Membership:
-        """Journal and return the membership of a worker that has joined."""
+        """Return the membership of a worker that has joined; journal it if it is new.
+
+        A membership is one worker process's part in the run. Raises StorageError.
+        """
         found = self._accounts.memberships.get(mid)
         if found is None:
             self.decide([self._accounts.enrolment(mid, incarnation)])
@@ -109,7 +115,10 @@ class RunPort:
         return found
 
     def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
-        """Journal that acknowledged blocks are not on disk: no worker keeps them any more."""
+        """Journal that acknowledged blocks are not on disk: their iterations are lost.
+
+        No worker keeps such blocks any more. Also logs a warning. Raises StorageError.
+        """
         LOG.warning(
             "the disk has lost %s of worker %s that were acknowledged: their iterations are lost",
             count(len(blocks), "result block"),
@@ -118,11 +127,11 @@ class RunPort:
         self.decide([{"do": "missing", "mid": membership.mid, "numbers": list(blocks)}])
 
     def offer(self, offers: Iterable[Offer]) -> None:
-        """Write offers. Raises StoreUnreachable."""
+        """Write offers, which ask workers to join the run, to Redis. Raises StoreUnreachable."""
         self._channel.offer(offers)
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches to the queues of their workers. Raises StoreUnreachable."""
+        """Send batches of iterations to the queues of their workers. Raises StoreUnreachable."""
         self._channel.publish(
             Batch(
                 run=self._channel.run_id,
@@ -138,7 +147,7 @@ class RunPort:
         )
 
     def forget(self, incarnation: str) -> None:
-        """Delete the queue and the heartbeat of a process that has ended.
+        """Delete the queue and the heartbeat of a worker process that has ended from Redis.
 
         Raises StoreUnreachable.
         """
@@ -147,7 +156,7 @@ class RunPort:
 
 @dataclass(frozen=True, kw_only=True)
 class RunServices:
-    """Everything that a run is connected to."""
+    """Connections and state of a run, shared by its parts."""
 
     #: The run directory: journal, result blocks, documents.
     directory: RunDirectory
@@ -177,7 +186,9 @@ class RunServices:
 def open_services(
     plan: RunPlan, connection: Connection, directory: RunDirectory, on_context: Tell
 ) -> RunServices:
-    """Connect a run; `on_context` shows the progress of contexts.
+    """Connect a run to its servers and create its services.
+
+    `on_context` shows the progress of contexts.
 
     Raises StoreUnreachable, StoreError.
     """

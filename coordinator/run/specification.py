@@ -22,9 +22,10 @@ LONG_RAMP_S = 60.0
 def specify(
     plan: RunPlan, one: WorkloadPlan, args: dict[str, Any], context: dict[str, Any], workers: int
 ) -> Specification:
-    """Return the specification of a workload, with `args` and `context` as its contexts left them.
+    """Return the specification of a workload: all that workers get to know before its load.
 
-    `workers` is the number of worker processes of the run.
+    `args` and `context` are as its contexts left them. `workers` is the number of worker processes
+    of the run.
     """
     runner, scenario, data = one.runner, one.scenario, one.data
     return Specification(
@@ -56,7 +57,7 @@ def specify(
 
 
 def ramp_s(one: WorkloadPlan) -> float:
-    """Return the seconds in which a closed load adds its virtual users."""
+    """Return the seconds in which a closed load adds its virtual users; 0 if all start at once."""
     rate = one.workload.users.get("start_rate")
     return one.runner.concurrency / rate if rate else one.runner.ramp_up_s
 

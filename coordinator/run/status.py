@@ -7,29 +7,29 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Interruption:
-    """Number of interrupts by the user: 1 drains, 2 stops now, 3 does not wait for iterations."""
+    """The count of interrupts: 1 drains, 2 stops at once, 3 does not wait for iterations."""
 
     level: int = 0
 
     @property
     def drains(self) -> bool:
-        """Return whether no more load is wanted."""
+        """Return whether no more load is to be started: interrupted at least once."""
         return self.level >= 1
 
     @property
     def stops(self) -> bool:
-        """Return whether the run is to end at once."""
+        """Return whether the run is to end at once: interrupted at least twice."""
         return self.level >= 2
 
     @property
     def insists(self) -> bool:
-        """Return whether contexts are undone even while iterations use them."""
+        """Return whether contexts are undone while iterations use them: a third interrupt."""
         return self.level >= 3
 
 
 @dataclass(slots=True)
 class RunStatus:
-    """The state that the workloads of a run share."""
+    """The state that all workloads of a run share: interrupts, lost servers, a failed SLA."""
 
     interruption: Interruption = field(default_factory=Interruption)
     #: The unreachable servers, in words, and of them the Redis of the run; "" if none is.

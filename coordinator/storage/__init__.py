@@ -1,1 +1,1 @@
-"""The run directory: journal, result blocks, manifest, progress, failure."""
+"""Files of a run directory: journal, result blocks, documents, log, digests and requests."""

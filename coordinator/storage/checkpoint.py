@@ -1,4 +1,4 @@
-"""Checkpoints of a run: its numbers so far, on disk, for live views and in case of a crash."""
+"""Checkpoints of a run: writes its results so far to the file `timeline`, for live views."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ SHARE = 0.03
 
 
 class Checkpoints:
-    """Writes a timeline now and then. Nothing that goes wrong with it disturbs the run."""
+    """Writes the timeline of a run to its directory while the run goes on.
+
+    A write that fails is logged once and does not disturb the run.
+    """
 
     def __init__(self, directory: RunDirectory, build: Callable[[], dict[str, Any]]) -> None:
-        """`build` returns the timeline so far."""
+        """`build` returns the timeline so far; it is called once for each checkpoint."""
         self._directory = directory
         self._build = build
         self._next = 0.0
@@ -32,7 +35,11 @@ class Checkpoints:
         self._first = True
 
     def perhaps(self) -> None:
-        """Write one if it is time."""
+        """Write a checkpoint if one is due: at least `INTERVAL_S` seconds after the last one.
+
+        The pause is longer if checkpoints are slow: they take at most the fraction `SHARE` of the
+        time. The first error is logged, none is raised.
+        """
         begun = time.monotonic()
         if begun < self._next:
             return

@@ -42,10 +42,12 @@ _ASKED, _TAKEN, _ANSWERED, _DRAFT = ".asked", ".taken", ".answered", ".draft"
 
 
 def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
-    """Ask the coordinator of a run for a change of its load; returns its reply.
+    """Send a change of the load to the coordinator of a run, and return its reply.
 
-    Raises UsageError if it refuses, or if no load can be changed, OsbenchError if the request
-    cannot be written.
+    `request`: the workload and the change, with the keys that `Steering` reads. Raises UsageError
+    if no coordinator holds the run, or it refuses, does not take the request within `SEEN_S`
+    seconds, or does not reply within `ANSWERED_S`. Raises OsbenchError if the request cannot be
+    written.
     """
     name = directory.path.name
     response = _asked(directory, LOAD, request, SEEN_S, ANSWERED_S)
@@ -58,10 +60,11 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
 
 
 def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN_S) -> str:
-    """Ask the coordinator of a run to end it, as Ctrl-C would, or with `now` as two would.
+    """Ask the coordinator of a run to end it, as Ctrl-C does; with `now` as a second Ctrl-C does.
 
-    Returns its reply. Raises UsageError if no coordinator holds the run, OsbenchError if it does
-    not take the request within `timeout_s` seconds; then the request is withdrawn.
+    Returns its reply. Raises UsageError if no coordinator holds the run, or it refuses or does not
+    reply. Raises OsbenchError with exit code 3 if it does not take the request within `timeout_s`
+    seconds, after which the request is withdrawn.
     """
     response = _asked(directory, ABORT, {"now": now}, timeout_s, timeout_s + _TAKEN_S)
     if response is None:
@@ -82,7 +85,12 @@ def _asked(
     seen_s: float,
     answered_s: float,
 ) -> str | None:
-    """Ask and wait for the reply; None if the coordinator has not taken the request."""
+    """Write a request, wait for the reply of the coordinator and return its text.
+
+    None if the request was not taken within `seen_s` seconds; it is withdrawn then. Raises
+    UsageError if no coordinator holds the run, the reply is an error, or none came within
+    `answered_s` seconds. Raises OsbenchError if the request cannot be written.
+    """
     if not directory.has_coordinator():
         raise UsageError(f"run {directory.path.name} is not running on this machine")
     folder = directory.path / FOLDER
@@ -130,14 +138,18 @@ def _answer(
 
 
 class ControlRequests:
-    """The coordinator's side: requests of one kind as they come."""
+    """Takes requests of one kind from the run directory and writes replies, in the coordinator."""
 
     def __init__(self, directory: RunDirectory, kind: str = LOAD) -> None:
         self._folder = directory.path / FOLDER
         self._kind = kind
 
     def take(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Requests that were not taken yet, by id, oldest first."""
+        """Take the waiting requests, oldest first: yields the id and the content of each.
+
+        A request that was taken can no longer be withdrawn. The content is {} if it is not a JSON
+        object.
+        """
         try:
             places = sorted(self._folder.iterdir())
         except OSError:
@@ -154,7 +166,10 @@ class ControlRequests:
             yield place.stem, _read(taken) or {}
 
     def answer(self, request: str, **fields: str) -> None:
-        """Write the reply, unless the requester is not waiting for one: `said`, or `error`."""
+        """Write the reply to a request that was taken: `said=` message, or `error=` refusal.
+
+        Errors of the file system are ignored.
+        """
         place = self._folder / request
         with contextlib.suppress(OSError):
             _write(place.with_suffix(_ANSWERED), fields)
@@ -163,13 +178,16 @@ class ControlRequests:
 
 
 class AbortWatch:
-    """A thread of the coordinator that takes requests to end the run, in all of its phases."""
+    """A thread of the coordinator that takes requests to end the run, in all phases of the run.
+
+    The thread runs inside the `with` block and looks every `WATCH_S` seconds.
+    """
 
     def __init__(self, directory: RunDirectory, end: Callable[[bool], None]) -> None:
         """`end` ends the run, with True at once; it is called in the thread.
 
-        The directory may be made later. A request that is there already was for an earlier
-        coordinator: it is dropped.
+        The directory may be made later. A request that exists on entry was for an earlier
+        coordinator: it gets an error as its reply.
         """
         self._name = directory.path.name
         self._requests = ControlRequests(directory, ABORT)

@@ -21,18 +21,22 @@ _TAIL_LINES = 40
 
 
 def own_command(*arguments: str) -> list[str]:
-    """The command line of `osbench-coord` with these arguments."""
+    """Return the command that runs `osbench-coord` with `arguments` in this Python interpreter."""
     # -P keeps the working directory, which could hide modules, out of the import path
     return [sys.executable, "-P", "-m", "osbench.coordinator.main", *arguments]
 
 
 class DetachedRun:
-    """A run in its own session: neither Ctrl-C nor the end of who started it ends the run."""
+    """A run as a background process in its own session: Ctrl-C here does not end it.
+
+    The end of the process that started it does not end it either.
+    """
 
     def __init__(self, data_dir: str, run_id: str, arguments: Sequence[str]) -> None:
         """Start `osbench-coord` with `arguments`; its output goes to `<data_dir>/detached/RUN.log`.
 
-        Raises ConfigError if the data directory cannot be written, OSError.
+        Raises ConfigError if the data directory cannot be written, OSError if the log or the
+        process cannot be created.
         """
         check_writable(data_dir)
         self.run_id = run_id
@@ -50,28 +54,32 @@ class DetachedRun:
 
     @property
     def begun(self) -> bool:
-        """Return whether the run has its run directory, which reports its progress from then on."""
+        """Return whether the run directory has its `run.json`: the run shows its progress then."""
         return (self._directory / "run.json").exists()
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of its process; None while that runs."""
+        """The exit code of the process, negative if a signal ended it; None while it runs."""
         return self._process.poll()
 
     def wait(self) -> int:
-        """Wait for the end of its process; returns the exit code."""
+        """Wait for the end of the process, without a limit; returns its exit code."""
         return self._process.wait()
 
     def interrupt(self) -> None:
-        """Ask its process to end, as Ctrl-C would."""
+        """Send SIGINT to the process, as Ctrl-C would; does nothing if the process has ended."""
         self._process.send_signal(signal.SIGINT)
 
     def output(self) -> str:
-        """Text that it has printed so far."""
+        """Return all output of the process so far; secrets are not masked. Raises OSError."""
         return self._output.read_text("utf-8", "replace")
 
     def said(self) -> str:
-        """The last lines that it has printed, without secrets, escaped; "" if there are none."""
+        """Return the last lines of the output, masked and escaped; "" if there are none.
+
+        At most `_TAIL_LINES` lines of the last `_TAIL_BYTES` bytes. An unreadable file counts as
+        empty.
+        """
         try:
             with self._output.open("rb") as file:
                 file.seek(max(0, self._output.stat().st_size - _TAIL_BYTES))
@@ -81,5 +89,5 @@ class DetachedRun:
         return "\n".join(escaped(mask_text(text), breaks=True).splitlines()[-_TAIL_LINES:])
 
     def forget(self) -> None:
-        """Remove the printed output of a run that has no run directory to be deleted with."""
+        """Delete the file of its output: for a run without a run directory to be deleted with."""
         self._output.unlink(missing_ok=True)

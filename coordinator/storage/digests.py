@@ -43,7 +43,7 @@ Entry = dict[str, Any]
 
 
 class KeptFiles:
-    """The files of one run directory, compared with their digests before they are read."""
+    """Compares files of one run directory with their recorded digests, before they are read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,7 +53,11 @@ class KeptFiles:
         self._compared: dict[str, tuple[int, int, int]] = {}
 
     def check(self, name: str) -> None:
-        """Raise DamagedRun if a file is not as its run has left it; no more than once a file."""
+        """Raise DamagedRun if file `name` differs from its digest, or `digests.json` is damaged.
+
+        Nothing is checked if damage was accepted, if the run has no digests, or if they do not
+        cover the file. A file is read only once as long as it stays the same.
+        """
         listed = None if self.accepted else listing(self._path)
         if listed is None or name not in COVERED:
             return
@@ -62,14 +66,20 @@ class KeptFiles:
             raise damaged(self._path, [found])
 
     def check_sizes(self) -> None:
-        """Raise DamagedRun if a file is missing or has another size; reads none of them."""
+        """Raise DamagedRun if a covered file is missing, new or of another size; names all of them.
+
+        Compares no contents. Nothing is checked if damage was accepted or the run has no digests.
+        """
         listed = None if self.accepted else listing(self._path)
         wrong = [] if listed is None else list(_wrong_sizes(self._path, listed))
         if wrong:
             raise damaged(self._path, wrong)
 
     def problems(self) -> list[str]:
-        """All that is wrong with the files of the run, a phrase each; reads all of them."""
+        """Compare all covered files with their digests: returns a phrase for each problem.
+
+        Reads the files whole. [] if they are unchanged, or the run has no digests and needs none.
+        """
         listed, wrong = _listing(self._path)
         if listed is None:
             return [wrong] if wrong else []
@@ -78,12 +88,15 @@ class KeptFiles:
 
 
 def damaged(path: Path, problems: list[str]) -> DamagedRun:
-    """Return the error that names the problems of a run directory."""
+    """Return a DamagedRun error whose message names the run and all `problems`."""
     return DamagedRun(f"run {path.name} is damaged: {'; '.join(problems)}")
 
 
 def listing(path: Path) -> dict[str, Any] | None:
-    """The digests of a finished run; None if the run has none. Raises DamagedRun."""
+    """Return the content of `digests.json`; None if the run has no such file and needs none.
+
+    Raises DamagedRun if the file is unreadable or altered, or if it or `summary.json` is missing.
+    """
     found, wrong = _listing(path)
     if wrong:
         raise damaged(path, [wrong])
@@ -91,9 +104,9 @@ def listing(path: Path) -> dict[str, Any] | None:
 
 
 def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
-    """Return the digests, if the run must have some, and else the fault, or "".
+    """Return (content of `digests.json`, ""), or (None, fault); the fault is "" if none is needed.
 
-    A run whose plan is there can be resumed and has not finished, whatever else is there.
+    A run whose file `plan` is there can be resumed: without a summary it needs no digests.
     """
     has_summary = (path / _SUMMARY).exists()
     try:
@@ -109,9 +122,10 @@ def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
 
 
 def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict[str, Any]:
-    """Return the document for a run that ends now with this `summary.json`. Raises StorageError.
+    """Return the content of `digests.json` for a run that ends now with this `summary.json`.
 
-    `counts`: further numbers to note of a file, such as the rows of `blocks`.
+    Reads and hashes all other covered files that exist. `counts`: further numbers to note by file,
+    such as the rows of `blocks`. Raises StorageError if a file cannot be read.
     """
     files = {}
     for name in COVERED[:-1]:
@@ -127,9 +141,10 @@ def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict
 
 
 def amended(path: Path, name: str, content: bytes) -> dict[str, Any] | None:
-    """Return the document with a file's new content, before it is written, and the old one.
+    """Return the `digests.json` to write before the file `name` is replaced by `content`.
 
-    None if nothing has to change. Raises DamagedRun.
+    It accepts the new and the old content, as a crash may come between the two writes. None if the
+    run is not finished or its digests do not cover the file. Raises DamagedRun.
     """
     finished = (path / _SUMMARY).exists() and (path / DIGESTS).exists()
     listed = listing(path) if finished and name in COVERED else None
@@ -158,7 +173,7 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def _promised(path: Path) -> bool:
-    """Whether `run.json` says that there are digests at the end."""
+    """Return whether `run.json` announces digests at the end of the run; False if unreadable."""
     try:
         manifest = json.loads(read_regular(path / _MANIFEST, _MOST_BYTES << 6))
     except (OSError, ValueError, RecursionError):
@@ -171,7 +186,7 @@ def _entry(content: bytes) -> Entry:
 
 
 def entry_of(path: Path) -> Entry:
-    """The size and the SHA-256 of a file. Raises OSError."""
+    """Return the size (`bytes`) and hexadecimal SHA-256 (`sha256`) of a file. Raises OSError."""
     with open_regular(path) as file:
         digest = hashlib.file_digest(cast(Any, file), "sha256")
         return {"bytes": file.tell(), "sha256": digest.hexdigest()}
@@ -180,7 +195,11 @@ def entry_of(path: Path) -> Entry:
 def _found(
     path: Path, listed: Mapping[str, Any], name: str, compared: dict[str, tuple[int, int, int]]
 ) -> str:
-    """Return a phrase on a file that has changed; "" if it has not."""
+    """Return a phrase on how a file differs from its listed digest; "" if it does not.
+
+    A file that fits is noted in `compared`, and not read again as long as inode, size and time of
+    change are the same.
+    """
     expected = listed["files"].get(name)
     wrong = _wrong_size(path, listed, name)
     if wrong or expected is None:
@@ -225,7 +244,7 @@ def _wrong_size(path: Path, listed: Mapping[str, Any], name: str) -> str:
 
 
 def _left(path: Path, expected: Entry) -> str:
-    """Return in words how many rows of result blocks can still be read; "" for other files."""
+    """Return, as words, the count of rows of result blocks that can be read; "" for other files."""
     if "rows" not in expected:
         return ""
     bodies = (body for _, some in block_bundles(path, tolerant=True) for body in some)
@@ -234,7 +253,7 @@ def _left(path: Path, expected: Entry) -> str:
 
 
 def rows_of(body: Mapping[str, Any]) -> int:
-    """Return the number of iterations that a result block reports."""
+    """Return the number of iterations in a result block; 0 if it has none or is malformed."""
     columns = body["columns"]
     rows = columns.get("rows", 0) if isinstance(columns, dict) else 0
     return rows if isinstance(rows, int) else 0

@@ -1,4 +1,4 @@
-"""The reason why a run has no report: as the run noted itself, or as its files show."""
+"""Reads and writes `failure.json`: the reason why a run has no report, or ended too early."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ KILLED = "its coordinator was killed, or its host failed"
 
 
 def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = False) -> None:
-    """Write down why a run ends without a report, or before its time and can be resumed."""
+    """Write to `failure.json` that `error` ended the run: its message, exit code and the time.
+
+    `resumable`: the run ended before its time and can be resumed; it may have a report. Nothing is
+    noted if the file cannot be written.
+    """
     document: dict[str, Any] = {
         "ended_at": time.time(),
         "exit_code": None,
@@ -37,27 +41,37 @@ def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = Fal
 
 
 def add(directory: RunDirectory, why: str) -> None:
-    """Note an additional reason why a run has no report and can no longer be resumed."""
+    """Add `why` to the noted reason why a run has no report, and note that it is not resumable.
+
+    Raises OsbenchError if a file cannot be read or written.
+    """
     kept = directory.read(FAILURE) or {"ended_at": time.time(), "exit_code": None}
     message = f"{reason(directory)}; {why}"
     directory.write(FAILURE, {**kept, "message": message, "resumable": False})
 
 
 def leaves_resumable(directory: RunDirectory) -> bool:
-    """Return whether a run that has ended noted that it can be resumed, even with a report."""
+    """Return whether the run noted in `failure.json` that it can be resumed, even with a report.
+
+    False without a note. Raises OsbenchError if the file cannot be read.
+    """
     kept = directory.read(FAILURE)
     return kept is not None and bool(kept.get("resumable"))
 
 
 def exit_code(directory: RunDirectory) -> int | None:
-    """Return the exit code of a run without a report; None if it is unknown."""
+    """Return the exit code noted in `failure.json`; None if there is none. Raises OsbenchError."""
     kept = directory.read(FAILURE)
     code = kept.get("exit_code") if kept else None
     return code if isinstance(code, int) else None
 
 
 def reason(directory: RunDirectory) -> str:
-    """Return the reason why a finished run has no report."""
+    """Return the reason why a finished run has no report, as a message.
+
+    The noted reason; without a note, its coordinator was killed after the progress that
+    `status.json` shows. Raises OsbenchError if a file cannot be read.
+    """
     kept = directory.read(FAILURE)
     if kept:
         return str(kept.get("message", KILLED))

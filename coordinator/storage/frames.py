@@ -1,4 +1,4 @@
-"""Append-only files of framed records: length and CRC-32 before each, a torn tail is cut."""
+"""Append-only files of records, each behind its length and CRC-32; a torn last record is cut."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ COMPARED_BYTES = 256 << 20
 
 
 def reason_of(error: OSError) -> str:
-    """Return the reason of an error as a part of a message: "no space left on device"."""
+    """Return the reason of an error in lower case, for messages: "no space left on device"."""
     text = error.strerror or str(error)
     return text[:1].lower() + text[1:]
 
 
 class FrameFile:
-    """Writes records; `append` returns when they are on disk."""
+    """A file to which records are appended; `append` returns when they are on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,9 +42,10 @@ class FrameFile:
         self._torn = False
 
     def append(self, records: Iterable[bytes]) -> None:
-        """Write records and sync. Raises StorageError on failure; then none of them is in the file.
+        """Append records and wait until they are on disk. Raises StorageError if that fails.
 
-        A file that was removed takes no records either: no reader would find them.
+        None of them is in the file then. Raises DirectoryRemoved, a StorageError, if the file was
+        deleted: no reader would find the records.
         """
         parts = []
         for record in records:
@@ -71,12 +72,15 @@ class FrameFile:
         self._torn = False
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; all appended records are on disk already."""
         self._file.close()
 
 
 def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Join records, in order, until they have `size` bytes or no more fit."""
+    """Join consecutive records to byte strings of at most `size` bytes; yields them in order.
+
+    A record larger than `size` is yielded alone.
+    """
     waiting: list[bytes] = []
     held = 0
     for record in records:
@@ -92,11 +96,12 @@ def bundles(records: Iterable[bytes], size: int) -> Iterator[bytes]:
 def placed_frames(
     path: Path, begin: int = 0, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the complete records of a file with their offsets, up to a torn record at its end.
+    """Yield (offset, record) of each complete record, up to a torn one at the end of the file.
 
-    `begin` is the offset of the first record to read. Raises DamagedRun for a damaged record with
-    complete ones behind it, or within the `least` bytes that were on disk before: a crash does not
-    leave such a file. `tolerant` skips damaged records instead.
+    `begin` is the offset of the first record to read. A missing file has no records. Raises
+    DamagedRun for a damaged record with complete ones behind it, or within the `least` bytes that
+    were on disk before: a crash does not leave such a file. `tolerant` skips damaged records
+    instead. Raises OsbenchError if the file cannot be opened.
     """
     if not path.exists():
         return
@@ -123,12 +128,12 @@ def placed_frames(
 
 
 def behind(offset: int, record: bytes) -> int:
-    """The offset at which the record behind one begins."""
+    """Return the offset of the next record, from the offset and the content of a record."""
     return offset + _HEAD.size + len(record)
 
 
 def _next_record(file: BinaryIO, end: int) -> bytes | None:
-    """Return the record that begins here; None if it is missing or incomplete before `end`.
+    """Return the record at the file's position; None if missing, damaged or incomplete at `end`.
 
     A file system may leave zeros behind the last write before a crash: no record is empty.
     """
@@ -144,10 +149,11 @@ def _next_record(file: BinaryIO, end: int) -> bytes | None:
 
 
 def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
-    """Return the offset of the first complete record behind a damaged one; None behind a torn one.
+    """Return the offset of the first complete record behind a damaged one at `offset`, or None.
 
-    The damage may be in its length: then its end is unknown, and every byte may be the next
-    record's beginning. A record that would take too long to compare counts as complete.
+    The length of the damaged record may be wrong: its end is unknown, so every byte within
+    `SEARCHED_BYTES` may begin the next record. After `COMPARED_BYTES` of checksums a candidate
+    counts as complete.
     """
     file.seek(offset)
     data = file.read(max(0, min(end - offset, SEARCHED_BYTES)))
@@ -165,7 +171,10 @@ def _whole_behind(file: BinaryIO, offset: int, end: int) -> int | None:
 
 
 def _plausible_heads(data: bytes) -> list[int]:
-    """Return offsets, except 0, of possible records that end at the data's end or at another."""
+    """Return the offsets above 0 at which a record may begin, judged by plausible lengths only.
+
+    A candidate has at most `LARGEST_BYTES` and ends at the end of `data` or at another candidate.
+    """
     sizes = np.zeros(len(data) + 1, np.int64)
     for shift in range(min(4, len(data) - 3)):
         part = np.frombuffer(data, "<u4", (len(data) - shift) // 4, shift)
@@ -180,15 +189,20 @@ def _plausible_heads(data: bytes) -> list[int]:
 
 
 def read_frames(path: Path, *, least: int = 0) -> Iterator[bytes]:
-    """The whole records of a file, up to a torn one at its end. Raises OsbenchError."""
+    """Yield the complete records of a file, up to a torn one at its end; none if it is missing.
+
+    The first `least` bytes are known to have been complete. Raises DamagedRun for other damage,
+    OsbenchError if the file cannot be opened.
+    """
     for _, record in placed_frames(path, least=least):
         yield record
 
 
 def cut_torn_tail(path: Path, *, least: int = 0) -> int:
-    """Cut the bytes behind the last complete record; returns their number. Raises OsbenchError.
+    """Cut the bytes behind the last complete record; returns their number, 0 if none are cut.
 
-    Nothing is cut of the `least` bytes that are known to have been complete.
+    Raises DamagedRun if complete records follow a damaged one, or if damage is within the `least`
+    bytes that are known to have been complete.
     """
     whole = sum(_HEAD.size + len(record) for record in read_frames(path, least=least))
     excess = path.stat().st_size - whole if path.exists() else 0

@@ -1,4 +1,4 @@
-"""Live progress of a run, shown and saved to the run directory."""
+"""Progress of a run as it goes on: snapshots for displays, saved in `status.json`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ODD_STATES = frozenset({"silent", "lost", "stuck"})
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionState:
-    """The state of an SLA criterion with the results so far."""
+    """The state of an SLA criterion, judged by the results so far."""
 
     name: str
     met: bool
@@ -39,7 +39,7 @@ class CriterionState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerProgress:
-    """A worker process under the load of one workload."""
+    """State and figures of a worker process under the load of one workload."""
 
     #: host:pid, and its label.
     name: str
@@ -65,7 +65,7 @@ class WorkerProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class RecentProgress:
-    """Figures of a workload over the last seconds."""
+    """Figures of a workload over the last `span_s` seconds."""
 
     #: Seconds that the figures are over.
     span_s: float
@@ -83,7 +83,7 @@ class RecentProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class FailureProgress:
-    """A kind of failure of a workload so far."""
+    """A kind of failure of a workload so far: an error type with its message, and its count."""
 
     #: Name of the exception class, and its message without secrets; folded if messages differ in
     #: numbers and ids only.
@@ -99,7 +99,7 @@ class FailureProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The progress of a workload, for displays."""
+    """The progress of a workload, or of a context before there is load, for displays."""
 
     workload: int
     name: str
@@ -148,20 +148,30 @@ class Snapshot:
 
 
 def longest_words(note: Mapping[str, Any]) -> str:
-    """Return the part of a snapshot, as a mapping, on the longest running iteration; or ""."""
+    """Return "; longest: ..." for the longest running iteration of a snapshot; "" if none is long.
+
+    `note` is a `Snapshot` as a mapping.
+    """
     longest = note.get("longest")
     return f"; longest: {longest}" if longest else ""
 
 
 def age_words(note: Mapping[str, Any]) -> str:
-    """Return the age of a note's figures, for displays that do not update."""
+    """Return the age of a note's figures as words, for displays that do not update.
+
+    Figures older than `STALE_S` seconds are marked: the coordinator has written none since. `note`
+    is the content of `status.json`.
+    """
     age_s = max(0.0, time.time() - note["at"])
     stale = "; the coordinator has written none since" if age_s >= STALE_S else ""
     return f"figures of {age_s:.0f} s ago{stale}"
 
 
 def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:
-    """Return a snapshot of a context's progress, while there is no load."""
+    """Return a snapshot of a context's progress while there is no load.
+
+    `what` is the phase to show, `done` and `planned` are counts of its steps.
+    """
     return Snapshot(
         workload=-1,
         name="contexts",
@@ -179,7 +189,10 @@ def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapsho
 
 
 def done_words(note: Mapping[str, Any]) -> str:
-    """Return how much of a workload's plan is done, by a snapshot as a mapping; without dropped."""
+    """Return, as words, the count of iterations done, of the plan and dropped: "5 of 9 done".
+
+    `note` is a `Snapshot` as a mapping. Dropped arrivals do not count as done.
+    """
     # notes of older releases do not say what was dropped
     dropped, planned = note.get("dropped", 0), note["planned"]
     done = note["settled"] - dropped
@@ -188,7 +201,10 @@ def done_words(note: Mapping[str, Any]) -> str:
 
 
 def left_words(note: Mapping[str, Any]) -> str:
-    """The time that is left by a snapshot as a mapping; "" if it is not known."""
+    """Return the remaining time as words behind a comma: ", 5 min 03 s left"; "" if unknown.
+
+    `note` is a `Snapshot` as a mapping.
+    """
     left_s = note.get("left_s")
     if left_s is None:
         return ""
@@ -200,12 +216,12 @@ def left_words(note: Mapping[str, Any]) -> str:
 
 
 def worker_title(name: str, label: str) -> str:
-    """A worker process as displays call it: "label (host:pid)", or without the label."""
+    """Return a worker process as displays call it: "label (host:pid)", or its name alone."""
     return f"{label} ({name})" if label else name
 
 
 class ProgressRecorder:
-    """Passes snapshots on, and leaves the last of every second in the run directory."""
+    """Passes each snapshot on to a display, and writes about one per second to `status.json`."""
 
     def __init__(self, progress: Callable[[Snapshot], None], directory: RunDirectory) -> None:
         self._progress = progress
@@ -216,7 +232,10 @@ class ProgressRecorder:
         self._shown: dict[int, tuple[float, Snapshot]] = {}
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show and, once a second, write."""
+        """Show a snapshot, and write it if the last write is at least `STATUS_S` seconds old.
+
+        The first failed write is logged, none is raised.
+        """
         self._progress(snapshot)
         now = time.monotonic()
         self._shown[snapshot.workload] = (now, snapshot)
@@ -234,7 +253,10 @@ class ProgressRecorder:
             self._failed = True
 
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
-        """Return a snapshot as a mapping, with the snapshots of other workloads under load."""
+        """Return the content of `status.json`: a snapshot, its time, bytes of journal and blocks.
+
+        Its key `beside` has the latest snapshots of other workloads under load.
+        """
         beside = [
             dataclasses.asdict(other)
             for number, (at, other) in sorted(self._shown.items())

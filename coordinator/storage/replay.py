@@ -1,4 +1,4 @@
-"""Journal and blocks of a run as they lie on disk, also in the order in which they were written."""
+"""Reads journal and result blocks of a run from disk, also merged in the order of writing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIELDS = frozenset(("columns", "workload", "incarnation"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replayed:
-    """A record of the journal, or some bodies of blocks that were written together."""
+    """A record of the journal, or some bodies of result blocks that were written together."""
 
     #: File and offset, for messages.
     place: str
@@ -34,9 +34,10 @@ class Replayed:
 def journal_records(
     path: Path, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[str, Body]]:
-    """Yield the records of the journal with their places, oldest first. Raises DamagedRun.
+    """Yield the records of the journal, oldest first, each with its file and offset as text.
 
-    `tolerant` skips unreadable records; `least` bytes are known to have been complete.
+    Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. The first `least`
+    bytes are known to have been complete.
     """
     for offset, packed in placed_frames(path, tolerant=tolerant, least=least):
         try:
@@ -52,9 +53,10 @@ def journal_records(
 def block_bundles(
     path: Path, *, tolerant: bool = False, least: int = 0
 ) -> Iterator[tuple[str, list[Body]]]:
-    """Yield the bodies of all blocks, by the record that they are in. Raises DamagedRun.
+    """Yield the bodies of all result blocks: (file and offset as text, list) per stored record.
 
-    `tolerant` skips unreadable records; `least` bytes are known to have been complete.
+    Raises DamagedRun for an unreadable record, unless `tolerant`, which skips it. The first `least`
+    bytes are known to have been complete.
     """
     for offset, record in placed_frames(path, tolerant=tolerant, least=least):
         try:
@@ -65,7 +67,11 @@ def block_bundles(
 
 
 def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
-    """The bodies of the blocks in a record of a file. Raises DamagedRun."""
+    """Return the bodies of the result blocks that are compressed in one record of a file.
+
+    `path` and `offset` are for the message. Raises DamagedRun if the record cannot be decoded, or a
+    body lacks a field.
+    """
     try:
         bodies = unpack_all(decompressed(record, RECORD_BYTES))
     except ValueError:
@@ -76,7 +82,10 @@ def bodies_of(path: Path, offset: int, record: bytes) -> list[Body]:
 
 
 def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
-    """Raise DamagedRun for a body of another run; bodies of older releases name none."""
+    """Raise DamagedRun for a body of another run; bodies of older releases name no run.
+
+    Nothing is checked if `run_id` is "".
+    """
     for body in bodies if run_id else ():
         named = body.get("run", run_id)
         if named != run_id:
@@ -85,7 +94,7 @@ def _check_run(place: str, bodies: Iterable[Body], run_id: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Binding:
-    """Known facts on journal and blocks of a run, from other files."""
+    """Known facts on journal and blocks of a run, by which a cut or foreign file is detected."""
 
     #: The run's id; "" if it is unknown.
     run_id: str = ""
@@ -95,10 +104,10 @@ class Binding:
 
 
 def bound_by(journal: Path, blocks: Path, noted: Binding) -> Binding:
-    """Return `noted` with the size of the blocks that the journal itself states.
+    """Return `noted` with the size of the blocks that the journal itself states, if it is larger.
 
-    Reads the journal and the first blocks. Raises DamagedRun if either is of another run, or is
-    cut. Journals of older releases name neither their run nor sizes.
+    Reads the journal and the first blocks. Raises DamagedRun if either is of another run or shorter
+    than known. Journals of older releases name neither their run nor sizes.
     """
     _check_size(journal, noted.journal)
     expected = noted.blocks
@@ -123,10 +132,11 @@ def _check_size(path: Path, least: int) -> None:
 def replay(
     journal: Path, blocks: Path, known: Binding, *, tolerant: bool = False
 ) -> Iterator[Replayed]:
-    """Yield records and bodies in the order in which they were written. Raises DamagedRun.
+    """Yield records of the journal and bodies of blocks in the order in which they were written.
 
-    Each record says how many bodies came before it. Bodies that name a run have to name the run of
-    `known`. `tolerant` skips unreadable records.
+    Each record says how many bodies came before it. Raises DamagedRun if bodies are missing or name
+    another run than `known`, or for an unreadable record. `tolerant` skips unreadable records and
+    checks no run.
     """
     bundles = block_bundles(blocks, tolerant=tolerant, least=known.blocks)
     waiting = _Bodies(bundles, "" if tolerant else known.run_id)
@@ -145,7 +155,7 @@ def replay(
 
 
 class _Bodies:
-    """Bodies of bundles, taken some at a time."""
+    """Bodies of blocks from a sequence of bundles, handed out up to a given count."""
 
     def __init__(self, bundles: Iterator[tuple[str, list[Body]]], run_id: str) -> None:
         self._bundles = bundles
@@ -155,7 +165,10 @@ class _Bodies:
         self.taken = 0
 
     def up_to(self, count: int | None) -> Iterator[Replayed]:
-        """Yield the bodies up to number `count`, or all for None; fewer if there are no more."""
+        """Yield the bodies up to number `count`, or all for None; fewer if there are no more.
+
+        Raises DamagedRun for a body of another run.
+        """
         while count is None or self.taken < count:
             if not self._left:
                 self._place, self._left = next(self._bundles, ("", []))

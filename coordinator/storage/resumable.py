@@ -1,4 +1,4 @@
-"""Whether a run that is over can be resumed, as its files show."""
+"""Whether a run without a coordinator can be resumed, judged by the files of its directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK)
 
 
 def refusal(directory: RunDirectory) -> str:
-    """Return the reason why a run cannot be resumed; "" if it can."""
+    """Return the reason why a run cannot be resumed, as a message; "" if it can be resumed.
+
+    Raises OsbenchError if a file cannot be read.
+    """
     name = directory.path.name
     if directory.has_coordinator():
         return f"run {name} has a coordinator already"
@@ -38,35 +41,41 @@ def refusal(directory: RunDirectory) -> str:
 
 
 def report(directory: RunDirectory) -> dict[str, Any] | None:
-    """Return the summary of a finished run; None if it is not finished. Raises OsbenchError."""
+    """Return the summary of a finished run; None if the run has a coordinator or is not finished.
+
+    Raises OsbenchError if a file cannot be read.
+    """
     if directory.has_coordinator() or not is_ended(directory):
         return None
     return directory.read("summary.json")
 
 
 def is_ended(directory: RunDirectory) -> bool:
-    """Return whether a run has its report and cannot be resumed.
+    """Return whether a run has its report and cannot be resumed. Raises OsbenchError.
 
-    Its plan may be there: a coordinator may be killed before it removes that.
+    Its file `plan` may still be there: a coordinator may be killed before it removes that.
     """
     has_report = (directory.path / "summary.json").exists()
     return has_report and not failure.leaves_resumable(directory)
 
 
 def begin_again(directory: RunDirectory) -> None:
-    """Remove the report and failure note of a run that a coordinator has resumed."""
+    """Delete the summary, failure note and digests of a run that a coordinator has resumed."""
     for name in ("summary.json", failure.FAILURE, DIGESTS):
         (directory.path / name).unlink(missing_ok=True)
 
 
 def forget(directory: RunDirectory) -> None:
-    """Remove the files that only a resumption needs, as the run is over for good."""
+    """Delete the files that only a resumption needs, as the run is over for good."""
     for name in _KEPT:
         (directory.path / name).unlink(missing_ok=True)
 
 
 def end(directory: RunDirectory, why: str) -> None:
-    """Prevent that a run is ever resumed, and note why if it has not ended by itself."""
+    """Make a run impossible to resume, and note `why` if it has no final report.
+
+    Raises OsbenchError if the note cannot be written.
+    """
     if (directory.path / PLAN).exists() and not is_ended(directory):
         failure.add(directory, why)
     forget(directory)

@@ -66,9 +66,10 @@ ASKED_S = 0.5
 
 
 def named(name: str, runs: Sequence[str], place: str) -> str:
-    """The id among `runs` (oldest first) that a name means: it, its beginning, or "last".
+    """Return the id in `runs` (oldest first) that a name means: an id, its beginning, or "last".
 
-    `place`: the directory or archive that they are in. Raises UsageError.
+    `place`: the directory or archive of the runs, for the message. Raises UsageError if no run or
+    several runs fit.
     """
     found = runs[-1:] if name == "last" else [run for run in runs if run.startswith(name)]
     if name in runs:
@@ -84,7 +85,7 @@ def named(name: str, runs: Sequence[str], place: str) -> str:
 
 
 class RunDirectory:
-    """A run's folder. Only the holder of its lock writes."""
+    """The directory of one run: its files, read and written. Only the holder of its lock writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -102,12 +103,12 @@ class RunDirectory:
 
     @classmethod
     def of(cls, data_dir: str, run_id: str) -> RunDirectory:
-        """The folder of a run, whether it is there or not."""
+        """Return the directory of a run, whether it exists or not."""
         return cls(Path(data_dir) / "runs" / run_id)
 
     @classmethod
     def create(cls, data_dir: str, run_id: str) -> RunDirectory:
-        """Make and lock the folder of a new run. Raises OsbenchError if it cannot be made."""
+        """Create and lock the directory of a new run. Raises OsbenchError if it cannot be made."""
         found = cls.of(data_dir, run_id)
         path = found.path
         try:
@@ -129,7 +130,10 @@ class RunDirectory:
 
     @classmethod
     def all(cls, data_dir: str) -> list[RunDirectory]:
-        """Return every run, oldest first. Raises ConfigError if they cannot be listed."""
+        """Return the directories of all runs, oldest first; [] if there are none.
+
+        Raises ConfigError if they cannot be listed.
+        """
         root = Path(data_dir) / "runs"
         try:
             # without a look at each, which thousands of runs would feel
@@ -145,16 +149,20 @@ class RunDirectory:
 
     @classmethod
     def find(cls, data_dir: str, name: str) -> RunDirectory:
-        """The run of an id, of a unique beginning of one, or the "last". Raises UsageError."""
+        """Return the directory of a run by its id, a unique beginning of one, or "last".
+
+        Raises UsageError if no run or several runs fit, ConfigError if the runs cannot be listed.
+        """
         root = Path(data_dir) / "runs"
         return cls(root / named(name, [run.path.name for run in cls.all(data_dir)], str(root)))
 
     def lock(self, *, writes: bool = True) -> None:
-        """Become the only coordinator of this run. Raises UsageError if there is another.
+        """Become the only coordinator of this run: lock it, and open journal and blocks to append.
 
-        A record that a crash left incomplete at the end of a file is cut: nothing is written behind
-        it. `writes` False: journal and blocks stay as they are, and nothing is written to them.
-        Raises DamagedRun if they are damaged in a way that a crash does not cause.
+        Raises UsageError if another process holds the lock for `ASKED_S` seconds. A record that a
+        crash left incomplete at the end of a file is cut: nothing is written behind it. `writes`
+        False: journal and blocks stay as they are, and nothing is written to them. Raises
+        DamagedRun if they are damaged in a way that a crash does not cause.
         """
         lock = (self.path / "lock").open("ab")
         deadline = time.monotonic() + ASKED_S
@@ -184,7 +192,10 @@ class RunDirectory:
         self._blocks = FrameFile(self.path / "blocks")
 
     def _keep_reserve(self) -> None:
-        """Take up the space of the reserve. Raises OSError."""
+        """Allocate `RESERVE_BYTES` for the file `reserve`, which is deleted if the disk gets full.
+
+        If the disk has no room for it, deletes it and raises OSError.
+        """
         try:
             with (self.path / "reserve").open("ab") as file:
                 os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
@@ -193,7 +204,7 @@ class RunDirectory:
             raise
 
     def _free_reserve(self) -> bool:
-        """Make room on a disk that is full; False if there was no reserve left."""
+        """Delete the file `reserve` to make room on a full disk; False if there is none left."""
         try:
             (self.path / "reserve").unlink()
         except OSError:
@@ -201,7 +212,10 @@ class RunDirectory:
         return True
 
     def has_coordinator(self) -> bool:
-        """Return whether a coordinator holds the run now, on any host that shares its files."""
+        """Return whether a coordinator holds the run now, on any host that shares its files.
+
+        Raises OSError if the lock exists and cannot be opened.
+        """
         try:
             with open_regular(self.path / "lock") as lock:
                 try:
@@ -213,7 +227,10 @@ class RunDirectory:
         return False
 
     def accept_damage(self) -> str:
-        """Read damaged files as far as possible from now on; returns their faults, or ""."""
+        """Read damaged files as far as possible from now on; returns their faults, or "".
+
+        Reads all files of the run. The returned message also stands in `damage`.
+        """
         found = self.files.problems()
         if not found:
             try:
@@ -227,7 +244,11 @@ class RunDirectory:
         return self.damage
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """Return a JSON document of the run, None if it is missing. Raises OsbenchError."""
+        """Return a JSON document of the run; None if the file is missing.
+
+        Raises DamagedRun if the file was changed or is not a JSON object, OsbenchError if it cannot
+        be read. If damage was accepted, None for a file that is not a JSON object.
+        """
         self.files.check(name)
         try:
             found = json.loads(read_regular(self.path / name, DOCUMENT_BYTES))
@@ -244,7 +265,7 @@ class RunDirectory:
         return found
 
     def refusal(self) -> str:
-        """Return the reason why the run must not be deleted now; "" if it may be."""
+        """Return the reason why the run must not be deleted now, as a message; "" if it may be."""
         name = self.path.name
         if self.has_coordinator():
             return f"run {name} is running; abort it first"
@@ -256,10 +277,10 @@ class RunDirectory:
         return ""
 
     def delete(self, *, force: bool = False) -> None:
-        """Remove the run's folder, and the printed output of a run in the background.
+        """Delete the run's directory, and the output file of a run in the background.
 
-        Raises UsageError while a coordinator holds it, and, unless `force`, while its contexts are
-        not undone.
+        Raises UsageError while a coordinator holds the run, and, unless `force`, while its contexts
+        are not undone.
         """
         refusal = self.refusal()
         if refusal and not (force and not self.has_coordinator()):
@@ -268,10 +289,10 @@ class RunDirectory:
         (self.path.parents[1] / "detached" / f"{self.path.name}.log").unlink(missing_ok=True)
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal; returns when they are on disk.
+        """Append decisions to the journal, each with the count of blocks before it.
 
-        Raises StorageError if they cannot be written: then none is there, and the reserve makes
-        room for the decisions that end the run.
+        Returns when they are on disk. Raises StorageError if they cannot be written: then none is
+        there, and the reserve is freed for the decisions that end the run.
         """
         assert self._journal is not None
         before = self._count_bodies()
@@ -280,13 +301,19 @@ class RunDirectory:
         self._append(self._journal, (msgpack.packb({**record, **bound}) for record in records))
 
     def decisions(self) -> Iterator[dict[str, Any]]:
-        """The journal, oldest first. Raises DamagedRun."""
+        """Yield the records of the journal, oldest first.
+
+        Raises DamagedRun for an unreadable record; if damage was accepted, it is skipped.
+        """
         self.files.check("journal")
         for _, record in journal_records(self.path / "journal", tolerant=self.files.accepted):
             yield record
 
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
-        """Write bodies of result blocks; returns when they are on disk. Raises StorageError."""
+        """Append bodies of result blocks, compressed together; returns when they are on disk.
+
+        Raises StorageError if they cannot be written: then none is there, and the reserve is freed.
+        """
         assert self._blocks is not None
         before = self._count_bodies()
         kept = list(bodies)
@@ -310,15 +337,19 @@ class RunDirectory:
         return self._bodies
 
     def blocks(self) -> Iterator[dict[str, Any]]:
-        """The bodies of all blocks, in the order they were taken. Raises DamagedRun."""
+        """Yield the bodies of all result blocks, in the order of arrival.
+
+        Raises DamagedRun for an unreadable record; if damage was accepted, it is skipped.
+        """
         self.files.check("blocks")
         for _, bodies in block_bundles(self.path / "blocks", tolerant=self.files.accepted):
             yield from bodies
 
     def replay(self) -> Iterator[Replayed]:
-        """Journal and blocks in the order in which they were written. Raises DamagedRun.
+        """Return an iterator over journal and blocks, in the order in which they were written.
 
-        That they belong together is known before the first of them.
+        The call itself checks that both files are complete and belong together, unless damage was
+        accepted. Call and iterator raise DamagedRun.
         """
         paths = self.path / "journal", self.path / "blocks"
         if self.files.accepted:
@@ -328,7 +359,10 @@ class RunDirectory:
         return replay(*paths, self._bound())
 
     def _bound(self) -> Binding:
-        """Return known facts on journal and blocks. Raises DamagedRun if the files differ."""
+        """Return the run's id and the bytes of journal and blocks that must be there.
+
+        Raises DamagedRun if a file has fewer bytes, or is of another run.
+        """
         # of a run that goes on, or was killed: what its last note says was on disk
         noted: Any = None
         # that file is written without a sync: a crash of the host may leave half of it
@@ -346,30 +380,34 @@ class RunDirectory:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of journal and blocks that are on disk, for its coordinator."""
+        """Bytes of `journal` and `blocks` on disk, by name; only while this object writes them."""
         assert self._journal is not None
         assert self._blocks is not None
         return {"journal": self._journal.size, "blocks": self._blocks.size}
 
     def rows(self) -> Iterator[tuple[int, Columns]]:
-        """The rows of all workloads as they were taken, with the number of their workload."""
+        """Yield (number of the workload, rows) of each result block with rows, in order of arrival.
+
+        Raises DamagedRun.
+        """
         for body in self.blocks():
             if body["columns"]:
                 yield body["workload"], decode_rows(body["columns"])
 
     def columns(self, workload: int) -> Iterator[tuple[str, Columns]]:
-        """The rows of one workload as they were taken, with the worker they came from.
+        """Yield (name of worker, rows) of each result block of one workload, as they came.
 
-        Rows that the ledger did not count (stale ones) are among them.
+        Rows that the ledger did not count (stale ones) are among them. Raises DamagedRun.
         """
         for body in self.blocks():
             if body["workload"] == workload and body["columns"]:
                 yield body["incarnation"], decode_rows(body["columns"])
 
     def write(self, name: str, document: dict[str, Any], *, sync: bool = True) -> None:
-        """Write a JSON document of the run in one step; `sync` waits for the disk.
+        """Replace a JSON document of the run atomically; `sync` waits until it is on disk.
 
-        A document that waits may take the space of the reserve. Raises StorageError.
+        On a full disk, a document with `sync` may take the space of the reserve. Raises
+        StorageError, and DamagedRun if the run's digests are damaged.
         """
         content = _encoded(document)
         try:
@@ -380,7 +418,7 @@ class RunDirectory:
             self.replace(name, content, sync=sync)
 
     def finish(self, name: str, summary: dict[str, Any]) -> None:
-        """Write the summary, the last document of a run, and before it the digests of all files.
+        """Write the digests of all files, then the summary as file `name`: the run is finished.
 
         Raises StorageError.
         """
@@ -390,9 +428,12 @@ class RunDirectory:
         self.write(name, summary)
 
     def replace(self, name: str, content: bytes, *, sync: bool) -> None:
-        """Write a file of the run in one step; `sync` waits for the disk. Raises StorageError.
+        """Replace a file of the run atomically; `sync` waits until it is on disk.
 
-        Once the run has digests, that of the file follows.
+        Raises StorageError.
+
+        If the run has digests that cover the file, the new digest is written before it. Raises
+        DamagedRun if they are damaged.
         """
         amended = digests.amended(self.path, name, content)
         if amended is not None:
@@ -420,7 +461,7 @@ class RunDirectory:
             raise StorageError(f"cannot write {target}: {reason_of(error)}") from None
 
     def close(self) -> None:
-        """Close the files and free the lock."""
+        """Close all files, delete the reserve and release the lock. May be called repeatedly."""
         if self._lock is not None and not self._lock.closed:
             self._free_reserve()
         for file in (self._journal, self._blocks, self._lock):

@@ -1,4 +1,4 @@
-"""Documents of a run directory: run.json, summary.json, and the timeline of a run as it goes on."""
+"""Documents of a run directory: `run.json`, `summary.json`, and the timeline of its results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def describe(
     plugins: Plugins,
     deployment: Deployment | None,
 ) -> dict[str, Any]:
-    """Return the content of run.json: the requested run, without secrets. Written at the start."""
+    """Return the content of `run.json`, written at the start: the requested run, secrets masked."""
     return {
         "run_id": run_id,
         "osbench": __version__,
@@ -69,7 +69,7 @@ def describe(
 
 
 def _trace_store(deployment: Deployment | None) -> str:
-    """The connection string of OSProfiler's traces of the run; "" if it has none."""
+    """Return OSProfiler's connection string, without credentials; "" if no store is used."""
     if deployment is None or not deployment.profiler_hmac_key:
         return ""
     return without_credentials(deployment.profiler_conn_str or "")
@@ -109,11 +109,11 @@ def _named(plugins: Sequence[Named]) -> dict[str, Any]:
 
 
 def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
-    """Return the numbers of a finished run; None if there are none.
+    """Return the summary of a finished run; None if there is none.
 
-    Raises UsageError if another version of osbench wrote them, DamagedRun if a file of the run has
-    another size than it had, or the summary is damaged. If damage was accepted, the numbers note
-    it.
+    Raises UsageError if it has another version's format, DamagedRun if the summary is damaged or a
+    file of the run has another size than at its end. If damage was accepted, the first of its
+    `notes` states the damage.
     """
     directory.files.check_sizes()
     found = directory.read(SUMMARY)
@@ -131,7 +131,7 @@ def summary_of(directory: RunDirectory) -> dict[str, Any] | None:
 
 
 def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
-    """Write the numbers of a run that has ended: nothing else of it changes after that.
+    """Write the digests and the summary of a run that has ended, as its last files.
 
     Raises StorageError.
     """
@@ -139,7 +139,10 @@ def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
 
 
 def is_summary(document: object) -> bool:
-    """Return whether a document has the parts of a summary, whose contents are not checked."""
+    """Return whether a document has all keys of a summary and of its workloads.
+
+    The values are not checked.
+    """
     if not isinstance(document, dict) or not document.keys() >= _RUN:
         return False
     workloads = document["workloads"]
@@ -149,13 +152,16 @@ def is_summary(document: object) -> bool:
 
 
 def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: bool) -> None:
-    """Replace the timeline in one step; `sync` waits for the disk. Raises StorageError."""
+    """Replace the file `timeline` atomically; `sync` waits until it is on disk.
+
+    Raises StorageError, and DamagedRun if the run's digests are damaged.
+    """
     packed = msgpack.packb({"format": TIMELINE_FORMAT, **document})
     directory.replace(TIMELINE, zstandard.ZstdCompressor(level=1).compress(packed), sync=sync)
 
 
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
-    """Return the timeline; None if there is none, or this version cannot read it.
+    """Return the timeline; None if there is none, or it is malformed or of another format.
 
     Raises DamagedRun if the file has changed since the end of its run.
     """

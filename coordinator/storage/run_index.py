@@ -1,6 +1,6 @@
-"""Rows of finished runs in one file, so that a list of thousands takes less than a second.
+"""Cache of the rows of finished runs in one SQLite file: lists of thousands take under a second.
 
-The file is made again when it is lost, cannot be read, or does not fit the runs any more; nothing
+The file is made again if it is lost or cannot be read, and its rows if a run has changed. Nothing
 depends on it.
 """
 
@@ -35,9 +35,10 @@ Entries = dict[str, tuple[str, str]]
 
 
 def rows_of(data_dir: str, runs: Sequence[RunDirectory]) -> list[dict[str, Any]]:
-    """Return the rows of some runs, as `described` makes them, with `size_bytes`.
+    """Return a row for each run in the order given, as `described` makes it, with `size_bytes`.
 
-    Rows of finished runs are computed once. Faults that `described` reports are not raised.
+    Rows of finished runs are cached until a file of the run changes. Damage stands in the row and
+    is not raised.
     """
     path = Path(data_dir) / INDEX
     known, fresh = _read(path, [one.path.name for one in runs]), Entries()
@@ -59,7 +60,7 @@ def rows_of(data_dir: str, runs: Sequence[RunDirectory]) -> list[dict[str, Any]]
 
 
 def _state(folder: Path) -> tuple[str, int]:
-    """A stamp that changes with any file of a run, and the bytes of all its files."""
+    """Return a stamp that changes with any file of a run, and the bytes of all its files."""
     files: list[tuple[str, int, int]] = []
     waiting = [str(folder)]
     while waiting:

@@ -1,4 +1,4 @@
-"""Runs as lists show them: their task, and their progress or their result."""
+"""Rows of the list of runs: task, tags, state, and the figures of finished runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _VERDICTS = {
 
 
 def described(directory: RunDirectory) -> dict[str, Any]:
-    """Return a run as lists show it; the values of `FIGURES` are None if it has no summary."""
+    """Return the row of a run for lists; the values of `FIGURES` are None if it has no summary.
+
+    Damage is not raised: the row has it as `why`.
+    """
     asked, figures, damage = _documents(directory)
     try:
         state = _state(directory, bool(figures))
@@ -56,7 +59,10 @@ def row_of(
     state: str,
     ended: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """A row of a list, of run.json and figures; `ended`: exit code and reason without them."""
+    """Return a row of the list of runs from `asked` (its run.json) and `figures` of its summary.
+
+    `ended`: `exit` and `why` of a run that broke off; they replace the values of figures.
+    """
     return {
         "run": run,
         "task": str(asked.get("task", "")),
@@ -73,7 +79,10 @@ def row_of(
 
 
 def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] | None, str]:
-    """Return run.json, the figures of the summary, and the damage ("" for none)."""
+    """Return run.json ({} if missing), the figures of the summary or None, and the damage or "".
+
+    Raises nothing for files that are damaged or cannot be read: they count as damage.
+    """
     asked: dict[str, Any] = {}
     try:
         asked = directory.read("run.json") or {}
@@ -88,9 +97,10 @@ def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] 
 
 
 def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return exit code and the values of `FIGURES`, None if an old release did not write them.
+    """Return exit code and the values of `FIGURES`; None for a value that an old release lacks.
 
-    Raises AttributeError, KeyError, TypeError or ValueError for a summary that is damaged.
+    Counts are sums over the workloads. Raises AttributeError, KeyError, TypeError or ValueError for
+    a summary that is damaged.
     """
     workloads = summary["workloads"]
     sums = [one["accounting"] for one in workloads]
@@ -110,7 +120,10 @@ def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(summary: Mapping[str, Any]) -> str:
-    """The exit code in a word or two."""
+    """Return a word or two for the exit code of a summary, such as "not met".
+
+    "done" for exit code 0 without SLA criteria, "unknown" for other codes.
+    """
     code = summary["exit_code"]
     if code == 0 and not any(one.get("sla") for one in summary["workloads"]):
         return "done"
@@ -118,7 +131,10 @@ def _verdict(summary: Mapping[str, Any]) -> str:
 
 
 def _p95(workload: Mapping[str, Any]) -> float | None:
-    """The p95 that counts: of response time where the load is open."""
+    """Return the p95 of a workload's good iterations, seconds; None if there is none.
+
+    Of response time if the load is open, else of service time.
+    """
     # an open load has no number of virtual users
     kind = "response" if (workload.get("offered") or {}).get("concurrency") is None else "service"
     times = ((workload.get("latency") or {}).get(kind) or {}).get("ok") or {}
@@ -127,7 +143,7 @@ def _p95(workload: Mapping[str, Any]) -> float | None:
 
 
 def _instant(text: Any) -> float | None:
-    """Return seconds since 1970 of a time in ISO 8601; None if it is not one."""
+    """Return seconds since 1970 of a time in ISO 8601; None if it is not such a time."""
     try:
         return datetime.fromisoformat(text).timestamp()
     except (TypeError, ValueError):

@@ -66,10 +66,13 @@ class LogLine:
 
 
 class RunLog(logging.Handler):
-    """Writes log records and messages of a run to a file; its failures never end the run."""
+    """A logging handler that writes records and messages of a run to the file `log`, in a thread.
+
+    Active inside its `with` block, for all loggers. Its failures never end the run.
+    """
 
     def __init__(self, directory: RunDirectory) -> None:
-        """`directory` may be made later: earlier lines are written then."""
+        """`directory` may be made later: up to `_WAITING` lines wait for it."""
         super().__init__()
         self.setFormatter(SafeFormatter("%(message)s"))
         self._directory = directory.path
@@ -94,18 +97,21 @@ class RunLog(logging.Handler):
         self._thread.join(_JOIN_S)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record."""
+        """Queue a log record for the file; does not wait for the disk.
+
+        If `_WAITING` lines wait already, the oldest is dropped.
+        """
         try:
             self._keep(record.created, _level(record.levelno), self.format(record))
         except Exception:  # noqa: BLE001 - as all handlers do: the call may be wrong
             self.handleError(record)
 
     def say(self, sentence: str) -> None:
-        """Write a message that is shown to the user who started the run."""
+        """Queue a message that is shown to the user who started the run, with secrets masked."""
         self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
 
     def follow(self, path: Path | None) -> None:
-        """Keep the lines of the workers' file too, if there is one."""
+        """Copy the lines of the workers' log file `path` too, from its beginning; None: no file."""
         self._followed = FollowedFile(path) if path is not None else None
 
     def _keep(self, at: float, level: str, text: str) -> None:
@@ -129,7 +135,7 @@ class RunLog(logging.Handler):
 
 
 class FollowedFile:
-    """The lines that processes of workers write to their common file."""
+    """Reads lines as they are appended to the common log file of the private worker processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -137,7 +143,11 @@ class FollowedFile:
         self._rest = b""
 
     def fresh(self) -> list[LogLine]:
-        """The lines since the last call; the oldest are left out if they are many."""
+        """Return the lines since the last call; beyond `_AT_ONCE` bytes the oldest are left out.
+
+        The first line says how many bytes were left out. An incomplete last line waits for the next
+        call. [] if the file cannot be read.
+        """
         left_out = 0
         try:
             with open_regular(self._path) as file:
@@ -161,7 +171,11 @@ class FollowedFile:
 
 
 def _of_worker(line: str) -> LogLine:
-    """Parse a line of a worker process; an unlogged line gets its level by its words."""
+    """Parse a line of the workers' log.
+
+    A line in another format than logging has the present time, and level WARNING if its words are
+    grave, else INFO.
+    """
     text, at, source = line, time.time(), "workers"
     level = "WARNING" if _GRAVE.search(line) else "INFO"
     match = _LINE.match(line)
@@ -176,12 +190,15 @@ def _of_worker(line: str) -> LogLine:
 
 
 def _level(number: int) -> str:
-    """The name in `LEVELS` of a level of logging."""
+    """Return the name in `LEVELS` of a numeric level of logging; CRITICAL counts as ERROR."""
     return LEVELS[min(max(number // 10 - 1, 0), len(LEVELS) - 1)]
 
 
 def _append(path: Path, lines: Sequence[LogLine]) -> None:
-    """Add lines; of a file that is too large the older half goes. Raises OSError."""
+    """Append lines to the log; if it exceeds `MOST_BYTES`, its older half is dropped.
+
+    Raises OSError.
+    """
     if not lines:
         return
     content = b"".join(json.dumps(asdict(line)).encode() + b"\n" for line in lines)
@@ -196,7 +213,10 @@ def _append(path: Path, lines: Sequence[LogLine]) -> None:
 
 
 def read_log(directory: RunDirectory) -> list[LogLine]:
-    """Return the stored lines of a run's log, oldest first; malformed lines are left out."""
+    """Return the stored lines of a run's log, oldest first; malformed lines are left out.
+
+    [] if the log is missing or cannot be read.
+    """
     try:
         with open_regular(directory.path / LOG) as file:
             size = os.fstat(file.fileno()).st_size
@@ -224,7 +244,10 @@ def _read(content: bytes) -> LogLine | None:
 
 
 def last_lines(lines: Iterable[LogLine], most: int, most_grave: int) -> list[LogLine]:
-    """The last lines, and the last warnings and errors before them."""
+    """Return the last `most` lines, after up to `most_grave` earlier warnings and errors.
+
+    Both numbers are at least 1. The lines stay in their order.
+    """
     every = list(lines)
     recent, before = every[-most:], every[:-most]
     grave = [line for line in before if LEVELS.index(line.level) >= LEVELS.index("WARNING")]

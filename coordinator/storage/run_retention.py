@@ -1,4 +1,4 @@
-"""Whether runs can be kept, which are kept and which deleted, and the space that they take."""
+"""Age and size of stored runs, runs to delete, and whether new runs can be stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def age_s(text: str) -> float:
-    """Seconds of "30d", "12h", "2w", "90m" or "45s". Raises UsageError."""
+    """Return the seconds of an age: "30d", "12h", "2w", "90m", "45s". Raises UsageError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text.strip())
     if found is None:
         raise UsageError(f"{text!r} is not an age: write a number and s, m, h, d or w, such as 30d")
@@ -22,7 +22,7 @@ def age_s(text: str) -> float:
 
 
 def size_bytes(directory: RunDirectory) -> int:
-    """The space that the files of a run take on the disk."""
+    """Return the bytes that the files of a run take on the disk (allocated, not their lengths)."""
     total = 0
     for path in directory.path.rglob("*"):
         try:
@@ -34,7 +34,10 @@ def size_bytes(directory: RunDirectory) -> int:
 
 
 def begun_at(directory: RunDirectory) -> float:
-    """Return the start of a run, seconds since 1970; if unknown, its folder's modification time."""
+    """Return the start of a run, seconds since 1970; if unknown, its folder's modification time.
+
+    Raises OsbenchError if run.json cannot be read.
+    """
     asked = directory.read("run.json")
     if asked is not None and "started_at" in asked:
         return float(asked["started_at"])
@@ -44,7 +47,11 @@ def begun_at(directory: RunDirectory) -> float:
 def superfluous(
     runs: Sequence[RunDirectory], *, keep: int | None, older_than_s: float | None, now_at: float
 ) -> list[RunDirectory]:
-    """Return the runs (oldest first) that are neither among the newest `keep` nor younger."""
+    """Return the runs to delete: neither among the newest `keep` nor younger than `older_than_s`.
+
+    `runs` and the result: oldest first. None sets no such limit. `now_at`: seconds since 1970.
+    Raises OsbenchError if a run.json cannot be read.
+    """
     found = list(runs[: max(0, len(runs) - keep)] if keep is not None else runs)
     if older_than_s is not None:
         found = [one for one in found if now_at - begun_at(one) > older_than_s]
@@ -52,7 +59,10 @@ def superfluous(
 
 
 def check_writable(data_dir: str) -> None:
-    """Raise ConfigError, with the reason, if no run can be stored below the data directory."""
+    """Raise ConfigError, with the reason, if no run can be stored below the data directory.
+
+    Checks the nearest existing parent if the directory does not exist.
+    """
     path = Path(data_dir)
     nearest = next(one for one in (path, *path.parents) if os.path.lexists(one))
     if not nearest.is_dir():

@@ -1,4 +1,4 @@
-"""Lines that workers printed and logged during a run, from the blocks of its directory."""
+"""Lines that workers printed and logged during a run, read from its result blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 @dataclass(frozen=True, kw_only=True)
 class LogEntry:
-    """Something that a worker process printed or logged."""
+    """A text that a worker process printed or logged."""
 
     #: Redis time, seconds since 1970-01-01 UTC.
     at: float
@@ -33,7 +33,7 @@ class LogEntry:
 
 
 class WorkerLog:
-    """Reads the entries of a run that may go on."""
+    """Reads the printed and logged entries of a run, which may still go on."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
@@ -43,7 +43,11 @@ class WorkerLog:
         self.cut: Counter[str] = Counter()
 
     def fresh(self) -> Iterator[LogEntry]:
-        """The entries since the last call, in the order in which they came. Raises OsbenchError."""
+        """Yield the entries since the last call, in the order of arrival; updates `cut`.
+
+        Raises DamagedRun, or OsbenchError if the file cannot be read. If damage was accepted,
+        unreadable records are skipped.
+        """
         self._directory.files.check("blocks")
         tolerant = self._directory.files.accepted
         for offset, record in placed_frames(self._path, self._offset, tolerant=tolerant):
@@ -67,7 +71,7 @@ class WorkerLog:
 
 
 def _entry(worker: str, raw: Any) -> LogEntry | None:
-    """Return an entry of `Block.log`; None if it has another shape."""
+    """Return an entry of `Block.log` as a `LogEntry`; None if it has another shape."""
     match raw:
         case [int() | float() as at, str(source), int(workload), int(iteration), str(text)]:
             return LogEntry(

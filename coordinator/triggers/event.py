@@ -1,4 +1,4 @@
-"""Trigger `event`: at given values."""
+"""Trigger `event`: fires a hook at given seconds of load, or at given counts of iterations."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ class EventTrigger(trigger.Trigger):
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """The due values of `at`, ascending."""
+        """Return the values of `at` that are above `after` and at most `until`, ascending."""
         return sorted(value for value in self.config["at"] if after < value <= until)

@@ -1,4 +1,4 @@
-"""Trigger `periodic`: at regular intervals."""
+"""Trigger `periodic`: fires a hook at regular intervals of seconds, or of iterations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PeriodicTrigger(trigger.Trigger):
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """The due values as a range, which needs no memory."""
+        """Return the values above `after` and at most `until` as a range, which needs no memory."""
         step: int = self.config["step"]
         start: int = self.config.get("start", trigger.LEAST[self.unit])
         passed = max(0, (after - start) // step + 1)

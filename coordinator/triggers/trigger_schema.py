@@ -1,4 +1,4 @@
-"""The schema that triggers share: the unit that they count."""
+"""The JSON schema that triggers share: an object with `unit`, and other properties."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ SECONDS: Mapping[str, Any] = {**DURATION, "type": "integer"}
 
 
 def closed(required: list[str], **properties: Any) -> Mapping[str, Any]:
-    """An object with `unit` and some properties; "then" applies if the unit is iterations,
-    else "else".
+    """Return the schema of an object with `unit` and `properties`; `required` are mandatory.
+
+    The caller may add "then", which applies if the unit is iterations, and "else" for time.
     """
     return {
         "type": "object",

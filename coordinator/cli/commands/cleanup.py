@@ -46,7 +46,7 @@ LOOK_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class OrphanOptions(OptionSet):
-    """The resources to remove of runs without a run directory."""
+    """Options for resources of runs without a run directory that are to be removed."""
 
     SECTION = "Without a run directory"
 
@@ -141,7 +141,10 @@ def cleanup(
 
 
 def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[str]:
-    """Undo all contexts and show how far that is; returns why some could not be undone."""
+    """Undo all contexts of a run and show the progress; return a message for each failure.
+
+    `crashed`: the run has no final report.
+    """
     with Progress(quiet=False) as progress:
         began = time.monotonic()
         return undo(
@@ -155,7 +158,10 @@ def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[
 
 
 def _lock(directory: RunDirectory) -> bool:
-    """Lock a run; False if nothing may be added to its journal, which is damaged."""
+    """Lock a run; return False if its journal is damaged, so that nothing may be added to it.
+
+    In that case a warning is printed. Raises UsageError if the run has a coordinator.
+    """
     try:
         directory.lock()
     except DamagedRun as error:
@@ -170,7 +176,10 @@ def _lock(directory: RunDirectory) -> bool:
 
 
 def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
-    """Free the workers of a run without coordinator: they drop unstarted iterations."""
+    """Free the shared workers of a run without a coordinator: they drop unstarted iterations.
+
+    Does nothing in local mode. An error is printed, not raised.
+    """
     if settings.conf.messaging.redis_url:
         try:
             dismiss(settings, directory)
@@ -180,9 +189,10 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
 
 
 def _await_workers(settings: CommandSettings, run: str) -> None:
-    """Wait while shared workers finish iterations of a run without coordinator.
+    """Wait until shared workers have finished iterations of a run without a coordinator.
 
-    They begin nothing more once their leases are over. Raises ContextError if they take too long.
+    They begin nothing more once their leases are over. Raises ContextError if they take longer than
+    `WAIT_S` seconds. Does nothing in local mode; if Redis is unreachable, prints a warning.
     """
     messaging = settings.conf.messaging
     if not messaging.redis_url:

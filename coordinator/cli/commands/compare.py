@@ -1,4 +1,4 @@
-"""The command `compare`: improvements and regressions between runs."""
+"""The command `compare`: prints improvements and regressions between two sides of runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class TwoSides(RuledCommand):
     """A command whose option `--against` takes all names up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give each of these names a separate `--against`."""
+        """Parse the arguments, after putting a separate `--against` before each name after it.
+
+        Raises BadOptionUsage if `--against` has no name.
+        """
         found: list[str] = []
         against = False
         for one in args:

@@ -1,4 +1,4 @@
-"""The command `use`: the deployment record that commands use by default."""
+"""The command `use`: sets or prints the deployment record that commands use by default."""
 
 from __future__ import annotations
 

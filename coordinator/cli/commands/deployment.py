@@ -1,4 +1,4 @@
-"""`osbench-coord deployment`: records of the clouds and services under test."""
+"""The command `deployment`: manages records of the clouds and services under test."""
 
 from __future__ import annotations
 

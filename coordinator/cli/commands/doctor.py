@@ -1,4 +1,4 @@
-"""`osbench-coord doctor`: whether runs could work."""
+"""The command `doctor`: prints the causes that would make a run fail."""
 
 from __future__ import annotations
 

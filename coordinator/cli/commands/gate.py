@@ -1,4 +1,4 @@
-"""The command `gate`: does a change make its service slower than its parent commit?"""
+"""The command `gate`: compares a commit of a service with its parent commit, under load."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ URL = "url"
 
 @dataclass(frozen=True, kw_only=True)
 class GateOptions(PairOptions):
-    """The service, its two commits, and the runs."""
+    """Options for `gate`: the service, its two commits, and the runs."""
 
     SECTION = "Change and service"
 
@@ -167,7 +167,7 @@ def gate(
 
 
 def _end(folder: Path, code: int, verdict: str) -> NoReturn:
-    """Write a verdict that is not a comparison, and end the command."""
+    """Write a verdict that is not a comparison to `verdict.md`, print it, and exit with `code`."""
     write_file(folder / "verdict.md", f"{verdict}\n\nThe runs: `osbench-coord runs list`.\n")
     echo(verdict.partition("**: ")[2])
     sys.exit(code)

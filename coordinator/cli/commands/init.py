@@ -1,4 +1,4 @@
-"""The commands `config`, `init` and `completion`."""
+"""The commands `init`, `config` and `completion`: write a first task, print options, a script."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RULES = (
 
 @dataclass(frozen=True, kw_only=True)
 class AccessLogOptions(OptionSet):
-    """Options of a task that is made of an access log."""
+    """Options for a task that is made of an access log."""
 
     SECTION = "Access logs"
     from_access_log: str | None = option(
@@ -141,7 +141,7 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
 
 
 def _checked(base: str | None) -> str:
-    """Return the base of requests. Raises UsageError if it cannot be one."""
+    """Return the base URL of requests, "" for None. Raises UsageError if it is not usable."""
     if base is None:
         return ""
     if not base.startswith(("http://", "https://")):

@@ -1,4 +1,4 @@
-"""`osbench-coord keys`: the keys that coordinator and workers share."""
+"""The command `keys`: writes the key file that coordinator and workers share."""
 
 from __future__ import annotations
 

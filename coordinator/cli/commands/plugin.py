@@ -85,7 +85,11 @@ def list_(
 def _rows(
     plugins: Plugins, kind: str, prefer: str, theirs: Mapping[str, str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield name, source and title of each plug-in of a kind; `theirs`: titles of Rally by name."""
+    """Yield (name, source, title) of each plug-in of a kind: osbench's, then Rally's.
+
+    `theirs`: titles of Rally's plug-ins by name. If both have a name, the plug-in that is not
+    preferred gets its source as a suffix.
+    """
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
     bare = {asked(name).bare for name in theirs}
     for name in ours:
@@ -133,7 +137,10 @@ def show(
 
 
 def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
-    """Kind and name of the plug-in that is meant. Raises UsageError, PluginError."""
+    """Return kind and name of the plug-in that the arguments of a command mean.
+
+    Raises UsageError for an unknown kind or an ambiguous name, PluginError for an unknown name.
+    """
     *kinds, name = words
     if len(kinds) > 1:
         raise UsageError(f"one plug-in at a time: {words[0]!r} and {name!r}")
@@ -174,9 +181,9 @@ def _of(source: str) -> str:
 
 
 def scenario_text(plugins: Plugins, name: str) -> str:
-    """Description, arguments and an example of a scenario, or of each of a mix.
+    """Return description, arguments and an example of a scenario, or of each of a mix.
 
-    Raises PluginError.
+    A mix is several names in one. Raises PluginError for an unknown scenario.
     """
     parts = name.split(SEPARATOR)
     if len(parts) > 1:
@@ -201,14 +208,17 @@ def scenario_text(plugins: Plugins, name: str) -> str:
 
 
 def _given(default: Any, hint: Any) -> Any:
-    """A parameter's default as in task files; a placeholder if it has none."""
+    """Return a parameter's default as a JSON value; if it has none, a placeholder of its type."""
     if default is inspect.Parameter.empty:
         return placeholder(hint)
     return json.loads(json.dumps(default, default=str))
 
 
 def example(schema: Mapping[str, Any]) -> Any:
-    """An example that fits a JSON schema, with required properties only."""
+    """Return a value that fits a JSON schema: its example, default or first choice.
+
+    Else a value of its type; objects get their required keys only.
+    """
     alternatives = schema.get("anyOf") or schema.get("oneOf")
     if alternatives and "type" not in schema:
         return example(alternatives[0])

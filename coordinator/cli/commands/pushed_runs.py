@@ -55,7 +55,10 @@ def push(settings: CommandSettings, run: tuple[str, ...], url: str) -> None:
 
 
 def _not_there(runs: Sequence[RunDirectory], archive: RunArchive) -> list[RunDirectory]:
-    """The runs that are over and not in the archive, or there without their end."""
+    """Return the runs that have ended and that the archive lacks, or has without their end.
+
+    Prints a note for each run that is running or can be resumed, which is left out.
+    """
     there = {one.run_id for one in archive.runs() if one.record.finished}
     found = []
     for directory in runs:
@@ -133,10 +136,10 @@ def _fits(one: ArchivedRun, task: str | None, tags: Sequence[str]) -> bool:
 def _each(
     chosen: Sequence[_Run], name: Callable[[_Run], str], step: Callable[[_Run], bool], verb: str
 ) -> tuple[int, int]:
-    """Take a step for each run; returns how many it did something for, and an exit code.
+    """Call `step` for each run; return how many times it did something, and an exit code.
 
-    A run that is refused or damaged does not keep the others from it. Raises ArchiveError if the
-    archive itself fails.
+    The code is the worst of all runs: a refused or damaged run is printed and skipped. Raises
+    ArchiveError if the archive itself fails.
     """
     done, codes = 0, [0]
     for number, one in enumerate(chosen, 1):
@@ -155,7 +158,10 @@ def _each(
 
 
 def _end(done: tuple[int, int], chosen: int, what: str, there: str) -> None:
-    """Print how many runs were moved, and exit."""
+    """Print how many runs were moved and how many were there already, and exit.
+
+    `done`: the number of moved runs, and the exit code.
+    """
     number, code = done
     same = chosen - number if not code else 0
     beside = f"; {count(same, 'run')} {there}" if same else ""

@@ -63,7 +63,10 @@ def report(
 
 
 def _unfinished(export: Export, facts: RunFacts) -> str:
-    """Export a run that has no results. Raises UsageError if the exporter cannot."""
+    """Export a run that has no results; return a message of success.
+
+    Raises UsageError if the exporter needs results.
+    """
     if facts.state == RUNNING:
         message = f"run {facts.run_id} is still running"
         done = export.write_unfinished(facts.directory)

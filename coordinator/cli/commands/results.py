@@ -46,7 +46,7 @@ _PARTS = ("--outputs", "--iteration", "--errors")
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions(OptionSet):
-    """Part and format of a run that are printed."""
+    """Options for `results`: the part of a run to print, and its format."""
 
     as_json: bool = json_flag()
     as_csv: bool = flag("--csv", help="Print every iteration as a line of CSV.")
@@ -176,7 +176,10 @@ def _print(directory: RunDirectory, wanted: ResultsOptions) -> None:
 
 
 def _report_so_far(directory: RunDirectory) -> Report:
-    """Return the report of a finished run, or of the last checkpoint. Raises UsageError."""
+    """Return the report of a finished run, or of the last checkpoint of a run.
+
+    Raises UsageError if there is neither.
+    """
     timeline = None if summary_of(directory) is not None else read_timeline(directory)
     return Report.from_json(timeline["summary"]) if timeline else read_report(directory)
 
@@ -189,12 +192,15 @@ def _print_charts(directory: RunDirectory, iteration: int, *, as_json: bool) -> 
 
 
 def read_report(directory: RunDirectory) -> Report:
-    """The report of a finished run. Raises UsageError if there is none that can be read."""
+    """Return the report of a finished run. Raises UsageError if the run has no report."""
     return Report.from_json(read_summary(directory))
 
 
 def read_summary(directory: RunDirectory) -> dict[str, Any]:
-    """The JSON object of a finished run. Raises UsageError if there is none that can be read."""
+    """Return the summary of a finished run, as a JSON object.
+
+    Raises UsageError if there is none, with the reason and a way to see the results so far.
+    """
     summary = summary_of(directory)
     if summary is None:
         raise UsageError(_unfinished(directory))

@@ -1,4 +1,4 @@
-"""The commands `run`, `resume` and `rerun`."""
+"""The commands `run`, `resume` and `rerun`: their options, and rules between these."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Ctrl-C once lets running iterations end and reports; twice stops at once.
 
 @dataclass(frozen=True, kw_only=True)
 class ModeOptions(OptionSet):
-    """Options on the way in which a task is run."""
+    """Options for the way in which a task is run: once, repeatedly, in the background."""
 
     SECTION = "Mode"
 
@@ -100,7 +100,7 @@ class ModeOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class CourseOptions(FleetOptions):
-    """Deployment and workers of a run, its tags, and reasons to end it early."""
+    """Options for a run: deployment, workers, tags, and reasons to end it early."""
 
     SECTION = "The run"
 

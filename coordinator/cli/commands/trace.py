@@ -65,7 +65,7 @@ def trace() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions(OptionSet):
-    """Place where a trace is looked for, and form in which it is printed."""
+    """Options for `trace show`: the place of the trace, and the form of the output."""
 
     run: str | None = option(
         "--run", help="Run of the trace, if it is not a part of it; else the last one."
@@ -144,7 +144,7 @@ def show(settings: CommandSettings, which: str, wanted: ShowOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RankOptions(OptionSet):
-    """Which rows of a ranking are printed, and how."""
+    """Options for the rows of a ranking: their order and number, and the output."""
 
     by: str = option(
         "--by",
@@ -227,7 +227,7 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(OptionSet):
-    """Changes to predict instead of an explanation, and the form of the output."""
+    """Options for `trace explain`: changes to predict instead, and the form of the output."""
 
     changes: tuple[str, ...] = repeated(
         "--what-if",
@@ -359,7 +359,7 @@ def compare(
 
 @dataclass(frozen=True, kw_only=True)
 class TraceExportOptions(OptionSet):
-    """Which traces are written, in which format, and where."""
+    """Options for an export of traces: which traces, in which format, to which file."""
 
     form: str = option(
         "--format",

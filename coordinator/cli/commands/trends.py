@@ -39,7 +39,7 @@ _Shown = TypeVar("_Shown")
 
 @dataclass(frozen=True, kw_only=True)
 class TrendsOptions(OptionSet):
-    """Runs of a trend, and its output."""
+    """Options for the runs of a trend, and on its output."""
 
     task: str | None = option("--task", metavar="TITLE", help="Runs of tasks with this title.")
     fingerprint: str | None = option(
@@ -166,7 +166,7 @@ def _write(
 
 
 def _send(url: str, checks: Sequence[TrendCheck]) -> None:
-    """Send a webhook for each run that is worse. Raises ExportError."""
+    """Send a webhook to `url` for each check whose newest run is worse. Raises ExportError."""
     # the command needs no HTTP client otherwise
     from osbench.coordinator.exporters.alert import alert_document, post_alert  # noqa: PLC0415
 
@@ -185,7 +185,10 @@ def _send(url: str, checks: Sequence[TrendCheck]) -> None:
 
 
 def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[ComparedRun]]:
-    """Return the wanted runs by fingerprint, oldest first. Raises UsageError for none."""
+    """Return the wanted runs by fingerprint (of task and load), each list oldest first.
+
+    Without a selection, only the group of the newest run. Raises UsageError if no run matches.
+    """
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)
     archived = archived_runs(settings, wanted.archive)

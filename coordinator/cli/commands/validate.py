@@ -35,7 +35,7 @@ _BAD = 2
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationResult:
-    """The result for one task file."""
+    """The result of a check of one task file."""
 
     #: Path of the file, or "-".
     source: str
@@ -51,9 +51,10 @@ class ValidationResult:
 def examine(
     source: str, plugins: Plugins, read: Callable[[str], Task], deployment: Deployment | None
 ) -> ValidationResult:
-    """Read and check one task file, also against a deployment's cloud if one is given.
+    """Read and check a task file; with a deployment, also against its cloud.
 
-    Raises PluginError if plug-ins cannot be read.
+    Problems of the task are returned, not raised. `read` returns the checked task of a path. Raises
+    PluginError if plug-ins cannot be read.
     """
     try:
         task = read(source)
@@ -74,7 +75,7 @@ def examine(
 
 
 def as_text(verdict: ValidationResult) -> str:
-    """Text for people: OK with a summary of the file, or every problem."""
+    """Return the result for people: OK with a summary of the file, or every problem."""
     if verdict.problems or verdict.task is None:
         return str(TaskError(verdict.source, list(verdict.problems)))
     subtasks = _count(len(verdict.task.subtasks), "subtask")
@@ -91,7 +92,7 @@ def _count(number: int, word: str) -> str:
 
 
 def as_object(verdict: ValidationResult) -> dict[str, Any]:
-    """The result as a JSON object."""
+    """Return the result as a JSON object; the numbers are null if the file cannot be parsed."""
     task = verdict.task
     return {
         "file": verdict.source,
@@ -110,7 +111,7 @@ def _placed(problem: Problem) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateOptions(OptionSet):
-    """Reference of a check of files, and form of its result."""
+    """Options for a check of files: the deployment to check against, and the output."""
 
     SECTION = "Checks"
 

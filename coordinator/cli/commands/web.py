@@ -1,4 +1,4 @@
-"""The command `web`: all runs of the data directory in a browser."""
+"""The command `web`: serves all runs of the data directory to a browser."""
 
 from __future__ import annotations
 

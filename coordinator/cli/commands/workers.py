@@ -91,9 +91,10 @@ def free(settings: CommandSettings, run: str) -> None:
 
 
 def dismiss(settings: CommandSettings, directory: RunDirectory) -> tuple[int, int]:
-    """Free the workers of a run; returns how many left, and how many did not.
+    """Free the workers of a run; return how many have left, and how many have not.
 
-    `directory` is locked: no coordinator grants anything meanwhile. Raises OsbenchError.
+    `directory` is locked: no coordinator grants anything meanwhile. A higher epoch (number of
+    coordinators) is journalled first. Raises OsbenchError.
     """
     epoch, members = 0, {}
     for record in directory.decisions():
@@ -145,7 +146,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
 
 
 def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
-    """The cells of a worker's row, in the order of `COLUMNS`."""
+    """Return the cells of a worker's row, in the order of `COLUMNS`."""
     return (
         plain(f"{beat.host}:{beat.pid}"),
         plain(beat.label),
@@ -162,7 +163,10 @@ def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
 
 
 def _state(settings: CommandSettings, beat: Heartbeat) -> str:
-    """Return the state of a worker; "waits" if its run has no coordinator on this host."""
+    """Return the state of a worker by its heartbeat, without control characters.
+
+    "waits for resume" if its run is in this data directory and can be resumed.
+    """
     if beat.run and RUN_NAME.fullmatch(beat.run):
         directory = RunDirectory.of(settings.conf.data_dir, beat.run)
         if directory.path.is_dir() and not resumable.refusal(directory):
@@ -171,7 +175,7 @@ def _state(settings: CommandSettings, beat: Heartbeat) -> str:
 
 
 def _refused(beat: Heartbeat) -> str:
-    """Return the number of messages that a worker has refused, by reason."""
+    """Return the number of messages that a worker has refused, followed by reasons: "0" if none."""
     if not beat.refused:
         return "0"
     reasons = (f"{plain(reason)} {count}" for reason, count in sorted(beat.refusals.items()))

@@ -59,7 +59,7 @@ ADHOC_RULES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Adhoc(UrlOptions):
-    """A request or a scenario, and its load; neither is given if there is a task file."""
+    """Options for a request or a scenario and its load; unset if there is a task file."""
 
     SECTION = "Load without a task file"
 
@@ -103,7 +103,10 @@ class Adhoc(UrlOptions):
     )
 
     def document(self) -> dict[str, Any]:
-        """The task document, of options that `ADHOC_RULES` allow. Raises UsageError."""
+        """Return the task document of these options, which `ADHOC_RULES` allow.
+
+        Raises UsageError for an invalid argument, header or limit.
+        """
         workload: dict[str, Any]
         if self.url is None:
             scenario = str(self.scenario)

@@ -53,7 +53,7 @@ _TOGETHER = "Write results with an exporter, to a file or folder or to the URL o
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """Exports that are asked for, and their targets."""
+    """The exports that a command line asks for, with their targets and options."""
 
     #: Path by exporter.
     files: Mapping[str, str]
@@ -66,13 +66,14 @@ class ExportOptions:
 
     @property
     def given(self) -> bool:
-        """Something is to be exported."""
+        """Return whether any export was requested."""
         return bool(self.files or self.exports)
 
     def chosen(self, conf: cfg.ConfigOpts, plugin_path: Sequence[str]) -> list[Export]:
-        """Return the exports, with their options and targets checked.
+        """Return the requested exports, with their options and targets checked; [] for none.
 
-        Raises PluginError if a plug-in path cannot be used, OsbenchError.
+        Raises PluginError if a plug-in path cannot be used, OsbenchError for an unknown exporter or
+        an invalid option or target.
         """
         if not self.given:
             return []
@@ -81,7 +82,7 @@ class ExportOptions:
         return self._of(warn_of_plugins(Plugins((*conf.coordinator.plugin_path, *plugin_path))))
 
     def own(self) -> list[Export]:
-        """Return the exports by osbench's own exporters, whatever plug-in paths there are.
+        """Return the exports by osbench's own exporters, without loading plug-in paths.
 
         Raises OsbenchError if another exporter is requested.
         """
@@ -113,7 +114,11 @@ class ExportOptions:
         return found
 
     def _divided(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Options by exporter, without its name."""
+        """Return the options of each exporter, without the prefix "NAME.", by its name.
+
+        The prefix may be missing if there is only one exporter. Raises UsageError if it is missing
+        and there are several.
+        """
         found: dict[str, list[str]] = {}
         for text in self.options:
             name, dot, _ = text.partition("=")[0].partition(".")
@@ -129,7 +134,7 @@ class ExportOptions:
 
 
 def _format(name: str, what: str) -> str | None:
-    """The option of an exporter: the path of its file."""
+    """Return a field for the option of an exporter, whose value is the path of its file."""
     return option(f"--{name}", metavar="FILE", help=f"Write {what}.")
 
 
@@ -143,7 +148,7 @@ def _exporter_options(name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class FormatOptions(OptionSet):
-    """Files that `report` writes: a field that is called like an exporter has its path."""
+    """Options of `report`: a field that is called like an exporter has the path of its file."""
 
     SECTION = "Formats"
 
@@ -175,7 +180,7 @@ class FormatOptions(OptionSet):
 
     @property
     def wanted(self) -> ExportOptions:
-        """The exports that are asked for."""
+        """The exports that these options request."""
         files = {name: getattr(self, name.replace("-", "_")) for name in FORMATS}
         return ExportOptions(
             files={name: path for name, path in files.items() if path is not None},
@@ -187,7 +192,7 @@ class FormatOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class RunExportOptions(OptionSet):
-    """Exports of a run at its end, and metrics that it serves meanwhile."""
+    """Options for exports of a run at its end, and for metrics that it serves meanwhile."""
 
     SECTION = "Exports"
 
@@ -214,6 +219,6 @@ class RunExportOptions(OptionSet):
 
     @property
     def wanted(self) -> ExportOptions:
-        """The exports that are made at the end."""
+        """The exports that are to be made at the end of the run."""
         files = {} if self.report is None else {"html": self.report}
         return ExportOptions(files=files, exports=self.exports, options=self.options)

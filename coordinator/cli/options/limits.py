@@ -16,9 +16,10 @@ _FORMS = "p95=250ms (any percentile), mean=80ms, max=2s or failures=1%"
 
 
 def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
-    """Return the `sla` of a workload, `{}` without limits; no failure is allowed unless given.
+    """Return the key `sla` of a workload for limits such as "p95=250ms"; {} without limits.
 
-    `of` is the duration that percentiles are of: service or response. Raises UsageError.
+    With limits, no iteration may fail unless `failures` allows it. `of`: the duration that
+    percentiles are of, "service" or "response". Raises UsageError.
     """
     percentiles: list[dict[str, Any]] = []
     found: dict[str, Any] = {}
@@ -48,7 +49,10 @@ def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
 
 
 def _percentile(name: str) -> float | None:
-    """The percentile that a name stands for: 0 to 100; None if it is another limit."""
+    """Return the percentile that a name such as "p95" or "max" means, above 0 to 100.
+
+    None if it is the name of another limit.
+    """
     if name == "max":
         return 100
     match = _PERCENTILE.fullmatch(name)
@@ -58,7 +62,7 @@ def _percentile(name: str) -> float | None:
 
 
 def _plain(number: float) -> float:
-    """A number as a person writes it into a task."""
+    """Return an integer instead of a float without a fraction, as people write it."""
     return int(number) if number.is_integer() else number
 
 

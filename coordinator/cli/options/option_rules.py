@@ -1,4 +1,4 @@
-"""Rules between the options of a command, as a table; and the command that holds to them."""
+"""Rules between the options of a command, as a table; and the command that enforces them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHERS = "Other options"
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """Parameters of a command line by their names: long options, and arguments as in the usage."""
+    """The parameters of a command line by name: long options, and arguments as in the usage."""
 
     #: All that the command has -> how they are written, with what they take.
     written: Mapping[str, str]
@@ -29,7 +29,7 @@ class Given:
 
     @classmethod
     def of(cls, ctx: click.Context) -> Given:
-        """Read the given parameters of a called command."""
+        """Return the parameters that the user gave to a called command; defaults do not count."""
         named = {_name(one): one for one in ctx.command.params}
         return cls(
             written={name: _written(name, one, ctx) for name, one in named.items()},
@@ -41,13 +41,13 @@ class Given:
         )
 
     def of_these(self, names: Iterable[str]) -> list[str]:
-        """Return which of `names` are given."""
+        """Return the names in `names` that were given, in their order."""
         return [one for one in names if one in self.names]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """An option that excludes others, or needs another."""
+    """A rule on an option: it excludes other parameters, or needs another."""
 
     option: str
     #: Why, as a predicate of the option: "makes several runs".
@@ -61,11 +61,11 @@ class Rule:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Return all parameters that the rule names."""
+        """The names of all parameters in the rule: its option, excluded and needed ones."""
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
-        """Return the reason why a command line is refused, or ""."""
+        """Return the reason why a command line is refused, as a message; "" if it is allowed."""
         if self.option not in given.names:
             return ""
         if wrong := given.of_these(self.excludes):
@@ -80,7 +80,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives:
-    """Parameters of which one is needed, or one at most is allowed, or both."""
+    """A rule on parameters of which one is needed, or at most one is allowed, or both."""
 
     of: Sequence[str]
     #: Begins the refusal of a command line that has none of them; "" if that is allowed.
@@ -92,11 +92,11 @@ class Alternatives:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Return all parameters that the rule names."""
+        """The names of all parameters in the rule."""
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:
-        """Return the reason why a command line is refused, or ""."""
+        """Return the reason why a command line is refused, as a message; "" if it is allowed."""
         found = given.of_these(self.of)
         if not found and self.missing:
             choices = _listed([given.written[one] for one in self.of], "or")
@@ -116,7 +116,10 @@ class RuledCommand(click.Command):
         self.rules = rules
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Raises UsageError for options that do not go together."""
+        """Run the command and return its result.
+
+        Raises UsageError if its options break a rule; the first broken rule counts.
+        """
         given = Given.of(ctx)
         for rule in self.rules:
             if refusal := rule.refusal(given):

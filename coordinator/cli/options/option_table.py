@@ -18,14 +18,17 @@ _OPTION = "osbench.option"
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """Options that a command gets as one value; a subclass adds to the options of its base."""
+    """Base of sets of options that a command gets as one value.
+
+    A subclass adds to the options of its base.
+    """
 
     #: Heading of these options in `--help`; those without one come last.
     SECTION: ClassVar[str] = ""
 
 
 class SectionedOption(click.Option):
-    """An option that knows its section of `--help`."""
+    """A click option that knows the section of `--help` that it is listed in."""
 
     def __init__(self, *args: Any, section: str = "", **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -33,12 +36,12 @@ class SectionedOption(click.Option):
 
 
 def flag(*names: str, help: str) -> bool:
-    """Return a field that an option without a value sets to true."""
+    """Return a field for an option without a value: true if it is given, else false."""
     return _field(names, False, help=help, is_flag=True)
 
 
 def repeated(*names: str, help: str, metavar: str | None = None) -> tuple[str, ...]:
-    """A field with the values of an option that may be given several times."""
+    """Return a field for an option that may be given several times: a tuple of its values."""
     return _field(names, (), help=help, metavar=metavar, multiple=True)
 
 
@@ -51,7 +54,7 @@ def option(*names: str, default: str, **settings: Any) -> str: ...
 @overload
 def option(*names: str, **settings: Any) -> str | None: ...
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
-    """Return a field with the value of an option; `settings` are arguments of `click.option`."""
+    """Return a field for an option with one value; `settings` are arguments of `click.option`."""
     return _field(names, default, **settings)
 
 
@@ -78,7 +81,10 @@ def option_set(kind: type[OptionSet], name: str) -> Callable[[Callable[..., R]],
 def options(
     section: str = "", /, **declared: Any
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorate a command that has few options: it gets the value of each by its name."""
+    """Decorate a command with few options: it gets the value of each by its name.
+
+    `section`: heading of the options in `--help`.
+    """
     return lambda command: _with_options(command, declared, section)
 
 

@@ -13,17 +13,17 @@ from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
 
 
 def json_flag(what: str = "one object") -> bool:
-    """`--json`, whose output its help describes."""
+    """Return the field of `--json`; the argument describes the output in its help."""
     return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
 
 
 def quiet_flag(result: str = "the report") -> bool:
-    """`--quiet`; `result` is printed nevertheless."""
+    """Return the field of `--quiet`; `result` is the output that is printed nevertheless."""
     return flag("--quiet", "-q", help=f"No progress, only {result}.")
 
 
 def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
-    """`--plugin-path`; `what` is loaded from there."""
+    """Return the field of `--plugin-path`; the argument describes the plug-ins in its help."""
     return repeated(
         "--plugin-path",
         metavar="PATH",
@@ -32,14 +32,14 @@ def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
 
 
 def deployment_name() -> str | None:
-    """`--deployment`."""
+    """Return the field of `--deployment`, the name of a deployment record."""
     return option(
         "--deployment", metavar="NAME", help="Deployment record; default: the one in use."
     )
 
 
 def workers_wait(default: str = "[coordinator] wait_for_workers_s") -> float | None:
-    """`--wait-for-workers`, in seconds; `default` says where the default comes from."""
+    """Return the field of `--wait-for-workers`, seconds; `default` describes the default."""
     return option(
         "--wait-for-workers",
         type=DurationType(),
@@ -49,7 +49,7 @@ def workers_wait(default: str = "[coordinator] wait_for_workers_s") -> float | N
 
 
 def workload_name() -> str | None:
-    """`--workload` of commands that look at one workload."""
+    """Return the field of `--workload`, for commands on one workload of a run."""
     return option(
         "--workload",
         metavar="NAME|N",
@@ -58,12 +58,12 @@ def workload_name() -> str | None:
 
 
 def wanted_tags() -> tuple[str, ...]:
-    """`--tag` of commands that select runs."""
+    """Return the field of `--tag`, for commands that select runs by all of these tags."""
     return repeated("--tag", help="Only runs with this tag; may be repeated.")
 
 
 def page_file() -> Path | None:
-    """`--html` of comparisons."""
+    """Return the field of `--html`, the path of a page that a comparison writes."""
     return option(
         "--html",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -73,7 +73,7 @@ def page_file() -> Path | None:
 
 
 def archive_url(help: str = "Also the runs of an archive") -> str | None:
-    """`--archive`; `help` describes the use of the archived runs."""
+    """Return the field of `--archive`, a path or URL; `help` describes its use."""
     return option(
         "--archive",
         metavar="URL",
@@ -82,7 +82,7 @@ def archive_url(help: str = "Also the runs of an archive") -> str | None:
 
 
 def damaged_flag() -> bool:
-    """`--damaged`."""
+    """Return the field of `--damaged`, which reads damaged runs as far as possible."""
     return flag(
         "--damaged",
         help="Read a run whose files are cut or changed, as far as possible; marked as PARTIAL.",
@@ -90,7 +90,7 @@ def damaged_flag() -> bool:
 
 
 def preferred_plugins() -> str:
-    """`--prefer`."""
+    """Return the field of `--prefer`: native or rally, for plug-in names that both have."""
     return option(
         "--prefer",
         type=click.Choice(SOURCES),
@@ -102,7 +102,7 @@ def preferred_plugins() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FleetOptions(OptionSet):
-    """Deployment and workers of a run."""
+    """Options for deployment and workers of a run."""
 
     SECTION = "Deployment and workers"
 
@@ -119,7 +119,7 @@ class FleetOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions(OptionSet):
-    """Output of a run."""
+    """Options for the output of a run."""
 
     SECTION = "Output"
 

@@ -58,7 +58,7 @@ class TaskOptions(OptionSet):
 
     @property
     def selection(self) -> Selection:
-        """The part of the task that is wanted."""
+        """The selection of subtasks and workloads of the task."""
         # workers of local mode start before task files are read
         from osbench.coordinator.taskfile.selection import Selection  # noqa: PLC0415 - see above
 
@@ -66,7 +66,10 @@ class TaskOptions(OptionSet):
 
 
 def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
-    """Plug-ins of the configured paths and of the command line. Raises PluginError."""
+    """Return the plug-ins of the configured paths and of the command line.
+
+    Prints warnings on classes that look like plug-ins but are not. Raises PluginError.
+    """
     from osbench.common.plugin.plugins import Plugins  # noqa: PLC0415 - as `selection`
 
     paths = (*conf.coordinator.plugin_path, *options.plugin_path)
@@ -74,9 +77,10 @@ def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
 
 
 def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:
-    """The checked task of a path, or of standard input (`-`), and the plug-ins it runs with.
+    """Return the checked task of a path (`-`: standard input), and its plug-ins.
 
-    Raises UsageError for bad arguments, PluginError for bad plug-ins, TaskError for the rest.
+    Prints warnings on unused arguments and on classes that are not plug-ins. Raises UsageError for
+    bad arguments, PluginError for bad plug-ins, TaskError for the rest.
     """
     from osbench.coordinator.taskfile import read_args  # noqa: PLC0415 - as `selection`
     from osbench.coordinator.taskfile.loading import TaskTemplate  # noqa: PLC0415 - as `selection`
@@ -89,7 +93,11 @@ def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[
 
 
 def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | None]) -> None:
-    """Warn of unused arguments from files. Raises UsageError for unused ones from options."""
+    """Print warnings on template arguments of files that no template uses.
+
+    Raises UsageError for unused arguments of the command line. `templates`: the names that each
+    template uses; if one is None (unknown), nothing is unused.
+    """
     for note in args.refuse_unused(templates):
         echo(escaped(f"Warning: {note}"), err=True)
 
@@ -97,7 +105,7 @@ def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | Non
 def read_with(
     template: TaskTemplate, plugins: Plugins, args: TaskArguments, options: TaskOptions
 ) -> Task:
-    """Return the checked task of a template, with arguments that have been read.
+    """Return the checked task of a template that is filled in with `args`.
 
     Raises UsageError if the options select a part that the task does not have, and TaskError.
     """

@@ -25,7 +25,7 @@ URL_RULES = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class UrlOptions(OptionSet):
-    """A request; `url` is None if no address is put under load."""
+    """Options of a request; `url` is None if no address is put under load."""
 
     url: str | None = option(
         "--url",
@@ -49,7 +49,11 @@ class UrlOptions(OptionSet):
     )
 
     def request(self) -> dict[str, Any]:
-        """The arguments of `SCENARIO`. Raises UsageError for files and fields that are wrong."""
+        """Return the arguments of the scenario `SCENARIO` for this request.
+
+        Reads files that are given as @FILE. Raises UsageError if one cannot be read, or for a
+        malformed header.
+        """
         headers = self._headers()
         found: dict[str, Any] = {"url": self.url, "method": (self.method or "GET").upper()}
         if self.body is not None:
@@ -81,7 +85,10 @@ class UrlOptions(OptionSet):
 
 
 def _of_file(name: str, text: str) -> str:
-    """The content of the file that an option names as `@FILE`."""
+    """Return the content of the file that an option names as `@FILE`.
+
+    Raises UsageError if it cannot be read or is not UTF-8.
+    """
     path = Path(text[1:])
     try:
         return read_text(path)

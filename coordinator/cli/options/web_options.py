@@ -1,4 +1,4 @@
-"""The options of `run` that name an address: live view, and where spans come from."""
+"""Options of `run` with an address: the live view, and the sources of spans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WithWeb(RuledCommand):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give them their values."""
+        """Parse the arguments, after giving `--web` and `--otlp` an address or their default."""
         return super().parse_args(ctx, _with_value(args))
 
 
@@ -47,42 +47,42 @@ def _with_value(args: Sequence[str]) -> list[str]:
 
 
 class AddressType(click.ParamType[Address]):
-    """Address of a server."""
+    """The address of a web server on the command line: ADDR:PORT."""
 
     name = "address"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Address:
-        """The address of a text. Raises UsageError."""
+        """Convert a string to an address. Raises UsageError."""
         return Address.parse("" if value == _DEFAULT else value)
 
 
 class ListenAddress(click.ParamType[str]):
-    """An address to listen at, as text."""
+    """An address to listen at, on the command line, kept as text."""
 
     name = "address"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text. Raises UsageError if it is not an address."""
+        """Return the string unchanged. Raises UsageError if it is not an address."""
         parse_listen_address(value)
         return str(value)
 
 
 class BackendUrl(click.ParamType[str]):
-    """An address to query traces at, as text."""
+    """A URL to query traces at, on the command line, kept as text."""
 
     name = "url"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text. Raises UsageError."""
+        """Return the string unchanged. Raises UsageError if it is not such a URL."""
         parse_backend_url(value)
         return str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LiveOutputOptions(OutputOptions):
-    """Output and live view of a run; for a command of class `WithWeb`."""
+    """Options for output and live view of a run, for a command of class `WithWeb`."""
 
     web: Address | None = option(
         WEB,

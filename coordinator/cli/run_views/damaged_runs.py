@@ -1,4 +1,4 @@
-"""A run whose files are cut or changed, as far as they can be read: `--damaged`."""
+"""The option `--damaged`: reads runs whose files are cut or changed, as far as possible."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDirectory:
-    """Return the run of an id, of the beginning of an id, or the "last". Raises UsageError.
+    """Return the directory of a run: its id, the beginning of one, or "last".
 
-    `damaged`: faults of its files are printed and accepted.
+    `damaged`: faults of its files are printed to stderr and accepted. Raises UsageError.
     """
     directory = RunDirectory.find(str(settings.data_dir), name)
     if damaged:
@@ -19,6 +19,6 @@ def found_run(settings: CommandSettings, name: str, *, damaged: bool) -> RunDire
 
 
 def warn_of(note: str) -> None:
-    """Print the reason why an output is partial, if it is."""
+    """Print a warning to stderr; nothing if `note` is ""."""
     if note:
         echo(escaped(f"Warning: {note}"), err=True)

@@ -1,4 +1,4 @@
-"""Follows a run of another process to its end."""
+"""Follows a run, whose coordinator is another process, to its end."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ LOOK_S = 0.5
 
 
 def await_end(directory: RunDirectory) -> None:
-    """Return when no coordinator has the run any more."""
+    """Wait until no coordinator holds the run, without a limit."""
     while directory.has_coordinator():
         time.sleep(LOOK_S)
 
 
 def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
-    """Yield the run's progress notes, once per second, to its end. Raises OsbenchError."""
+    """Yield the progress notes of a run (content of status.json), until it has ended.
+
+    Yields a note when it is new, which is about once per second. Raises OsbenchError if the file
+    cannot be read.
+    """
     seen_at = None
     running = True
     while running:
@@ -40,7 +44,10 @@ def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
 
 
 def exit_code(directory: RunDirectory) -> int:
-    """The exit code of a run that is over; `LOST` where its coordinator was killed."""
+    """Return the exit code of a run that is over; `LOST` if its coordinator was killed.
+
+    The code of the error if its files are damaged.
+    """
     try:
         summary = summary_of(directory)
     except OsbenchError as error:
@@ -50,7 +57,7 @@ def exit_code(directory: RunDirectory) -> int:
 
 
 def lines(note: Mapping[str, Any]) -> list[str]:
-    """A note as lines, one for each workload that is under load."""
+    """Return a progress note as lines of text, one for each workload under load."""
     return [_line(one) for one in (note, *note.get("beside", ()))]
 
 

@@ -26,7 +26,10 @@ _LABEL = 10
 
 
 def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
-    """Print the iterations of a number. Raises UsageError if there is none."""
+    """Print iteration `number` of each workload that has it, as text or JSON.
+
+    Raises UsageError if no workload has reported it.
+    """
     summary = summary_of(directory)
     report = None if summary is None else Report.from_json(summary)
     found = iteration_records(directory, number, report)
@@ -43,7 +46,7 @@ def show_one(directory: RunDirectory, number: int, *, as_json: bool) -> None:
 
 
 def print_iteration(one: Mapping[str, Any], terminal: Console) -> None:
-    """Print an iteration as `iteration_records` describes it."""
+    """Print one iteration, given as a mapping that `iteration_records` returns."""
     heading = Text(f"{one['workload']}. {plain(one['name'])}", style="bold")
     heading.append(f"  iteration {count(one['iteration'])}: ")
     heading.append(_ending(one), style="green" if one["outcome"] == "ok" else "red")
@@ -105,7 +108,7 @@ def _labelled(label: str, lines: Iterator[str]) -> Iterator[tuple[str, str]]:
 
 
 def _action_lines(actions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of a tree: an action follows its enclosing action, and is indented."""
+    """Yield a line per action: name, duration, state, start; nested actions are indented."""
     depths: list[int] = []
     for action in actions:
         parent = action["parent"]

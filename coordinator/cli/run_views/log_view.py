@@ -21,27 +21,35 @@ LOOK_S = 0.5
 
 
 class WorkerNames:
-    """Titles of the worker processes of a run: label (host:pid)."""
+    """Maps memberships of a run to titles of worker processes: label (host:pid).
+
+    A membership is one worker process's part in the run.
+    """
 
     def __init__(self, directory: RunDirectory) -> None:
         self._labels = _labels(directory)
 
     def __call__(self, membership: str) -> str:
-        """The title of a worker process, by the name of a membership of it."""
+        """Return the title of a worker process, by the name of its membership."""
         name = _host_and_pid(membership)
         return worker_title(name, self._labels.get(name, ""))
 
     def fits(self, wanted: str, membership: str) -> bool:
-        """Whether a user means this process: by label, host, host:pid or incarnation."""
+        """Return whether `wanted` means this process: by label, host, host:pid or incarnation.
+
+        The incarnation, host.pid.random, may be cut.
+        """
         name = _host_and_pid(membership)
         host = name.rpartition(":")[0]
         return wanted in (name, host, self._labels.get(name)) or membership.startswith(wanted)
 
 
 def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_json: bool) -> None:
-    """Print the log of a run; `worker`: of one process, label or host; `follow`: to its end.
+    """Print the log entries of a run, as text or JSON lines.
 
-    Raises UsageError if no such worker has written anything.
+    `worker`: only entries of this label, host, host:pid or incarnation. `follow`: go on until the
+    run ends. The count of entries that were cut goes to stderr. Raises UsageError if no such worker
+    has written anything.
     """
     log, names = WorkerLog(directory), WorkerNames(directory)
     render = _as_json if as_json else _as_text
@@ -69,7 +77,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
 
 
 def entry_lines(entry: LogEntry, prefix: str) -> str:
-    """Return an entry behind a prefix; its later lines are indented."""
+    """Return an entry as text behind a prefix; lines after the first are indented."""
     return f"{prefix}{escaped(entry.text.rstrip(), breaks=True)}".replace("\n", "\n    ")
 
 
@@ -109,13 +117,16 @@ def _names(directory: RunDirectory) -> dict[int, str]:
 
 
 def _host_and_pid(membership: str) -> str:
-    """host:pid of an incarnation, which is host.pid.random."""
+    """Return host:pid of a membership, whose name begins with host.pid.random.
+
+    A name of another form is returned as it is.
+    """
     parts = membership.partition("+")[0].rsplit(".", 2)
     return f"{parts[0]}:{parts[1]}" if len(parts) == 3 else membership
 
 
 def _labels(directory: RunDirectory) -> dict[str, str]:
-    """Labels by host:pid, of the report, or of the run so far."""
+    """Return the labels of worker processes by host:pid, from the summary, or the run so far."""
     summary = directory.read("summary.json") or {}
     found = {
         f"{one.get('host')}:{one.get('pid')}": str(one.get("label") or "")

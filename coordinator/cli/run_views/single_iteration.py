@@ -33,10 +33,10 @@ _NOT_STARTED = "a virtual user failed to start"
 
 
 class IterationProgress(Progress):
-    """Prints output and logs of workers, as they come, instead of figures of the load."""
+    """Prints output and logs of the workers as they come, instead of figures of the load."""
 
     def __init__(self, directory: RunDirectory, *, silent: bool) -> None:
-        """`silent` prints nothing but messages on the run."""
+        """`silent`: print only messages on the run, no output and logs."""
         super().__init__(quiet=False)
         self._directory = directory
         self._log = WorkerLog(directory)
@@ -51,7 +51,10 @@ class IterationProgress(Progress):
         return self
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Print new lines of the log; end the run if its virtual user cannot start."""
+        """Print new entries of the log; interrupt the run if its virtual user cannot start.
+
+        The snapshot itself is not shown.
+        """
         self.print_log()
         if snapshot.start_failures and not self.not_started:
             self.not_started = True
@@ -60,7 +63,7 @@ class IterationProgress(Progress):
             signal.raise_signal(signal.SIGINT)
 
     def print_log(self) -> None:
-        """Print new lines of the log."""
+        """Print the log entries since the last call; nothing if silent."""
         if self._silent:
             return
         for entry in self._log.fresh():
@@ -72,9 +75,9 @@ class IterationProgress(Progress):
 def run_single(
     settings: CommandSettings, wanted: Wanted, exports: RunExports, *, as_json: bool
 ) -> int:
-    """Run one iteration of each workload and print all of it; returns the exit code.
+    """Run one iteration of each workload and print all about it; return the exit code.
 
-    Raises OsbenchError if the run cannot begin.
+    The code is 1 if a virtual user could not start. Raises OsbenchError if the run cannot begin.
     """
     directory = RunDirectory.of(settings.conf.data_dir, wanted.run_options.run_id)
     progress = IterationProgress(directory, silent=as_json)
@@ -110,7 +113,7 @@ def run_single(
 
 
 def _print_end(summary: Mapping[str, Any], terminal: Console, *, started: bool) -> None:
-    """Print the notes of the run, and its exit code."""
+    """Print the notes of the run, and its exit code with its meaning."""
     for note in summary["notes"]:
         terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
     code = summary["exit_code"]
@@ -122,7 +125,7 @@ def _print_end(summary: Mapping[str, Any], terminal: Console, *, started: bool) 
 
 
 def _print_start(directory: RunDirectory, terminal: Console) -> None:
-    """Print why the virtual user could not start: that is the first failure of the run."""
+    """Print the first failure of the run: the reason why the virtual user could not start."""
     failures = (failure for body in directory.blocks() for failure in body["failures"])
     for _, etype, message, traceback in itertools.islice(failures, 1):
         terminal.print(Text(f"{plain(etype)} in on_start: {plain(message, 1000)}", style="red"))
@@ -131,7 +134,7 @@ def _print_start(directory: RunDirectory, terminal: Console) -> None:
 
 
 def _print_trace(settings: CommandSettings, run_id: str, trace_id: str, terminal: Console) -> None:
-    """Print the spans of a trace as a tree, or the reason why there are none."""
+    """Print the spans of a trace as a tree, or the reason why they cannot be shown."""
     # few runs are traced, and these take a while to import
     from osbench.coordinator.cli.run_views.trace_view import print_trace  # noqa: PLC0415
     from osbench.coordinator.traces.collection.lookup import find_trace  # noqa: PLC0415

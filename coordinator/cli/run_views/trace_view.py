@@ -1,4 +1,4 @@
-"""A trace as text: a tree of spans with its critical path marked."""
+"""Prints a trace as a tree of spans, with its critical path marked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _NOTES = 20
 
 
 def print_trace(found: Trace, trace_set: TraceSet, iteration: int | None, console: Console) -> None:
-    """Print a trace of a set, and of which iteration it is where that is known."""
+    """Print a trace of a set as a tree of spans; `iteration` is its number, None if unknown.
+
+    At most `_NOTES` spans that are left out of the tree are named below it.
+    """
     tree, paths = trace_set.tree_and_paths(found)
     heading = f"Trace {plain(uuid_form(found.trace_id))}"
     if iteration is not None:

@@ -21,10 +21,13 @@ Ints = NDArray[np.int64]
 
 
 class EarlierRun:
-    """State of a run before this coordinator; empty for a new run. Read before any other write."""
+    """State of a run before this coordinator; empty for a new run.
+
+    Read from the run directory before this coordinator writes to it.
+    """
 
     def __init__(self, directory: RunDirectory, accounts: Accounts) -> None:
-        """`accounts` has folded the directory. Raises OsbenchError if the directory is damaged."""
+        """`accounts` has journal and blocks already. Raises DamagedRun for a damaged journal."""
         #: The notes of the run.
         self.notes = noted(directory)
         #: By membership: the workload that it was granted work of last.
@@ -52,16 +55,16 @@ class EarlierRun:
             self._due.setdefault(record["workload"], []).append((numbers, record["dues"]))
 
     def is_over(self, number: int) -> bool:
-        """Return whether the load of a workload had ended."""
+        """Return whether the load of workload `number` had ended: its ledger was closed."""
         return number in self._closed
 
     def t0_at(self, group: Sequence[WorkloadPlan]) -> float | None:
-        """Return when the load of a group began, seconds since 1970 by Redis, or None."""
+        """Return when a group's load began, Redis time, seconds since 1970; None if it did not."""
         found = [self._t0_at[one.number] for one in group if one.number in self._t0_at]
         return min(found, default=None)
 
     def has_begun(self, number: int) -> bool:
-        """Return whether the load of a workload had begun."""
+        """Return whether the load of workload `number` had begun."""
         return number in self._t0_at
 
     def dues(self, number: int) -> Iterator[tuple[int, Ints]]:
@@ -84,7 +87,10 @@ class EarlierRun:
         yield from sorted(parts.items())
 
     def serving(self, number: int) -> list[str]:
-        """Return the memberships that had work of a workload and may send heartbeats again."""
+        """Return the workers last granted work of a workload that may send heartbeats again.
+
+        By name of their membership, which is one worker process's part in the run.
+        """
         return [
             mid
             for mid, workload in self._serving.items()
@@ -92,13 +98,16 @@ class EarlierRun:
         ]
 
     def size(self, number: int) -> int:
-        """Return how many workers the load of a workload had; 0 if it had not begun."""
+        """Return how many workers the load of a workload had, at least 1; 0 if it had not begun."""
         return max(1, len(self.serving(number))) if self.has_begun(number) else 0
 
     def parts(
         self, workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
     ) -> list[list[WorkerHandle]]:
-        """Return the workers of each workload of a group under load: the earlier ones, and more."""
+        """Divide workers over the workloads of a group: a list for each workload, in order.
+
+        A worker stays with the workload that it served last; others join the smallest part.
+        """
         parts = [
             [worker for worker in workers if self._serving.get(worker.mid) == one.number]
             for one in group
@@ -110,16 +119,16 @@ class EarlierRun:
         return parts
 
     def carried_on(self, number: int, outcome: WorkloadOutcome) -> WorkloadOutcome:
-        """Return an outcome with the noted figures of the workload added."""
+        """Return the outcome of workload `number` with the figures that were noted earlier."""
         return carried_on(outcome, self.notes.workloads.get(number, OutcomeNotes()))
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Return a message if notes of an earlier coordinator cannot be read; empty if they can."""
+        """A message if notes of an earlier coordinator cannot be read; else empty."""
         return (self.notes.problem,) if self.notes.problem else ()
 
     def cpu(self, number: int) -> CpuProfile:
-        """Return the CPU usage of the workers of a workload, as far as it was noted."""
+        """Return the CPU use of the workers of a workload, as far as it was noted earlier."""
         found, notes = CpuProfile(), self.notes.workloads.get(number, OutcomeNotes())
         for worker, points in notes.cpu.items():
             for at_s, value in points:

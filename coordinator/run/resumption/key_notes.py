@@ -18,7 +18,7 @@ _KEYS = "keys"
 
 
 class KeyNotes:
-    """Notes the key in use, at the beginning of each coordinator and when keys are rotated."""
+    """Notes in the journal which key signs: for each coordinator, and for rotated keys."""
 
     def __init__(self, keyring: Keyring, port: DispatchPort) -> None:
         self._keyring = keyring
@@ -26,7 +26,7 @@ class KeyNotes:
         self._noted = b""
 
     def look(self) -> None:
-        """Journal the key in use if it has changed. Raises StorageError."""
+        """Journal the id of the signing key if it has changed since. Raises StorageError."""
         found = self._keyring.signing().id
         if found != self._noted:
             self._port.decide([{"do": _KEYS, "key": found.hex()}])

@@ -46,7 +46,7 @@ class OutcomeNotes:
 
 @dataclass(frozen=True, kw_only=True)
 class RunNotes:
-    """Noted samples of a run."""
+    """Noted samples of a run: of its workloads, and of refused messages and rollbacks of Redis."""
 
     #: By number.
     workloads: Mapping[int, OutcomeNotes] = field(default_factory=dict)
@@ -67,11 +67,14 @@ class NotesFile:
         self._over: dict[int, bytes] = {}
 
     def settle(self, number: int, notes: OutcomeNotes) -> None:
-        """Store the last notes of a workload."""
+        """Keep the last notes of workload `number`, packed; each later `write` includes them."""
         self._over[number] = _packed(notes)
 
     def write(self, notes: RunNotes) -> None:
-        """Write the file; `notes` has only unfinished workloads. Raises OsbenchError."""
+        """Replace the file; does not wait for the disk. Raises OsbenchError.
+
+        `notes` has only workloads that were not settled.
+        """
         open_ones = {number: _packed(one) for number, one in notes.workloads.items()}
         packer = msgpack.Packer()
         parts = [packer.pack_map_header(3), packer.pack("workloads")]
@@ -90,7 +93,10 @@ def _packed(notes: OutcomeNotes) -> bytes:
 
 
 def noted(directory: RunDirectory) -> RunNotes:
-    """Return the notes of a run; if they cannot be read, empty notes with a `problem`."""
+    """Return the notes of a run; empty notes if the file is missing.
+
+    If it cannot be read, the notes are empty and have a `problem`.
+    """
     path = directory.path / NOTES
     if not path.exists():
         return RunNotes()
@@ -110,7 +116,7 @@ def _notes(*, workers: Sequence[Mapping[str, Any]], **others: Any) -> OutcomeNot
 
 
 def carried_on(outcome: WorkloadOutcome, notes: OutcomeNotes) -> WorkloadOutcome:
-    """Return an outcome with the notes on its workload added, except its CPU."""
+    """Return an outcome with the earlier notes on its workload added, except CPU."""
     here = {one.incarnation for one in outcome.workers}
     gone = [
         _as_it_left(one, outcome.statistics) for one in notes.workers if one.incarnation not in here
@@ -136,13 +142,16 @@ def carried_on(outcome: WorkloadOutcome, notes: OutcomeNotes) -> WorkloadOutcome
 
 
 def _as_it_left(worker: WorkerFigures, statistics: WorkloadStatistics) -> WorkerFigures:
-    """Return a worker of an earlier coordinator; it may have delivered more than was noted."""
+    """Return figures of a worker that has left, with all iterations that reached the statistics.
+
+    It may have delivered more iterations than were noted.
+    """
     part = statistics.part_of(worker.incarnation)
     return replace(worker, iterations=part.iterations) if part else worker
 
 
 def notes_of(outcome: WorkloadOutcome) -> OutcomeNotes:
-    """Return the notes of a workload."""
+    """Return the figures of an outcome that journal and blocks lack, to be noted."""
     tracing = outcome.tracing
     return OutcomeNotes(
         workers=outcome.workers,

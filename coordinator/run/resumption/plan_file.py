@@ -45,7 +45,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRun:
-    """The saved plan of a run, by its first coordinator."""
+    """The plan of a run as its first coordinator saved it."""
 
     plan: RunPlan
     #: Seconds since 1970-01-01 UTC.
@@ -55,7 +55,7 @@ class SavedRun:
 
 
 def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started_at: float) -> None:
-    """Write the plan of a run; return when it is on disk. Raises OsbenchError."""
+    """Encrypt and write the plan of a run; return when it is on disk. Raises OsbenchError."""
     document = {
         "format": FORMAT,
         "osbench": __version__,
@@ -78,10 +78,10 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
 
 
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
-    """Return the plan of a run; set the options of `conf` to their values at the first start.
+    """Return the plan of a run, and set options of `conf` to the values saved at its first start.
 
-    Raises UsageError if plug-ins, data files, osbench or `conf` have changed since, OsbenchError if
-    the file cannot be read.
+    Raises UsageError if plug-ins, data files, osbench or `conf` have changed since, or if the file
+    cannot be read. Raises other OsbenchErrors if task or plug-ins cannot be loaded.
     """
     name = directory.path.name
     saved = _read(directory, conf)
@@ -115,7 +115,11 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
 
 
 def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
-    """Return the document that `save` of this version of osbench has written. Raises UsageError."""
+    """Return the decrypted document of the plan.
+
+    Raises UsageError if it is missing or cannot be read, if the contexts' data cannot be read, or
+    if another version of osbench has written it.
+    """
     name = directory.path.name
     try:
         content = _file(directory, conf).read()
@@ -182,7 +186,10 @@ def _saved(file: IterationRows) -> dict[str, str]:
 def _rows(
     name: str, task: Task, plugins: Plugins, saved: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[int, IterationRows]]:
-    """Yield the number and the rows of each workload with a data file. Raises UsageError."""
+    """Yield (number, rows) of each workload with a data file, read again.
+
+    Raises UsageError if a file is missing or has changed.
+    """
     workloads = list(task.workloads)
     for number, one in saved.items():
         workload = workloads[int(number)]
@@ -214,7 +221,7 @@ def _changed(name: str, path: Path) -> UsageError:
 
 
 def task_of(saved: Mapping[str, Any]) -> Task:
-    """Return the task of a mapping that `dataclasses.asdict` has made."""
+    """Return the task from a mapping that `dataclasses.asdict` has made of it."""
     subtasks = tuple(map(_subtask, saved["subtasks"]))
     return Task(**{**saved, "subtasks": subtasks, "tags": tuple(saved["tags"])})
 

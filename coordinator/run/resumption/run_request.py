@@ -24,7 +24,7 @@ REQUEST = "request"
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A task with its options, as a command has read them."""
+    """A task with its options, as a command has read them; `rerun` begins with it."""
 
     task: Task
     options: RunOptions
@@ -35,7 +35,7 @@ class RunRequest:
 
 
 def save(plan: RunPlan, directory: RunDirectory) -> None:
-    """Write the request for a run; return when it is on disk. Raises OsbenchError."""
+    """Encrypt and write the request for a run; return when it is on disk. Raises OsbenchError."""
     # files that the task names are found next to it, from any working directory
     source = str(expanded(plan.task.source).absolute())
     document = {
@@ -49,9 +49,10 @@ def save(plan: RunPlan, directory: RunDirectory) -> None:
 
 
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> RunRequest:
-    """Return the saved request of a run.
+    """Return the decrypted request of a run.
 
-    Raises UsageError if none was saved, DamagedRun if it is of another run, OsbenchError.
+    Raises UsageError if none was saved, DamagedRun if the file has changed, OsbenchError if it
+    cannot be decrypted.
     """
     directory.files.check(REQUEST)
     content = _file(directory, conf).read()

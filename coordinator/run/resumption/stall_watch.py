@@ -25,7 +25,10 @@ class StallWatch:
         self._since_s = 0.0
 
     def look(self, running: Sequence[WorkloadRun]) -> None:
-        """Raise FleetError if there was no progress for `STALL_S`."""
+        """Raise FleetError after `STALL_S` s in which workers held iterations and ran none.
+
+        Paused and paced loads may rest for any time.
+        """
         pool = self._services.pool
         ledgers = [one.results.ledger for one in running]
         # a paused load, one without users and one that is paced may rest for as long as it likes

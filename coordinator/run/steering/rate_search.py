@@ -1,4 +1,4 @@
-"""Makes the trials of a search: each is a change of the load, in the journal before it is made."""
+"""Runs the trials of a search for a rate; each is a change of the load, journalled beforehand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_DISTURBED = 10
 
 
 class RateSearch:
-    """Begins and ends the trials of the search of one workload."""
+    """Begins and ends the trials in the search of one workload."""
 
     def __init__(self, services: RunServices, run: WorkloadRun) -> None:
         results = run.results
@@ -49,7 +49,10 @@ class RateSearch:
         self._ours = False
 
     def look(self) -> None:
-        """Begin or end a trial if one is due. Raises StoreUnreachable."""
+        """Begin or end a trial if one is due. Raises StoreUnreachable, StorageError.
+
+        Does nothing if the workload is not under load or the search is over.
+        """
         run, trials = self._run, self._trials
         changes = self._runner.changes
         if not run.under_load or not run.wants_workers or (changes and changes[-1].last):
@@ -67,9 +70,10 @@ class RateSearch:
         self._go_on(elapsed_s, max(0, left), lost)
 
     def _waits(self, rested_s: float, left: int) -> bool:
-        """Return whether iterations of a trial are still awaited.
+        """Return whether iterations of the last trial are still awaited before the next begins.
 
-        The load of the trial ended `rested_s` seconds ago, and `left` of its iterations run.
+        The load of the trial ended `rested_s` seconds ago, and `left` of its iterations run. They
+        are awaited for TIMEOUT_S beyond their timeout; without a timeout until they end.
         """
         if rested_s < 0:
             # its end was decided on ahead; at a low rate its last arrival may be over before
@@ -88,7 +92,10 @@ class RateSearch:
         return True
 
     def _end(self, elapsed_s: float) -> None:
-        """End the load of the trial at its end, or early if it cannot succeed any more."""
+        """End the load of the trial at its end, or early if a criterion cannot be met any more.
+
+        A trial of an earlier coordinator is ended as interrupted.
+        """
         trials = self._trials
         if not self._ours:
             # while the one before was gone nothing was given out
@@ -116,7 +123,11 @@ class RateSearch:
             self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended, lost=lost)
 
     def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:
-        """Journal a change of the load; `trial`: fields of `LoadChange` on the last trial."""
+        """Journal a change of the load to `rate` arrivals/s at `at_s` seconds after t0.
+
+        `last` ends the search; `trial`: fields of `LoadChange` on the last trial. Raises
+        StorageError.
+        """
         dispatcher = self._run.dispatcher
         at_s, number = dispatcher.cut(at_s)
         change = LoadChange(

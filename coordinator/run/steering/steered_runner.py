@@ -28,7 +28,7 @@ class SteeredRunner(Runner):
     """
 
     def __init__(self, planned: Runner, changes: Sequence[LoadChange]) -> None:
-        """`changes`, oldest first, may grow."""
+        """`changes` of the load, oldest first; the caller may append to them later."""
         super().__init__(planned.config)
         self._plan = planned
         #: Changes of the planned load that were requested, oldest first.
@@ -42,12 +42,12 @@ class SteeredRunner(Runner):
 
     @property
     def timeout_s(self) -> float:
-        """Timeout of one iteration, in seconds."""
+        """Timeout of one iteration, seconds; 0 for none."""
         return self._plan.timeout_s
 
     @property
     def concurrency(self) -> int:
-        """The most virtual users of the plan and of all changes."""
+        """The most virtual users of plan and changes; changes of an open load do not count."""
         if self.is_open:
             return self._plan.concurrency
         levels = (int(one.level) for one in self.changes if one.level is not None)
@@ -55,14 +55,14 @@ class SteeredRunner(Runner):
 
     @property
     def planned(self) -> int | None:
-        """The number of planned iterations after all changes so far; None if there is none."""
+        """The number of planned iterations after all changes; None if the plan has none."""
         if not self.is_open or not self.changes:
             return self._plan.planned
         return self._planned(len(self.changes))
 
     @property
     def lasts_s(self) -> float | None:
-        """Seconds in which iterations start, if the configuration says so, else None."""
+        """Seconds in which iterations start, as the configuration says; None if it does not."""
         return self._plan.lasts_s
 
     @property
@@ -76,7 +76,10 @@ class SteeredRunner(Runner):
         return self._plan.users(elapsed_s) if level is None else int(level)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the load over time, with its changes."""
+        """Return the requested load over time, with its changes: (seconds after t0, level).
+
+        The level is linear between two points: arrivals per second, or virtual users.
+        """
         points = list(self._plan.asked())
         for change in self.changes:
             level = level_at(points, change.at_s)
@@ -86,7 +89,10 @@ class SteeredRunner(Runner):
         return points
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Return the load to be offered at `elapsed_s` seconds after t0."""
+        """Return the load to be offered at `elapsed_s` seconds after t0: as planned, or as changed.
+
+        `totals` counts iterations so far; `capacity` has the virtual users each worker can have.
+        """
         if not self.changes:
             return self._plan.step(elapsed_s, totals, capacity)
         if self.is_open:
@@ -118,7 +124,10 @@ class SteeredRunner(Runner):
         return planned is not None and reached >= planned and not lasting
 
     def _arrivals(self, part: int, elapsed_s: float, allotted: int) -> Sequence[float]:
-        """Return due times, in seconds after t0, of a part's arrivals after the allotted ones."""
+        """Return due times (seconds after t0) of arrivals in part `part` after the `allotted` ones.
+
+        Part 0 is the plan, part k the load after change k. Empty while the load is paused.
+        """
         change = self.changes[part - 1] if part else None
         if change is None or change.level is None:
             late_s, number, skipped = 0.0, 0, 0
@@ -137,13 +146,16 @@ class SteeredRunner(Runner):
         return self._within_times((dues + change.at_s).tolist(), allotted)
 
     def _within_times(self, arrivals: Sequence[float], allotted: int) -> Sequence[float]:
-        """Return the arrivals that are within the planned number of iterations."""
+        """Cut arrivals after the `allotted` ones to the planned number, if there is one."""
         if self.lasts_s is not None or self._plan.planned is None:
             return arrivals
         return arrivals[: max(0, self._plan.planned - allotted)]
 
     def _planned(self, part: int) -> int | None:
-        """Return the total number of arrivals if `part` holds to the end; None if unlimited."""
+        """Return the total number of arrivals if `part` holds to the end; None if none is set.
+
+        Part 0 is the plan, part k the load after change k.
+        """
         if self.is_search and part and self.changes[part - 1].last:
             return self.changes[part - 1].number
         if self.lasts_s is None or not part:
@@ -164,10 +176,10 @@ class SteeredRunner(Runner):
         return _schedule(change.level, length_s, str(self.config.get("arrivals", "even")), seed)
 
     def back_to_plan(self, at_s: float, number: int) -> tuple[int, float]:
-        """Return `LoadChange.skipped` and `late_s` of a change back to the plan.
+        """Return (`LoadChange.skipped`, `late_s`) of a change at `at_s` back to the plan.
 
-        A load with stages goes on as planned for that time; a load with a number of iterations goes
-        on from the last arrival before the changes.
+        `number` arrivals were given out before. A load with stages goes on as planned for that
+        time; a load with a number of iterations goes on from the last arrival before the changes.
         """
         rank = self._left_at(number)
         if self.lasts_s is not None:
@@ -176,7 +188,10 @@ class SteeredRunner(Runner):
         return rank, 0.0 if due_s is None else at_s - due_s
 
     def _left_at(self, number: int) -> int:
-        """Return how many arrivals of the plan were used before another load was requested."""
+        """Return how many arrivals of the plan itself are used up, of `number` arrivals in all.
+
+        Arrivals of changed rates do not count.
+        """
         ends = [*(change.number for change in self.changes), number]
         for change, end in reversed(list(zip(self.changes, ends[1:], strict=True))):
             if change.level is None:
@@ -184,7 +199,10 @@ class SteeredRunner(Runner):
         return ends[0]
 
     def _due_of_plan(self, rank: int) -> float | None:
-        """Return the due time of an arrival of the plan, counted from 0; None if there is none."""
+        """Return when an arrival of the plan is due, seconds after t0; None if there is none.
+
+        `rank` counts arrivals from 0.
+        """
         elapsed_s = 0.0
         while elapsed_s < LONGEST_S:
             found = self._plan.step(elapsed_s, Totals(allotted=rank, settled=rank), ()).arrivals
@@ -194,7 +212,10 @@ class SteeredRunner(Runner):
         return None
 
     def _ranks_before(self, instant_s: float, rank: int) -> int:
-        """Return how many arrivals of the plan are due before `instant_s`; at least `rank` are."""
+        """Return how many arrivals of the plan are due before `instant_s`, at least `rank`.
+
+        `instant_s`: seconds after t0.
+        """
         while True:
             found = self._plan.step(instant_s, Totals(allotted=rank, settled=rank), ()).arrivals
             before = bisect_left(found, instant_s)
@@ -215,7 +236,10 @@ def _schedule(rate: float, length_s: float | None, arrivals: str, seed: int) -> 
 
 
 def level_at(points: Sequence[tuple[float, float]], instant_s: float) -> float:
-    """Return the load at `instant_s` by linear interpolation of `points`; 0 if there are none."""
+    """Return the load at `instant_s` seconds by linear interpolation of `points`; 0 without points.
+
+    Constant before the first and after the last point.
+    """
     if not points:
         return 0.0
     after = next((at for at, point in enumerate(points) if point[0] > instant_s), None)

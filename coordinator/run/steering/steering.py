@@ -1,4 +1,4 @@
-"""Requests to change the load: checks them, journals the changes, and replies."""
+"""Requests of users to change the load: checks them, journals the changes, and replies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ class Steering:
         self._requests = ControlRequests(services.directory)
 
     def look(self, running: Sequence[WorkloadRun]) -> None:
-        """Follow the requests in the run directory; `running` are the workloads under load."""
+        """Take the requests in the run directory, apply them, and reply to each.
+
+        `running`: the workloads under load. A refused request gets its error as reply. Raises
+        StorageError.
+        """
         for request, asked in self._requests.take():
             try:
                 said = self._follow(request, asked, running)
@@ -51,7 +55,7 @@ class Steering:
 
 
 def change_words(run: WorkloadRun, change: LoadChange) -> str:
-    """Describe a change of a workload: "200 arrivals/s from 34.2 s on"."""
+    """Return a change of a workload in words: "200 arrivals/s from 34.2 s on"."""
     what = "as planned"
     if change.level is not None:
         unit = "arrivals/s" if run.is_open else "virtual users"
@@ -60,7 +64,10 @@ def change_words(run: WorkloadRun, change: LoadChange) -> str:
 
 
 def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
-    """Return the workload of a name or a position from 0; the only one if there is neither."""
+    """Return the workload under load of a name or number; without `name`, the only one.
+
+    Raises UsageError if none or several fit.
+    """
     found = [one for one in running if one.under_load]
     if not found:
         raise UsageError("no workload is under load now: changes are possible only while one is")
@@ -88,9 +95,9 @@ def _change(
 
 
 def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
-    """Return the requested level: arrivals per second or users; None for the plan.
+    """Return the requested level: arrivals per second, or virtual users; None for the plan.
 
-    Raises UsageError.
+    0 pauses the load. Raises UsageError if the workload does not allow it, or it is out of range.
     """
     name = run.name
     if run.runner.is_scripted:
@@ -151,7 +158,10 @@ def _open_change(request: str, level: float | None, run: WorkloadRun) -> LoadCha
 
 
 def _planned_from(run: WorkloadRun, at_s: float, late_s: float) -> list[tuple[float, float]]:
-    """Return the load of the plan from `at_s` on, `late_s` seconds later than planned."""
+    """Return the planned load from `at_s` on (seconds after t0), shifted by `late_s` seconds.
+
+    Pairs of seconds and level, as of `Runner.asked`; empty if the runner has none.
+    """
     points = [(from_s + late_s, level) for from_s, level in run.plan.runner.asked()]
     if not points:
         return []

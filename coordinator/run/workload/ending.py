@@ -9,7 +9,10 @@ from osbench.coordinator.run.workload.user_shares import UserShares
 
 
 class Ending:
-    """Decides when one load has ended, and closes its ledger."""
+    """Decides when the load of one workload has ended, and closes its ledger.
+
+    The ledger accounts for every iteration and its final state.
+    """
 
     def __init__(self, load: LoadParts, shares: UserShares) -> None:
         self._load = load
@@ -22,14 +25,17 @@ class Ending:
         self._settled_before = -1
 
     def finished(self) -> bool:
-        """Return whether nothing more will start or be reported."""
+        """Return whether nothing more will start or be reported, or the user stops at once."""
         interruption, ledger = self._load.status.interruption, self._load.results.ledger
         if interruption.stops:
             return True
         return self._ended() and (not ledger.open or self._waited_enough())
 
     def _ended(self) -> bool:
-        """Return whether no more work will be granted."""
+        """Return whether no more work will be granted: time over, plan used up, or no workers.
+
+        Workers have to be missing for longer than `wait_s` seconds.
+        """
         load, shares, ledger = self._load, self._shares, self._load.results.ledger
         if load.rules.reached(load.elapsed() - shares.linger_s):
             return True
@@ -45,9 +51,10 @@ class Ending:
         return now - self._alone_since > services.limits.wait_s
 
     def _waited_enough(self) -> bool:
-        """Return whether for SETTLE_S no worker had work and no iteration was settled.
+        """Return whether for SETTLE_S seconds no worker had work and no iteration was settled.
 
-        Workers that are silent do not count.
+        Workers that are silent do not count. Three times as long while results are waiting in
+        Redis.
         """
         services, ledger = self._load.services, self._load.results.ledger
         pool = services.pool
@@ -75,7 +82,10 @@ class Ending:
         ) or sum(worker.holds_work for worker in here)
 
     def close(self, *, journalled: bool = True) -> None:
-        """Close the ledger; without `journalled`, another coordinator may go on with the load."""
+        """Close the ledger: every iteration gets its final state. Raises StorageError.
+
+        Without `journalled`, nothing is written: another coordinator may go on with the load.
+        """
         load, shares, services = self._load, self._shares, self._load.services
         budget = shares.budget
         closing = services.accounts.closing(load.number, budget, unused=budget is None)

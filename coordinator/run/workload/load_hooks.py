@@ -1,4 +1,4 @@
-"""The hooks of one workload under load: fires them, journals how they ended, and waits for them."""
+"""The hooks of one workload under load: fires them, journals their results, waits for their end."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class LoadHooks:
         ]
 
     def _note(self, place: int, firing: dict[str, Any]) -> None:
-        """Journal that a hook is about to fire, so that a resumed run does not fire it again."""
+        """Journal that a hook is about to fire, so that a resumed run does not fire it again.
+
+        A hook that begins a phase of a drill also journals that phase. Raises StorageError.
+        """
         records = [{"do": "hook", "workload": self._number, "hook": place, **firing}]
         if place in self._phases:
             records.append({**self._phase(place), "at_s": self._elapsed_s})
@@ -67,14 +70,20 @@ class LoadHooks:
         return {"do": "phase", "workload": self._number, "phase": self._phases[place]}
 
     def look(self, elapsed_s: float, reported: int) -> None:
-        """Fire hooks that are due, given seconds of load and the number of reported iterations."""
+        """Fire the hooks that are due, each in a thread, and journal the results of ended ones.
+
+        `elapsed_s`: seconds of load; `reported`: iterations reported. Raises StorageError.
+        """
         self._elapsed_s = elapsed_s
         for hook in self._hooks:
             hook.look(elapsed_s, reported)
         self._journal()
 
     def _journal(self) -> None:
-        """Journal how actions have ended. Raises StorageError; the report has them even then."""
+        """Journal the results of actions that have ended. Raises StorageError.
+
+        The report has the results even then.
+        """
         port, ended = self._services.port, False
         phases = []
         for place, hook in enumerate(self._hooks):
@@ -91,11 +100,14 @@ class LoadHooks:
 
     @property
     def _running(self) -> int:
-        """Return the number of actions that have not ended."""
+        """The number of actions that have not ended."""
         return sum(len(hook.running()) for hook in self._hooks)
 
     def stop(self) -> None:
-        """Ask all running actions to end."""
+        """Ask all running actions to end, and journal ended ones; does not wait.
+
+        A failure to journal is ignored.
+        """
         for hook in self._hooks:
             hook.stop()
         # on a full disk, the run ends for that
@@ -103,7 +115,10 @@ class LoadHooks:
             self._journal()
 
     def end(self, patient: Callable[[], bool]) -> None:
-        """Wait for running actions while `patient` returns true, then end them."""
+        """Wait for running actions while `patient` returns true, then ask them to end.
+
+        Waits at most HOOKS_S seconds before, and HOOKS_STOP_S after. Raises StorageError.
+        """
         self._await(HOOKS_S, patient)
         for hook in self._hooks:
             hook.stop()

@@ -47,7 +47,7 @@ class LoadParts:
 
     @property
     def number(self) -> int:
-        """The workload's number in the task."""
+        """The workload's number in the task, counted from 0."""
         return self.plan.number
 
     @property
@@ -62,7 +62,7 @@ class LoadParts:
 
     @property
     def begun(self) -> bool:
-        """Return whether the load has started, so that there is something to report."""
+        """Return whether a start of the load is noted, so that there is something to report."""
         return self.services.load_clock.begun(self.number)
 
     @property
@@ -72,9 +72,9 @@ class LoadParts:
 
     @property
     def closed(self) -> bool:
-        """Return whether every iteration has its state."""
+        """Return whether the ledger is closed: every iteration has its final state."""
         return self.results.ledger.closed
 
     def elapsed(self) -> float:
-        """Return the seconds since t0; negative before."""
+        """Return the seconds since t0 (the start of the load); negative before."""
         return self.services.load_clock.elapsed_s(self.number)

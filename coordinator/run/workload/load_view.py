@@ -16,12 +16,12 @@ SHOW_S = 0.25
 
 
 class LoadView:
-    """Reads the figures of one load."""
+    """Reads the figures of one load for live displays and for the report."""
 
     def __init__(
         self, load: LoadParts, shares: UserShares, progress: Callable[[Snapshot], None]
     ) -> None:
-        """`progress` gets snapshots, some per second."""
+        """`progress` gets the snapshots, at most four per second."""
         self._load = load
         self._shares = shares
         self._progress = progress
@@ -31,17 +31,17 @@ class LoadView:
 
     @property
     def started(self) -> int:
-        """The number of iterations that may have started, and of dropped arrivals."""
+        """The number of iterations that may have started, and of dropped arrivals, so far."""
         sums = self._load.results.ledger.accounting()
         return sums.settled - sums.not_started
 
     @property
     def cut_short(self) -> str | None:
-        """The cause if the load ended before its time, else None."""
+        """The cause if the load was stopped before its end, such as "interrupted"; else None."""
         return self._load.services.history.cut_short(self._load.number, self.started)
 
     def offered(self) -> Offered:
-        """Return how the load was offered, compared with the requested load."""
+        """Return the offered load next to the requested one: duration, rate or users."""
         statistics = self._load.results.statistics
         return self._shares.offered((statistics.last_end or 0) / 1e9, self.cut_short)
 
@@ -54,7 +54,10 @@ class LoadView:
         return self.started >= len(plan.data)
 
     def show(self) -> None:
-        """Pass on a snapshot, some per second."""
+        """Pass a snapshot to `progress`, unless the last one is younger than SHOW_S seconds.
+
+        A change of phase is always shown.
+        """
         load, shares = self._load, self._shares
         now, phase = time.monotonic(), load.phase
         # a short load is over before long
@@ -90,10 +93,10 @@ class LoadView:
         )
 
     def _left_s(self, unsettled: int | None, rate: float) -> float | None:
-        """Return the seconds until the load ends; None if they are not known.
+        """Return the seconds until the load ends; None if unknown or the load is not running.
 
-        `unsettled` is the number of remaining iterations of the plan; `rate`: iterations that end,
-        per second.
+        `unsettled`: remaining iterations of the plan, None without a plan. `rate`: iterations that
+        end per second.
         """
         load = self._load
         if not load.under_load:

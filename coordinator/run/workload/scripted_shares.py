@@ -13,7 +13,7 @@ EAGER_S = 2.0
 
 
 class ScriptedShares(ClosedShares):
-    """Grants all virtual users of one worker, which is the same until the load is over.
+    """Grants all virtual users of one worker, which stays the same until the load is over.
 
     Its users are enough for as many iterations as the code runs at the same time.
     """
@@ -28,7 +28,10 @@ class ScriptedShares(ClosedShares):
         ]
 
     def _home(self) -> WorkerHandle | None:
-        """Return the worker that runs the code; before it begins, the one with most users."""
+        """Return the worker that runs the code; None if it is gone.
+
+        Before the code begins, the worker with the most virtual users; None without workers.
+        """
         active, register = self._load.workers.active, self._load.results.users
         if register.given:
             return next((one for one in active if register.count(one.mid)), None)
@@ -39,7 +42,10 @@ class ScriptedShares(ClosedShares):
 
     @property
     def script_lost(self) -> bool:
-        """Return whether the worker was lost, or left, before the runner's own code returned."""
+        """Return whether the worker of the code was lost or left, and cannot return.
+
+        Workers that do not follow a resumed run yet may return.
+        """
         load = self._load
         register = load.results.users
         if not register.given or self._home() is not None:
@@ -47,10 +53,13 @@ class ScriptedShares(ClosedShares):
         return not any(register.count(worker.mid) for worker in load.workers.unheard)
 
     def note_held(self) -> None:
-        """Do nothing: the code decides how many users there are."""
+        """Do nothing: the code decides how many users there are, so none can be missing."""
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return the offered load; its users are the most that the code had at the same time."""
+        """Return the offered load: its users are the most that the code had at the same time.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
         results = self._load.results
         wanting_s = results.want_ns / 1e9
         asked_s = results.busy_s + wanting_s
@@ -65,15 +74,15 @@ class ScriptedShares(ClosedShares):
 
     @property
     def linger_s(self) -> float:
-        """Return 0: no user waits for the end of the load."""
+        """Seconds to wait for reports of users: 0, as none waits for the end of the load."""
         return 0.0
 
     @property
     def runs_short(self) -> bool:
-        """Return whether the code has just begun."""
+        """Return whether the code began less than EAGER_S seconds ago: passes are short then."""
         return self._is_loaded and self._load.elapsed() < EAGER_S
 
     @property
     def scant(self) -> int:
-        """Return 0: iterations in hand follow from the iterations that have ended."""
+        """Always 0: iterations in hand follow from the iterations that have ended."""
         return 0

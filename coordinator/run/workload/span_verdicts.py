@@ -19,7 +19,10 @@ _STATES = {
 
 
 def selections_of(runs: Sequence[WorkloadRun]) -> dict[int, tuple[SpanSelection, ...]]:
-    """Return the spans that criteria judge, by position of the workload."""
+    """Return the spans that SLA criteria judge, by the workload's place in `runs`.
+
+    Workloads without criteria on spans are left out.
+    """
     found = {}
     for number, run in enumerate(runs):
         results = run.results
@@ -33,7 +36,10 @@ def with_span_verdicts(
     outcomes: Sequence[WorkloadOutcome],
     figures: Mapping[int, Sequence[SpanFigures]],
 ) -> list[WorkloadOutcome]:
-    """Return the outcomes with verdicts on spans; a criterion without traces is not met."""
+    """Return the outcomes with verdicts on spans added; a criterion without traces is not met.
+
+    `figures`: durations of spans, by the workload's place in `runs`.
+    """
     return [
         _judged(run, outcome, figures.get(number))
         for number, (run, outcome) in enumerate(zip(runs, outcomes, strict=True))

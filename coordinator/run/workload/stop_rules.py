@@ -19,7 +19,7 @@ WATCH_S = 0.5
 
 
 class StopRules:
-    """The stop time of one workload, and the cause if the load was cut short."""
+    """Decides the stop time of one workload's load, and the cause if the load is cut short."""
 
     def __init__(
         self,
@@ -30,10 +30,10 @@ class StopRules:
         *,
         abort_on_sla: bool,
     ) -> None:
-        """`name` is the workload's; `abort_on_sla` stops all load of the run for a failed SLA.
+        """`name` is the workload's; `abort_on_sla` stops all load of the run if an SLA fails.
 
-        `note` gets the cause if the load is stopped before its time, and seconds after t0. Causes
-        are "interrupted", "sla", "abort", "no_users", "runner_failed" and "runner_lost".
+        `note` is called with cause and seconds after t0 if the load is stopped before its time.
+        Causes are "interrupted", "sla", "abort", "no_users", "runner_failed" and "runner_lost".
         """
         self._status = status
         self._note = note
@@ -51,7 +51,10 @@ class StopRules:
         self._script_cause = ""
 
     def apply(self, step: Step, elapsed_s: float) -> None:
-        """Take over the runner's stop time, or stop now for the run; it never moves back."""
+        """Set the stop time from the runner's step, or to now if there is a cause to stop.
+
+        The stop time never moves back to a later time. A new early stop is noted.
+        """
         stop_s, cause = step.stop_s, self._cause
         if cause:
             stop_s = min(elapsed_s, stop_s) if stop_s is not None else elapsed_s
@@ -62,21 +65,21 @@ class StopRules:
             self.stop_s = stop_s
 
     def reached(self, elapsed_s: float) -> bool:
-        """Return whether nothing starts any more."""
+        """Return whether the stop time is reached: nothing starts then. False without one."""
         return self.stop_s is not None and elapsed_s >= self.stop_s
 
     def within(self, elapsed_s: float) -> float:
-        """Return the seconds of load until `elapsed_s`."""
+        """Return `elapsed_s`, or the stop time if that is earlier; both in seconds after t0."""
         return elapsed_s if self.stop_s is None else min(elapsed_s, self.stop_s)
 
     @property
     def _cause(self) -> str | None:
-        """The cause if no more load is to be started, else None."""
+        """The cause if no more load is to be started, such as "sla"; else None."""
         own = "abort" if self._aborts else "no_users" if self._no_users else None
         return self._status.stopped_for or own or self._script_cause or None
 
     def watch_users(self, elapsed_s: float) -> None:
-        """End the load if no virtual user could begin within NO_USERS_S seconds."""
+        """End the load if no virtual user could begin within NO_USERS_S seconds; log it."""
         if self._no_users or elapsed_s < NO_USERS_S:
             return
         lives = self._results.statistics.lives
@@ -90,7 +93,10 @@ class StopRules:
             )
 
     def watch_script(self, elapsed_s: float, *, lost: bool) -> None:
-        """End the load if the runner's own code has failed, or its worker is `lost`."""
+        """End the load if the runner's own code has failed, or its worker is `lost`.
+
+        The cause is logged and noted.
+        """
         if self._script_cause or self._status.stopped_for:
             return
         error = self._results.script_end
@@ -107,7 +113,7 @@ class StopRules:
             self._note(self._script_cause, self.within(elapsed_s))
 
     def watch_abort(self, elapsed_s: float) -> None:
-        """End the load if the abort condition is met; check it every WATCH_S seconds."""
+        """End the load if the condition of the key `abort` is met; look every WATCH_S s."""
         rule = self._results.abort
         if rule is None or self._aborts or elapsed_s - self._watched_s < WATCH_S:
             return
@@ -117,13 +123,16 @@ class StopRules:
             LOG.warning("%s: the load is aborted: %s", self._name, rule.reason)
 
     def watch_sla(self, plan: int | None) -> None:
-        """Stop all load if a criterion cannot be met any more, and the run aborts on that."""
+        """Stop all load of the run if a criterion cannot be met any more, with `abort_on_sla` only.
+
+        `plan`: the number of planned iterations, None if unlimited. Searches are left out.
+        """
         if self._abort_on_sla and not self._status.breach and self._results.trials is None:
             results = self._results
             self._breach(results.sla.breach(results.statistics, plan))
 
     def judge_end(self) -> None:
-        """Stop all load if a criterion failed at the end, and the run aborts on that."""
+        """Stop all load of the run if a criterion failed at the end, with `abort_on_sla` only."""
         stopped = self._status.breach or self._status.interruption.drains
         # a search looks for the load that breaks a criterion
         if self._abort_on_sla and not stopped and self._results.trials is None:

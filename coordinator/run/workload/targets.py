@@ -11,7 +11,10 @@ MOST = 5
 
 
 def targets_of(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the first `MOST` different addresses: scheme, host and port, no credentials."""
+    """Return the first `MOST` different addresses of URLs in strings of `arguments`, at any depth.
+
+    An address is scheme, host and port, without credentials.
+    """
     found: dict[str, None] = {}
     for text in _texts(arguments):
         address = _address(text)

@@ -1,7 +1,7 @@
 """Virtual users of a load: asks the runner for its step, and grants workers their shares.
 
-A closed load keeps its users busy; an open load has them at most, and starts iterations at planned
-times. All that differs between the two is here.
+A share is the number of virtual users of a worker. A closed load keeps its users busy; an open load
+has them at most, and starts iterations at planned times. All that differs between the two is here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LINGER_S = 0.25
 
 
 class UserShares:
-    """Shares of the workers of one load."""
+    """Shares of the workers of one load; a subclass for closed, open and scripted runners each."""
 
     def __init__(self, load: LoadParts) -> None:
         self._load = load
@@ -28,7 +28,10 @@ class UserShares:
         self.step = Step()
 
     def ask(self) -> None:
-        """Ask the runner for the load to be offered, and grant virtual users accordingly."""
+        """Ask the runner for the load to be offered, and grant virtual users to workers.
+
+        Also updates the stop time, the pace of workers and the numbers of users.
+        """
         load = self._load
         workers, ledger, data = load.workers, load.results.ledger, load.plan.data
         active, elapsed_s = workers.active, load.elapsed()
@@ -49,15 +52,19 @@ class UserShares:
             self._number(active, self._most(active, capacity))
 
     def _unheard(self) -> int:
-        """Return how many users workers of an earlier coordinator may have that do not follow yet.
+        """Return the count of users that workers of an earlier coordinator may still have.
 
-        They start their granted iterations for as long as their lease lasts.
+        They do not follow this coordinator yet, and start their granted iterations for as long as
+        their lease lasts.
         """
         users = self._load.results.users
         return sum(users.count(worker.mid) for worker in self._load.workers.unheard)
 
     def _number(self, workers: Sequence[WorkerHandle], most: Sequence[int]) -> None:
-        """Give users their numbers, at once for all that a worker is to have."""
+        """Give users their numbers, at once for all users that each worker is to have; journal it.
+
+        `most`: the greatest number of users by worker. Raises StorageError.
+        """
         load = self._load
         register = load.results.users
         for worker, many in zip(workers, most, strict=True):
@@ -69,25 +76,25 @@ class UserShares:
                 worker.granted = NOT_GRANTED
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
-        """Return how many virtual users active workers of these capacities should have."""
+        """Return how many virtual users each active worker should have, in order of `capacity`."""
         raise NotImplementedError
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
-        """Return the most virtual users that each worker will have."""
+        """Return the most virtual users that each worker will ever have, as `workers` lists."""
         raise NotImplementedError
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Bound the rate of each worker."""
+        """Bound the rate of each worker; does nothing unless a closed load has `max_rate`."""
 
     def note_held(self) -> None:
-        """Note how many virtual users are requested and held, if that has changed."""
+        """Note how many virtual users are requested and held; nothing unless the load is closed."""
 
     def skip_gap(self) -> None:
-        """Drop arrivals that were due while there was no coordinator."""
+        """Drop arrivals that were due without a coordinator; nothing unless the load is open."""
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the requested load over time: see `Runner.asked`."""
+        """Return the requested load over time: (seconds after t0, virtual users or arrivals/s)."""
         return self._load.runner.asked()
 
     @property
@@ -97,27 +104,27 @@ class UserShares:
 
     @property
     def planned(self) -> int | None:
-        """Iterations of the plan; None if something else ends the load."""
+        """Number of iterations of the plan; None if something else ends the load."""
         return self._load.runner.planned
 
     @property
     def budget(self) -> int | None:
-        """Iterations to close the ledger with; None for as many as were started."""
+        """Number of iterations that the closed ledger accounts for; None for all that started."""
         return self._load.runner.planned
 
     @property
     def linger_s(self) -> float:
-        """Longest time in seconds until users have reported that they waited at the end."""
+        """Seconds after the stop time in which users report how long they waited; 0 if none do."""
         return 0.0
 
     @property
     def script_lost(self) -> bool:
-        """Return whether the worker was lost, or left, before the runner's own code returned."""
+        """Return whether the worker of a scripted runner's code was lost or left; else False."""
         return False
 
     @property
     def runs_short(self) -> bool:
-        """Return whether some worker runs out of work before the next pass."""
+        """Return whether some worker runs out of work before the next pass of the loop."""
         return False
 
     @property
@@ -126,12 +133,15 @@ class UserShares:
         return 0
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return how the load was offered, compared with the requested load."""
+        """Return the offered load next to the requested load, for the report.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
         raise NotImplementedError
 
 
 class OpenShares(UserShares):
-    """Grants virtual users of an open load, which run arrivals."""
+    """Grants virtual users of an open load, which run arrivals (iterations with a planned time)."""
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
         # beyond the capacity of workers if the user wishes so
@@ -142,7 +152,10 @@ class OpenShares(UserShares):
         return [worker.target for worker in workers]
 
     def skip_gap(self) -> None:
-        """Drop arrivals that were due without a coordinator; runners plan them in parts."""
+        """Drop arrivals that were due without a coordinator, up to now.
+
+        Asks the runner repeatedly, as it plans arrivals in parts.
+        """
         elapsed_s = self._load.elapsed()
         while True:
             self.ask()
@@ -151,7 +164,10 @@ class OpenShares(UserShares):
                 return
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return how the load was offered, compared with the requested load."""
+        """Return the offered load next to the requested load: rates in arrivals per second.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
         dispatcher, statistics = self._load.dispatcher, self._load.results.statistics
         return Offered(
             duration_s=duration_s,
@@ -162,7 +178,7 @@ class OpenShares(UserShares):
 
 
 class ClosedShares(UserShares):
-    """Grants virtual users of a closed load, which are kept busy."""
+    """Grants virtual users of a closed load, which are kept busy with iterations."""
 
     def __init__(self, load: LoadParts) -> None:
         super().__init__(load)
@@ -179,7 +195,10 @@ class ClosedShares(UserShares):
         return asked if due >= sum(asked) else split(due, capacity)
 
     def _due(self, elapsed_s: float) -> int:
-        """Return how many virtual users the load is to have `elapsed_s` seconds after t0."""
+        """Return how many virtual users the load is to have `elapsed_s` seconds after t0.
+
+        As many as the runner requests and `start_rate` has let start.
+        """
         users, rate = self._load.runner.users(elapsed_s), self._start_rate
         return min(users, math.floor(rate * max(0.0, elapsed_s)) + 1) if rate else users
 
@@ -189,14 +208,17 @@ class ClosedShares(UserShares):
         return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Divide the greatest rate of the load over workers, by their users."""
+        """Set the rate limit of each worker: its part of `max_rate`, in proportion to its users.
+
+        Does nothing if the load has no such limit.
+        """
         users = sum(worker.share for worker in workers)
         if self._max_rate and users:
             for worker in workers:
                 worker.pace = self._max_rate * worker.share / users
 
     def note_held(self) -> None:
-        """Note how many virtual users are requested and held, if that has changed."""
+        """Note how many virtual users are requested and held, if either number has changed."""
         load = self._load
         elapsed_s = load.elapsed()
         held = sum(worker.share for worker in load.workers.present)
@@ -211,7 +233,10 @@ class ClosedShares(UserShares):
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the requested load over time: see `Runner.asked`."""
+        """Return the requested load over time: (seconds after t0, virtual users).
+
+        If `start_rate` alone shapes it, a ramp from 0.
+        """
         points, rate = self._load.runner.asked(), self._start_rate
         if not rate or len(points) != 1:
             return points
@@ -224,12 +249,15 @@ class ClosedShares(UserShares):
 
     @property
     def linger_s(self) -> float:
-        """Longest time in seconds until users have reported that they waited at the end."""
+        """Seconds after the stop time in which users report how long they waited.
+
+        0 unless a time ends the load.
+        """
         return LINGER_S if self.timed else 0.0
 
     @property
     def runs_short(self) -> bool:
-        """Return whether some worker runs out of work before the next pass."""
+        """Return whether some worker may run out of work before the next pass of the loop."""
         load = self._load
         if not self._is_loaded or not load.dispatcher.has_work(self.step):
             return False
@@ -243,19 +271,25 @@ class ClosedShares(UserShares):
 
     @property
     def planned(self) -> int | None:
-        """Iterations of the plan; None if something else ends the load."""
+        """Number of iterations of the plan; None if something else ends the load.
+
+        Rows of a data file are not a plan.
+        """
         # rows are not a plan: most often something else ends the load
         rows = self._load.plan.data is not None and self._load.runner.planned is None
         return None if rows else self.step.budget
 
     @property
     def budget(self) -> int | None:
-        """Iterations to close the ledger with; None for as many as were started."""
+        """Number of iterations that the closed ledger accounts for; None for all that started."""
         # if a time ends the load, rows that were not reached do not belong to the plan
         return self._load.runner.planned if self.timed else self.step.budget
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
-        """Return how the load was offered, compared with the requested load."""
+        """Return the offered load next to the requested one: users, and seconds they waited.
+
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        """
         load, results = self._load, self._load.results
         history, users = load.services.history, load.runner.concurrency
         wanting_s = results.want_ns / 1e9 + history.missing_user_s(load.number, load.elapsed())

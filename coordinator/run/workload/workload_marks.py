@@ -1,4 +1,4 @@
-"""Marks of a workload: its warm-up, changes, hooks and contexts, and events of the journal."""
+"""Marks of a workload over time: warm-up, changes, hooks, contexts, events of the journal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
 
 def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
-    """Return all marks of a workload so far, by time; none before its load."""
+    """Return all marks of a workload so far, ordered by time; none before its load has begun."""
     if not run.begun:
         return ()
     # wall clock of this host at t0, which is sent in Redis' time
@@ -60,7 +60,7 @@ def _changes(run: WorkloadRun) -> Iterator[Mark]:
 
 
 def _fault(run: WorkloadRun) -> Iterator[Mark]:
-    """Yield the fault of a drill; its hooks have separate marks."""
+    """Yield the fault phase of a drill, if it has begun; its hooks have separate marks."""
     statistics = run.results.statistics
     drill = statistics.drill
     if drill is None or drill.fault_s is None:

@@ -1,4 +1,4 @@
-"""The outcome of a workload, taken from everything that took part in it."""
+"""The outcome of a workload: its results, verdicts, workers and remarks, for the report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _RUNNER_LOST = (
 
 
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
-    """Return the outcome of a workload; final when the run has ended, for late results count."""
+    """Return the outcome of a workload as it is now; final when the run has ended.
+
+    Before that, late results may still change it.
+    """
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics
     served, ledger = run.workers.served, results.ledger

@@ -1,4 +1,7 @@
-"""Steps of one workload of a run, from the preparation of its workers to its closed ledger."""
+"""Steps of one workload of a run, from the preparation of its workers to its closed ledger.
+
+The ledger accounts for every iteration and its final state.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ class WorkloadRun(LoadParts):
     # before the load
 
     def prepare(self) -> None:
-        """Publish the specification and make the workers prepare it. Raises StoreUnreachable."""
+        """Publish the specification and notify the workers to prepare it; does not wait for them.
+
+        Raises StoreUnreachable.
+        """
         self.workers.specification = self.services.channel.specify(self.specification)
         self.workers.begin()
 
@@ -67,12 +73,15 @@ class WorkloadRun(LoadParts):
         self.view.show()
 
     def call_off(self) -> None:
-        """End the workload before its load began: the user stopped the run."""
+        """Close a workload whose load did not begin, because the user stopped the run."""
         self.shares.ask()
         self.settle()
 
     def restore(self, t0_at: float) -> None:
-        """Take over the start time of an earlier coordinator's load; 0 if it did not begin."""
+        """Restore the start of a load that an earlier coordinator began; 0 if it did not begin.
+
+        `t0_at`: Redis time in seconds since 1970.
+        """
         self.results.t0_at = t0_at
         if t0_at:
             self.services.load_clock.restore(self.number, t0_at)
@@ -80,7 +89,9 @@ class WorkloadRun(LoadParts):
     def resume(self, dues: Iterable[tuple[int, Ints]]) -> None:
         """Go on with a load that an earlier coordinator began. Raises StoreUnreachable.
 
-        `dues` are the due times of the arrivals that it has granted, by first number.
+        `dues`: due times of the arrivals that it has granted, in parts of a first number and ns
+        after t0. Arrivals that were due without a coordinator are dropped. May be called again
+        after an error.
         """
         if self.phase is Phase.PREPARING:
             for first, part in dues:
@@ -94,12 +105,15 @@ class WorkloadRun(LoadParts):
         self._place()
 
     def _take_over(self) -> None:
-        """Take over workers of an earlier coordinator, once they follow this one."""
+        """Take over workers of an earlier coordinator that follow this one by now."""
         for worker in self.workers.present:
             self.workers.take_over(worker)
 
     def start(self, t0_at: float) -> None:
-        """Begin the load at `t0_at`, Redis time in seconds since 1970. Raises StoreUnreachable."""
+        """Begin the load at `t0_at`, Redis time in seconds since 1970; journals it first.
+
+        Raises StoreUnreachable, StorageError.
+        """
         clock, number = self.services.load_clock, self.number
         clock.begin(number, t0_at)
         started = {"do": "start", "workload": number, "t0_at": t0_at, **clock.note(number)}
@@ -147,7 +161,7 @@ class WorkloadRun(LoadParts):
         self.view.show()
 
     def _strays(self) -> list[WorkerHandle]:
-        """Return workers that hold some of the load and do not serve it.
+        """Return live workers that hold iterations of this load but serve another workload or none.
 
         They were lost, and another took their place before they sent heartbeats again.
         """
@@ -167,7 +181,7 @@ class WorkloadRun(LoadParts):
 
     @property
     def wants_workers(self) -> bool:
-        """Return whether workers that were lost or left are to be replaced."""
+        """Return whether lost workers are to be replaced: under load, not interrupted."""
         return self.under_load and not self.status.interruption.drains
 
     def _note_cpu(self) -> None:
@@ -218,7 +232,10 @@ class WorkloadRun(LoadParts):
     # the end
 
     def settle(self) -> None:
-        """Close the ledger; release the workers for other workloads."""
+        """Close the ledger, judge the SLA, and release the workers for other workloads.
+
+        Hooks that the last results make due are fired before. Raises StorageError.
+        """
         if self.begun:
             # the last results may make hooks due; time of other workloads does not count
             self._fire_hooks()
@@ -229,13 +246,16 @@ class WorkloadRun(LoadParts):
             self.services.controls.change(self.workers.present, workload=-1, t0_at=None)
 
     def end_hooks(self) -> None:
-        """Wait for running actions, then end them: contexts are undone next."""
+        """Wait for running hook actions, about a minute at most, then ask them to end.
+
+        Ctrl-C ends the wait.
+        """
         self.hooks.end(lambda: not self.status.interruption.drains)
 
     def abandon(self, *, resumable: bool) -> None:
-        """Account for every iteration as things stand, since the run cannot go on.
+        """Close the ledger as things stand, since the run cannot go on; ask running hooks to end.
 
-        `resumable`: another coordinator may go on, so that the end is not journalled.
+        `resumable`: another coordinator may go on, so the end is not journalled.
         """
         if not self.closed:
             if not self.shares.step.done and self.shares.step.budget is None:

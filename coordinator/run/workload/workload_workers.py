@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 
 class WorkloadWorkers:
-    """The workers of the run that serve one workload."""
+    """The workers of the run that serve one workload, live and lost ones."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class WorkloadWorkers:
 
     @property
     def present(self) -> list[WorkerHandle]:
-        """Workers that send heartbeats."""
+        """The live workers of the workload, which send heartbeats."""
         return self._pool.serving(self.workload)
 
     @property
     def longest(self) -> str:
-        """Return iteration, place and duration of the longest running iteration; "" without any."""
+        """The longest running iteration in words: worker, duration and place; "" if none."""
         found = [(run, worker.beat) for worker in self.present for run in worker.beat.longest]
         if not found:
             return ""
@@ -67,29 +67,29 @@ class WorkloadWorkers:
 
     @property
     def active(self) -> list[WorkerHandle]:
-        """Workers that can have users."""
+        """The live workers that can have virtual users."""
         return [worker for worker in self.present if worker.has_users]
 
     @property
     def takers(self) -> list[WorkerHandle]:
-        """Workers that can be granted work now."""
+        """The live workers that can be granted work now."""
         now = time.monotonic()
         return [worker for worker in self.present if worker.takes_work(now)]
 
     @property
     def served(self) -> list[WorkerHandle]:
-        """All workers that took part, lost ones too, by name."""
+        """All workers that took part in the workload, lost ones too, sorted by name."""
         return sorted(self._spans_before, key=lambda worker: worker.name)
 
     @property
     def lacking(self) -> int:
-        """The number of workers that are missing compared with the beginning."""
+        """The number of workers missing compared with the beginning; negative if there are more."""
         return self._size - len([worker for worker in self.present if not worker.leaving])
 
     # before the load
 
     def begin(self) -> None:
-        """Make the workers prepare the workload. Raises StoreUnreachable."""
+        """Notify the workers to prepare the workload, without a wait. Raises StoreUnreachable."""
         workers = self.present
         for worker in workers:
             self._enlist(worker)
@@ -105,7 +105,7 @@ class WorkloadWorkers:
         )
 
     def add(self, worker: WorkerHandle) -> None:
-        """Make a new worker prepare the workload. Raises StoreUnreachable."""
+        """Add a worker to the workload, and notify it to prepare. Raises StoreUnreachable."""
         self._enlist(worker)
         fields = {"workload": self.workload, "specification": self.specification}
         self._controls.change(
@@ -113,7 +113,12 @@ class WorkloadWorkers:
         )
 
     def take_over(self, worker: WorkerHandle) -> None:
-        """Go on with a worker of an earlier coordinator. Raises StoreUnreachable."""
+        """Take over a worker of an earlier coordinator, with its users if it has prepared.
+
+        Else the worker has to prepare the workload again.
+
+        Does nothing if it was taken over or added before. Raises StoreUnreachable.
+        """
         if worker in self._spans_before:
             return
         if worker.go_on(self.workload, coroutines=self._coroutines):
@@ -132,18 +137,19 @@ class WorkloadWorkers:
 
     @property
     def ready(self) -> bool:
-        """Return whether all workers have prepared."""
+        """Return whether all live workers have prepared; True without workers."""
         return all(worker.ready for worker in self.present)
 
     def delay(self) -> str:
-        """Return a message that names the hosts that have not prepared."""
+        """Return a message with the name of the workload and the hosts that have not prepared."""
         slow = [worker.beat.host for worker in self.present if not worker.ready]
         return f"{self._name} was not prepared on {', '.join(slow)}"
 
     def note_prepared(self, *, strict: bool) -> None:
-        """Mark workers as ready once they have prepared.
+        """Mark workers as ready if their heartbeats say that they have prepared; does not wait.
 
-        A worker that cannot prepare is not used, or refused if `strict`: raises ContextError.
+        A worker that cannot prepare is logged and not used; if `strict`, raises ContextError
+        instead.
         """
         for worker in self.present:
             beat = worker.beat
@@ -163,12 +169,12 @@ class WorkloadWorkers:
     # spans
 
     def freeze_spans(self) -> None:
-        """Stop counting spans for this workload: another one begins."""
+        """Keep the present counts of spans as final for this workload: another one begins."""
         for worker in self._spans_before:
             self._spans_after.setdefault(worker, worker.beat.spans)
 
     def spans(self) -> tuple[int, int]:
-        """Return how many spans were written and dropped for this workload."""
+        """Return the counts of spans that workers wrote and dropped for this workload."""
         written = dropped = 0
         for worker, (written_before, dropped_before) in self._spans_before.items():
             after = self._spans_after.get(worker, worker.beat.spans)
