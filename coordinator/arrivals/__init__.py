@@ -1,1 +1,1 @@
-"""Recorded arrivals: their file, and the arguments that each gives its iteration."""
+"""Recorded arrivals: the file that `replay` reads, and the argument each gives its iteration."""

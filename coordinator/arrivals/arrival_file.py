@@ -51,12 +51,12 @@ _BINS = 256
 
 
 class ArrivalFileError(UsageError):
-    """A file that cannot be replayed; the message gives the reason and a remedy."""
+    """Error of a file of arrivals that cannot be replayed; the message has reason and remedy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalBlock:
-    """Place and contents of a block."""
+    """Index entry of a block of arrivals: its place in the file, numbers and times."""
 
     #: Position and bytes in the file.
     offset: int
@@ -71,10 +71,18 @@ class ArrivalBlock:
 
 
 class ArrivalFile:
-    """Arrivals in the order of their times, which are microseconds from the file's beginning."""
+    """A file of arrivals for reading, in the order of their times.
+
+    Times are microseconds from the beginning of the recording. Up to `_KEPT` blocks are cached. Not
+    thread-safe.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Read the index. Raises ArrivalFileError."""
+        """Open the file and read its index; blocks are read when needed.
+
+        Raises ArrivalFileError if it is unreadable, damaged or of another version. The file stays
+        open as long as this object lives.
+        """
         self.path = path
         self._kept: OrderedDict[int, tuple[Ints, Ints]] = OrderedDict()
         try:
@@ -101,12 +109,12 @@ class ArrivalFile:
 
     @property
     def count(self) -> int:
-        """Arrivals in all."""
+        """Return the number of arrivals in the file."""
         return self._blocks[-1].start + self._blocks[-1].count
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the file, in hex."""
+        """Return the SHA-256 of the file, in hex; reads it once."""
         found = hashlib.sha256()
         position = 0
         while piece := os.pread(self._descriptor, 1 << 20, position):
@@ -115,15 +123,24 @@ class ArrivalFile:
         return found.hexdigest()
 
     def instants(self, start: int, stop: int) -> Ints:
-        """Return the times of arrivals `start` to `stop` - 1, in us. Raises ArrivalFileError."""
+        """Return the times of arrivals `start` to `stop` - 1, from 0, in microseconds.
+
+        Raises ArrivalFileError if a block is damaged.
+        """
         return self._between(start, stop, 0)
 
     def positions(self, start: int, stop: int) -> Ints:
-        """Positions of the names of arrivals `start` to `stop` - 1. Raises ArrivalFileError."""
+        """Return the positions in `names` of arrivals `start` to `stop` - 1, from 0.
+
+        Raises ArrivalFileError if a block is damaged.
+        """
         return self._between(start, stop, 1)
 
     def before(self, instant_us: float) -> int:
-        """Return the number of arrivals before a time. Raises ArrivalFileError."""
+        """Return the number of arrivals before a time, in microseconds.
+
+        Raises ArrivalFileError if a block is damaged.
+        """
         at = int(np.searchsorted(self._lasts, instant_us))
         if at == len(self._blocks):
             return self.count
@@ -131,7 +148,7 @@ class ArrivalFile:
         return self._blocks[at].start + inside
 
     def verify(self) -> None:
-        """Read all blocks. Raises ArrivalFileError."""
+        """Read and check all blocks. Raises ArrivalFileError for the first that is damaged."""
         for at in range(len(self._blocks)):
             self._block(at)
 
@@ -164,7 +181,7 @@ class ArrivalFile:
 
 
 class ArrivalWriter:
-    """Writes arrivals as they come, in order of their times, and then the index."""
+    """Writes a file of arrivals: blocks as arrivals come, and the index at the end."""
 
     def __init__(self, file: BinaryIO, names: Sequence[str], span_us: int) -> None:
         """Write the header to `file`, which is open for writing.
@@ -186,7 +203,10 @@ class ArrivalWriter:
         self._offset = file.write(head)
 
     def add(self, instants_us: Ints, positions: Ints) -> None:
-        """Add arrivals, none earlier than those before. Raises OSError."""
+        """Add arrivals, none earlier than those before, and write full blocks. Raises OSError.
+
+        `instants_us`: times in microseconds; `positions`: positions of their names.
+        """
         self._waiting = (
             np.concatenate((self._waiting[0], instants_us)),
             np.concatenate((self._waiting[1], positions)),
@@ -195,7 +215,10 @@ class ArrivalWriter:
             self._flush()
 
     def close(self) -> None:
-        """Write the index. Raises OSError; ValueError if there was no arrival."""
+        """Write the rest and the index; the file stays open.
+
+        Raises OSError; ValueError if there was no arrival.
+        """
         if len(self._waiting[0]):
             self._flush()
         if not self._blocks:
@@ -255,7 +278,10 @@ def _packed(instants: Ints, positions: Ints) -> bytes:
 
 
 def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Ints]:
-    """Return times and positions of a block. Raises ValueError."""
+    """Return times, microseconds, and positions of names of a packed block.
+
+    Raises ValueError if the content does not fit the index entry `block` or the count `names`.
+    """
     content = decompressed(packed, BLOCK * _WIDEST)
     if len(content) != block.count * _WIDEST:
         raise ValueError("of another size")
@@ -269,7 +295,11 @@ def _unpacked(packed: bytes, block: ArrivalBlock, names: int) -> tuple[Ints, Int
 
 
 def _index(file: BinaryIO) -> _Index:
-    """The index of a file. Raises OSError and ArrivalFileError, whose message lacks the path."""
+    """Read the index of an open file of arrivals.
+
+    Raises OSError; ArrivalFileError, whose message lacks the path, if the file is damaged, of
+    another kind or version.
+    """
     head = file.read(64).partition(b"\n")[0]
     if not head.startswith(_HEAD):
         raise ArrivalFileError(
@@ -306,7 +336,11 @@ def _index(file: BinaryIO) -> _Index:
 
 
 def _read_index(document: dict[str, Any], offset: int, end: int) -> _Index:
-    """The index of a document. Raises ValueError, TypeError and KeyError."""
+    """Return the checked index of its decoded MessagePack document.
+
+    Blocks lie from `offset` to `end` in the file. Raises ValueError, TypeError and KeyError if the
+    document is malformed.
+    """
     blocks = tuple(_blocks(document["blocks"], offset))
     names, shares = tuple(map(str, document["names"])), tuple(map(int, document["shares"]))
     span_us, bins = int(document["span_us"]), tuple(map(int, document["bins"]))

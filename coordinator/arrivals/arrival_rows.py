@@ -1,4 +1,4 @@
-"""Arguments of iterations that come with their arrivals: the name of each one's request."""
+"""The argument of each iteration that comes with a recorded arrival: its request's name."""
 
 from __future__ import annotations
 
@@ -22,10 +22,16 @@ _BATCH = 1 << 16
 
 
 class ArrivalRows:
-    """Row N has the name of arrival N, from 1, of a part of a file."""
+    """Rows for iterations: row N, from 1, has the name of the Nth arrival of a part of a file.
+
+    Numbers beyond the part begin with its first arrival again.
+    """
 
     def __init__(self, file: ArrivalFile, first: int, count: int, key: bytes | None = None) -> None:
-        """`first`: the number, from 0, of the first arrival; `key` encrypts rows, or a new one."""
+        """Take `count` arrivals from number `first`, which counts from 0.
+
+        `key` encrypts the rows; None makes a new one.
+        """
         self.file = file
         self.header: list[str] = [BRANCH]
         self.key = key or Fernet.generate_key()
@@ -38,40 +44,43 @@ class ArrivalRows:
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """Return the path of the file of arrivals."""
         return self.file.path
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """Return the name of the file, without its folder."""
         return self.file.path.name
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file, in hex."""
+        """Return the SHA-256 of the file, in hex."""
         return self.file.digest
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments that rows give."""
+        """Return the arguments that rows give: `branch` alone."""
         return [BRANCH]
 
     @property
     def first(self) -> dict[str, Any]:
-        """The arguments of the first row."""
+        """Return the arguments of one row, the first of `rows`. Raises ArrivalFileError."""
         return next(self.rows())
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The arguments of all rows, each once."""
+        """Yield the different arguments of rows, each once, in the order of names in the file."""
         return ({BRANCH: self.file.names[at]} for at in self._used())
 
     @property
     def batch_limit(self) -> int:
-        """Rows that a batch should carry at most."""
+        """Return how many rows a batch should carry at most."""
         return _BATCH
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """The rows of some iterations, in their order, as a batch carries them."""
+        """Return the rows of iteration numbers, in their order, encrypted as a batch carries them.
+
+        Raises ArrivalFileError if the file is damaged.
+        """
         lines = self._lines
         pieces = [lines[at] for low, high in numbers for at in self._positions(low - 1, high - 1)]
         return data_rows.encrypt(b"".join(pieces), self.key)
@@ -81,7 +90,7 @@ class ArrivalRows:
         return step
 
     def _positions(self, low: int, high: int) -> list[int]:
-        """Positions of the names of the arrivals from `low` to `high` - 1, from 0."""
+        """Return the positions of names of rows `low` to `high` - 1, which count from 0 here."""
         found: list[int] = []
         while low < high:
             # a rate that is raised under load has more iterations: they begin again
@@ -92,7 +101,7 @@ class ArrivalRows:
         return found
 
     def _used(self) -> list[int]:
-        """Positions of the names that arrivals have, in order."""
+        """Return the positions of the names that some arrival of the part has, ascending."""
         if self._count == self.file.count:
             return [at for at, share in enumerate(self.file.shares) if share]
         found: set[int] = set()

@@ -1,1 +1,1 @@
-"""Dispatch: decides which iterations go to which worker and when; knows no wire."""
+"""Dispatch: decides which iterations go to which worker, and when. Does no I/O itself."""

@@ -1,4 +1,4 @@
-"""Open runners: due times by iteration number, dealt to workers. Does no I/O."""
+"""Due times of arrivals by iteration number, and their division among workers. Does no I/O."""
 
 from __future__ import annotations
 
@@ -18,21 +18,27 @@ SLICE_NS = 2_000_000_000
 
 
 class Dues:
-    """Due times (nanoseconds after t0) of the numbers that may still have to move."""
+    """Due times, nanoseconds after t0, of the last arrivals that were given out, by number.
+
+    Arrivals due more than `KEPT_NS` before the newest are forgotten: they do not move any more.
+    """
 
     def __init__(self) -> None:
         self._first: list[int] = []
         self._dues: list[Ints] = []
 
     def add(self, first: int, dues: Ints) -> None:
-        """Add the due times of the numbers from `first` on, which grows with every call."""
+        """Add the due times of numbers `first`, `first` + 1 and so on; forget old ones.
+
+        `first` grows with every call; `dues` must not be empty.
+        """
         self._first.append(first)
         self._dues.append(dues)
         while len(self._dues) > 1 and self._dues[0][-1] < dues[-1] - KEPT_NS:
             del self._first[0], self._dues[0]
 
     def of(self, numbers: Ints) -> Ints:
-        """Return the due times of some numbers; for forgotten numbers a time long past."""
+        """Return the due times of `numbers`, in their order; for forgotten numbers a past time."""
         found = np.full(len(numbers), -(1 << 60), np.int64)
         if not len(numbers):
             return found
@@ -46,7 +52,7 @@ class Dues:
 
 
 def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
-    """Split ascending times into parts that span at most `width_ns`."""
+    """Split ascending times into parts, each of which spans at most `width_ns`."""
     found = []
     while len(dues):
         end = int(np.searchsorted(dues, dues[0] + width_ns, side="right"))
@@ -56,12 +62,15 @@ def slices(dues: Ints, width_ns: int = SLICE_NS) -> list[Ints]:
 
 
 def deal(dues: Ints, hands: int, turn: int) -> list[Ints]:
-    """Deal due times round-robin to `hands` workers, the first to worker `turn` % `hands`."""
+    """Deal due times round-robin to `hands` workers, the first to worker `turn` % `hands`.
+
+    Returns the due times of each worker, by its position.
+    """
     return [dues[(hand - turn) % hands :: hands] for hand in range(hands)]
 
 
 def deal_numbers(numbers: Intervals, hands: int) -> list[Intervals]:
-    """Deal numbers that have to move, each worker an equal run of them."""
+    """Split numbers into `hands` consecutive parts of equal size, one more in the first ones."""
     left = numbers.copy()
     base, extra = divmod(len(numbers), hands)
     return [left.take(base + (hand < extra)) for hand in range(hands)]

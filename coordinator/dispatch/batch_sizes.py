@@ -1,4 +1,4 @@
-"""Sizes of the batches of a worker: pure arithmetic.
+"""Sizes of the batches of iterations that a worker process gets: pure arithmetic.
 
 A batch is about a second of work and a worker has about two. Before the first results it is not
 known how many iterations that is: batches double, so that the excess can be recalled. Near the end
@@ -16,9 +16,10 @@ SHORTEST_S = 0.1
 
 
 def blind_sizes(share: int, total: int, limit: int | None = None) -> list[int]:
-    """Return sizes of batches, `total` iterations in all, of a worker without results.
+    """Return the sizes of the first batches of a worker without results, `total` in all.
 
-    `limit` is the most iterations of a batch that carries rows of a data file.
+    The first two have one iteration per user (`share`), further ones double. `limit` is the most
+    iterations of a batch that carries rows of a data file; None: no limit.
     """
     largest = total if limit is None else min(total, limit)
     sizes: list[int] = []
@@ -36,8 +37,9 @@ def batch_size(
 ) -> int:
     """Return the size of the next batch for a worker that has reported results.
 
-    `left` is the number of remaining iterations of the plan (None: without end), `limit` the most
-    iterations of a batch that carries rows of a data file.
+    That is about `BATCH_S` seconds of its work, less near the end of the plan; one iteration per
+    user if its speed is not known. `left` is the number of remaining iterations of the plan (None:
+    without end), `limit` the most iterations of a batch that carries rows of a data file.
     """
     if not worker.rate:
         size = worker.share

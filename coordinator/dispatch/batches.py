@@ -1,7 +1,7 @@
 """The batches of one workload: granted, sent until they are taken, recalled.
 
-A batch is the grant itself: once it is journalled its numbers belong to the worker. They return to
-the pool only by a consent that the worker signs.
+A batch is the grant itself: once it is in the journal its numbers belong to the worker. They return
+to the pool only by a consent that the worker signs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESENT_MOST = 8
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grant:
-    """Numbers for a worker, not journalled yet."""
+    """Iteration numbers for a worker, with due times if the load is open; not journalled yet."""
 
     worker: WorkerHandle
     numbers: Intervals
@@ -39,7 +39,7 @@ class Grant:
 
 @dataclass(slots=True)
 class _Delivery:
-    """The batches of one membership that are not known to have been taken."""
+    """The batches of one membership (a worker process's part in a run) not known to be taken."""
 
     waiting: dict[int, PlannedBatch] = field(default_factory=dict)
     #: Batches that have to be sent, in order.
@@ -52,7 +52,7 @@ class _Delivery:
 
 
 class Batches:
-    """Grants, sends and recalls batches: every move of an iteration number is made here."""
+    """Grants, sends, recalls and drops: each move of an iteration number is made here."""
 
     def __init__(
         self,
@@ -61,7 +61,10 @@ class Batches:
         workload: int,
         rows_of: Callable[[Intervals], bytes] = lambda _: b"",
     ) -> None:
-        """`rows_of` returns the encrypted rows of the data file for the given iteration numbers."""
+        """`rows_of` returns the encrypted rows of the data file for iteration numbers.
+
+        Without a data file it returns no bytes.
+        """
         self._port = port
         self._ledger = ledger
         self._workload = workload
@@ -70,7 +73,11 @@ class Batches:
         self._deliveries: dict[str, _Delivery] = {}
 
     def grant(self, grants: Sequence[Grant]) -> None:
-        """Journal grants, then send them as batches. Raises StoreUnreachable."""
+        """Write grants to the journal, then send them as batches. Raises StoreUnreachable.
+
+        If sending fails, the grants stand, and `deliver` sends them again. No effect without
+        grants.
+        """
         if not grants:
             return
         seqs: dict[str, int] = {}
@@ -109,7 +116,11 @@ class Batches:
         self.deliver(dict.fromkeys(batch.worker for batch in planned))
 
     def deliver(self, workers: Iterable[WorkerHandle]) -> None:
-        """Send the batches that were not sent, or did not arrive. Raises StoreUnreachable."""
+        """Send the batches that were not sent, and again after `RESEND_S` batches not taken.
+
+        If a worker takes none for `UNDELIVERED_S`, its batches are recalled. Batches of an earlier
+        coordinator that it has not taken are recalled at once. Raises StoreUnreachable.
+        """
         now = time.monotonic()
         lacking = []
         for worker in workers:
@@ -131,7 +142,11 @@ class Batches:
         self._send(lacking, now)
 
     def _send(self, lacking: Sequence[tuple[WorkerHandle, _Delivery]], now: float) -> None:
-        """Send all batches at once; one by one would be a round trip to the broker for each."""
+        """Send all unsent batches in one call, as one by one each would need a round trip.
+
+        Recalled batches are not sent. Raises StoreUnreachable; then all stay unsent. `now`:
+        monotonic seconds.
+        """
         sent: list[PlannedBatch] = []
         reached = []
         for worker, delivery in lacking:
@@ -147,9 +162,9 @@ class Batches:
             delivery.unsent.clear()
 
     def _ask_back(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Recall the batches that a live worker does not take.
+        """Recall the batches that a live worker does not take, with a warning.
 
-        After UNDELIVERED_MOST recalls the worker gets no more work.
+        After UNDELIVERED_MOST such recalls in a row the worker gets no more work.
         """
         LOG.warning("worker %s does not take its batches", worker.name)
         self.recall(worker, delivery.waiting)
@@ -172,7 +187,7 @@ class Batches:
         self.recall(worker, unknown)
 
     def _forget_taken(self, worker: WorkerHandle, delivery: _Delivery) -> None:
-        """Forget batches that were taken, or refused for good."""
+        """Stop sending the batches that the worker has taken, or that have no open numbers."""
         for seq in list(delivery.waiting):
             if seq <= worker.beat.got or not self._ledger.batch(worker.name, seq):
                 del delivery.waiting[seq]
@@ -182,18 +197,21 @@ class Batches:
                     delivery.untaken = 0
 
     def recall(self, worker: WorkerHandle, seqs: Iterable[int]) -> None:
-        """Recall the unstarted iterations of some batches, with the next control record."""
+        """Request the unstarted iterations of batches back, with the worker's next control record.
+
+        Until it has followed, the worker gets no work. Batches recalled already are left alone.
+        """
         asked = set(seqs) - worker.recall
         worker.recall |= asked
         worker.untold = worker.untold or bool(asked)
 
     def recall_all(self, workers: Iterable[WorkerHandle]) -> None:
-        """Recall all unstarted iterations of some workers."""
+        """Request all unstarted iterations of workers back, of all their batches."""
         for worker in workers:
             self.recall(worker, self._ledger.open_batches(worker.name))
 
     def forget_recalls(self, worker: WorkerHandle) -> None:
-        """Forget the recalls that a worker has followed: it can be granted work again."""
+        """Forget the recalls that a worker has followed; once it has followed all, it gets work."""
         beat, known = worker.beat, worker.membership
         idle = not beat.queued and beat.made <= known.acknowledged
         for seq in list(worker.recall):
@@ -201,7 +219,7 @@ class Batches:
                 worker.recall.discard(seq)
 
     def drop(self, numbers: Intervals, why: Outcome, dues_of: Callable[[Intervals], bytes]) -> None:
-        """Drop arrivals that no worker can start in time.
+        """Write to the journal that arrivals are dropped because of `why`, which settles them.
 
         `dues_of` returns their due times, in the encoding of batches.
         """

@@ -1,4 +1,4 @@
-"""Placing the iterations of a closed load: each worker has about two seconds of work."""
+"""Decides which worker of a closed load gets iterations, so that each has two seconds of work."""
 
 from __future__ import annotations
 
@@ -20,34 +20,40 @@ RESERVE_S = 0.25
 
 
 class ClosedLoad:
-    """Places the iterations of a closed runner."""
+    """Grants the iterations of a closed load to workers: users start as many as they can."""
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
-        """`limit` is the most iterations of a batch that carries rows of a data file."""
+        """`limit` is the most iterations of a batch that carries rows of a data file; None: any."""
         self._batches = batches
         self._ledger = ledger
         self._limit = limit
 
     @property
     def planned(self) -> int:
-        """The number of iterations given out."""
+        """Return the number of iterations given out so far."""
         return self._ledger.allotted
 
     @property
     def rate_planned(self) -> float | None:
-        """None: a closed load has no arrival rate."""
+        """Return None: a closed load has no arrival rate."""
         return None
 
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant batches to workers that have too little work. Raises StoreUnreachable."""
+        """Grant batches to workers with too little work; recall batches of workers with too much.
+
+        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        """
         self._bound(workers, elapsed_s)
         self._level(step, workers)
         self._batches.grant([*self._first(step, workers, elapsed_s), *self._further(step, workers)])
 
     def _bound(self, workers: Sequence[WorkerHandle], elapsed_s: float) -> None:
-        """Recall batches that have turned out to be far more than two seconds of work."""
+        """Recall the newest batches of workers that have more than twice the work they should have.
+
+        Workers without results `BLIND_S` after their first batches count as slow.
+        """
         for worker in workers:
             if worker.blind_s is not None and worker.stock is None:
                 if elapsed_s - worker.blind_s < timers.BLIND_S + worker.trips_s:
@@ -65,7 +71,10 @@ class ClosedLoad:
             self._batches.recall(worker, large)
 
     def _first(self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float) -> list[Grant]:
-        """Return the first batches of workers that have no results yet."""
+        """Return grants of the first batches of workers, whose speed is not known yet.
+
+        Each worker gets them once, in proportion to its users if the plan has an end.
+        """
         users = sum(worker.share for worker in workers)
         plan = self._ledger.available(step.budget)
         sizes = []
@@ -116,10 +125,10 @@ class ClosedLoad:
         return found
 
     def _fair(self, step: Step, held: Mapping[WorkerHandle, int]) -> dict[WorkerHandle, int]:
-        """Return each worker's fair part of the rest of the plan, by its virtual users.
+        """Return each worker's fair number of the remaining iterations, by its virtual users.
 
-        Without this limit some workers would have no work near the end. Empty if the plan has no
-        end.
+        Remaining are iterations not granted and iterations at workers. Without this limit some
+        workers would have no work near the end. Empty if the plan has no end.
         """
         left = self._ledger.available(step.budget)
         if left is None:
@@ -129,7 +138,10 @@ class ClosedLoad:
         return {worker: math.ceil(rest * worker.share / users) for worker in held}
 
     def _level(self, step: Step, workers: Sequence[WorkerHandle]) -> None:
-        """At the end of the plan, recall half of the fullest worker's batches for idle workers."""
+        """Recall half of the batches of the fullest worker, if the plan is used up and users idle.
+
+        The numbers that come back go to workers with idle users. No effect with one worker.
+        """
         if self._ledger.available(step.budget) != 0 or len(workers) < 2:
             return
         stock = {worker: self._ledger.outstanding(worker.name) for worker in workers}

@@ -1,4 +1,4 @@
-"""Placing the iterations of a load that the runner's own code starts, however fast it does so."""
+"""Decides which worker gets iterations if the runner's own code starts them, however fast."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from osbench.coordinator.results.ledger import Ledger
 
 
 class CountedLoad(ClosedLoad):
-    """Grants ahead as many iterations as users can start at once, and twice the latest count.
+    """Grants iterations ahead by the number settled lately, instead of by their duration.
 
-    The duration of iterations does not show how many the code starts.
+    A worker has two per user, and twice the number settled in the last seconds. The duration of
+    iterations does not show how many the code starts.
     """
 
     def __init__(self, batches: Batches, ledger: Ledger, limit: int | None) -> None:
@@ -27,7 +28,10 @@ class CountedLoad(ClosedLoad):
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant batches to workers that have too few iterations ahead. Raises StoreUnreachable."""
+        """Grant batches to workers that lack a quarter or more of the iterations to have ahead.
+
+        `elapsed_s`: seconds after t0; `stop_s` is not used. Raises StoreUnreachable.
+        """
         recent = self._settled_lately(elapsed_s)
         grants: list[Grant] = []
         for worker in workers:
@@ -46,7 +50,7 @@ class CountedLoad(ClosedLoad):
         self._batches.grant(grants)
 
     def _settled_lately(self, elapsed_s: float) -> int:
-        """Return the number of iterations settled in the last seconds."""
+        """Return the count of iterations settled in the last `STOCK_S` seconds."""
         seen, settled = self._seen, self._ledger.settled
         seen.append((elapsed_s, settled))
         while len(seen) > 1 and seen[1][0] <= elapsed_s - timers.STOCK_S:

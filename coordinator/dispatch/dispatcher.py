@@ -1,4 +1,4 @@
-"""The dispatcher of one workload: grants its iterations to workers and asks for them back."""
+"""The dispatcher of one workload: grants its iterations to workers and recalls them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from osbench.coordinator.results.ledger import Ledger
 
 
 class Dispatcher:
-    """Decides which iterations of a workload go to which worker, and when."""
+    """Decides which iterations of a workload go to which worker, and when.
+
+    Writes decisions to the journal and sends batches through `port`.
+    """
 
     #: Places the iterations of a closed load.
     CLOSED: ClassVar[type[ClosedLoad]] = ClosedLoad
@@ -35,9 +38,10 @@ class Dispatcher:
         warmup_ns: int = 0,
         planned_s: float | None = None,
     ) -> None:
-        """Arrivals of an open load that move are dropped when later than `max_lag_s`.
+        """Arrivals of an open load without a worker are dropped when later than `max_lag_s`.
 
-        `planned_s`: when the plan of an open load ends, seconds after t0, if that is known.
+        `planned_s`: when the plan of an open load ends, seconds after t0, if that is known. `data`
+        has the rows of a data file. Arrivals before `warmup_ns` do not count in the rate.
         """
         self._ledger = ledger
         rows = {"rows_of": data.encrypted} if data is not None else {}
@@ -57,27 +61,34 @@ class Dispatcher:
 
     @property
     def planned(self) -> int:
-        """Numbers given out (closed) or arrivals planned (open)."""
+        """Return the count of numbers given out (closed) or arrivals planned (open) so far."""
         return self._load.planned
 
     @property
     def rate_planned(self) -> float | None:
-        """Planned arrivals per second; None for a closed load."""
+        """Return the planned arrivals per second; None for a closed load, or if not known."""
         return self._load.rate_planned
 
     def has_work(self, step: Step) -> bool:
-        """Return whether there is work that could be granted."""
+        """Return whether iterations can be granted: the budget has some left, or is unlimited.
+
+        Numbers that workers gave back count, too.
+        """
         return self._ledger.available(step.budget) != 0
 
     def place(
         self, step: Step, workers: Iterable[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Grant workers the work that they should have now. Raises StoreUnreachable."""
+        """Grant workers with virtual users the work that they should have now.
+
+        `elapsed_s`, and `stop_s`, from which nothing starts, are seconds after t0. Raises
+        StoreUnreachable.
+        """
         with_users = [worker for worker in workers if worker.share]
         self._load.place(step, with_users, elapsed_s, stop_s)
 
     def deliver(self, workers: Sequence[WorkerHandle]) -> None:
-        """Send batches again that did not arrive; forget recalls that were followed.
+        """Send batches again that workers have not taken; forget recalls that were followed.
 
         Raises StoreUnreachable.
         """
@@ -87,13 +98,13 @@ class Dispatcher:
                 self._batches.forget_recalls(worker)
 
     def recall_all(self, workers: Sequence[WorkerHandle]) -> None:
-        """Recall all unstarted iterations: nothing more is to start."""
+        """Request all unstarted iterations of workers back, because nothing more is to start."""
         self._batches.recall_all(workers)
 
     def recall_unused(self, workers: Sequence[WorkerHandle]) -> None:
-        """Recall unstarted iterations that their worker should not or cannot start.
+        """Request unstarted iterations back that their worker should not or cannot start.
 
-        Its results cannot be read, or its virtual users have moved to others.
+        Its results cannot be read, or it has no virtual users any more.
         """
         self._batches.recall_all(
             [
@@ -104,27 +115,33 @@ class Dispatcher:
         )
 
     def restore(self, first: int, dues: Ints) -> None:
-        """Add arrivals that an earlier coordinator granted, from number `first` on."""
+        """Add arrivals that an earlier coordinator granted, from number `first` on.
+
+        `dues`: nanoseconds after t0. No effect for a closed load.
+        """
         if isinstance(self._load, OpenLoad):
             self._load.restore(first, dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Forget planned arrivals that were not granted: the load is to change.
+        """Discard planned arrivals that were not granted, because the load is to change.
 
         Returns when the new load begins, seconds after t0, and how many arrivals of an open load
-        were planned before.
+        were planned before; for a closed load `elapsed_s` and 0.
         """
         if isinstance(self._load, OpenLoad):
             return self._load.cut(elapsed_s)
         return elapsed_s, 0
 
     def skip(self, step: Step, until_s: float) -> None:
-        """Drop the arrivals that were due while there was no coordinator."""
+        """Drop the arrivals due before `until_s`, seconds after t0: there was no coordinator.
+
+        No effect for a closed load.
+        """
         if isinstance(self._load, OpenLoad):
             self._load.skip(step, until_s)
 
 
 class ScriptedDispatcher(Dispatcher):
-    """Dispatcher of a workload whose iterations the runner's own code starts."""
+    """Dispatcher of a workload whose iterations are started by the runner's own code."""
 
     CLOSED = CountedLoad

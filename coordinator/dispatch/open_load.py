@@ -1,7 +1,7 @@
-"""Placing the arrivals of an open load: dealt to workers shortly before they are due.
+"""Grants the arrivals of an open load to workers, shortly before they are due.
 
-An arrival is granted at most `HORIZON_S` after the last heartbeat of its worker, so that few are
-lost with a worker; later arrivals are dealt to live workers.
+Granted arrivals are due at most `HORIZON_S` after the last sign of life of a worker, so that few
+are lost with it; later arrivals are dealt to live workers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PASSED_S = 0.7
 
 
 class OpenLoad:
-    """Places the arrivals of an open runner."""
+    """Grants the arrivals of an open load, in turn to all workers that are alive."""
 
     def __init__(
         self,
@@ -49,7 +49,8 @@ class OpenLoad:
     ) -> None:
         """Arrivals that no worker can be given are dropped when later than `max_lag_s`.
 
-        `planned_s`: when the plan ends, seconds after t0.
+        `planned_s`: when the plan ends, seconds after t0; None if not known. Arrivals before
+        `warmup_ns` do not count in the rate.
         """
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         self._batches = batches
@@ -66,30 +67,41 @@ class OpenLoad:
 
     @property
     def planned(self) -> int:
-        """The number of planned arrivals."""
+        """Return the count of arrivals planned so far, given out or not."""
         return self._ledger.allotted + len(self._coming)
 
     @property
     def rate_planned(self) -> float | None:
-        """Planned arrivals per second, without the warm-up."""
+        """Return the planned arrivals per second after the warm-up; None if not known yet."""
         arrivals = self._arrivals
         window = arrival_window(self._first_due, self._last_due, arrivals, self._planned_ns)
         return arrivals * 1e9 / window if window else None
 
     def restore(self, first: int, dues: Ints) -> None:
-        """Add arrivals that an earlier coordinator granted, from number `first` on."""
+        """Add arrivals that an earlier coordinator granted, from number `first` on.
+
+        `dues`: nanoseconds after t0. They can move to other workers, and count in the rate.
+        """
         self._dues.add(first, dues)
         self._count(dues)
 
     def cut(self, elapsed_s: float) -> tuple[float, int]:
-        """Forget planned arrivals that were not granted: see `Dispatcher.cut`."""
+        """Discard planned arrivals that are due after the change of the load.
+
+        Returns the time of the change, seconds after t0, and the count of arrivals planned before.
+        The time is `elapsed_s` or, if that is later, just after the last arrival that was given
+        out.
+        """
         at_s = max(0.0, elapsed_s, (self._given_ns + 1) / 1e9 if self._arrivals else 0.0)
         # arrivals that are due by now and wait for a worker stay in the plan
         self._coming = self._coming[self._coming < int(at_s * 1e9)]
         return at_s, self.planned
 
     def skip(self, step: Step, until_s: float) -> None:
-        """Drop arrivals that were due without a coordinator: they are never made up."""
+        """Drop the arrivals that were due before `until_s`, when there was no coordinator.
+
+        They are not made up for: they get numbers and are written to the journal as dropped.
+        """
         self._plan(step, None)
         gone = self._coming[self._coming < int(until_s * 1e9)]
         self._coming = self._coming[len(gone) :]
@@ -105,7 +117,11 @@ class OpenLoad:
     def place(
         self, step: Step, workers: Sequence[WorkerHandle], elapsed_s: float, stop_s: float | None
     ) -> None:
-        """Send workers the arrivals that are due next. Raises StoreUnreachable."""
+        """Grant workers the arrivals that are due next and returned ones; drop those too late.
+
+        Workers silent for `PASSED_S` get none if others are alive. `elapsed_s`, and `stop_s`, from
+        which arrivals are discarded, are seconds after t0. Raises StoreUnreachable.
+        """
         self._plan(step, stop_s)
         now = time.monotonic()
         hands = [worker for worker in workers if worker.age_s(now) < PASSED_S] or list(workers)
@@ -123,7 +139,11 @@ class OpenLoad:
         self._coming = coming
 
     def _take_due(self, elapsed_s: float, heard_s: float, hands: int) -> Ints:
-        """Take the arrivals that are to be granted now; return their due times."""
+        """Take the planned arrivals that are to be granted now; return their due times, ns.
+
+        `heard_s`: longest time since a sign of life of a worker. Empty if the arrivals would fill
+        less than a part and can wait.
+        """
         limit_s = elapsed_s + timers.HORIZON_S - heard_s
         count = int(np.searchsorted(self._coming, int(limit_s * 1e9)))
         due = self._coming[:count]
@@ -147,7 +167,10 @@ class OpenLoad:
             self._arrivals += len(warm)
 
     def _moved(self, workers: Sequence[WorkerHandle]) -> list[Grant]:
-        """Return grants of the arrivals that came back from another worker."""
+        """Return grants of all arrivals in the pool, which came back from workers.
+
+        They are divided evenly among `workers`.
+        """
         if not workers or not self._ledger.pool:
             return []
         found = []
@@ -178,7 +201,10 @@ class OpenLoad:
         return self._dues.of(numbers.members()).astype("<i8").tobytes()
 
     def _drop_late(self, elapsed_s: float) -> None:
-        """Drop arrivals that had no worker in time."""
+        """Drop arrivals without a worker that are due more than `max_lag_s` before `elapsed_s`.
+
+        These are planned arrivals, and arrivals that workers gave back.
+        """
         limit = int((elapsed_s - self._max_lag_s) * 1e9)
         late = self._coming[self._coming < limit]
         if len(late):

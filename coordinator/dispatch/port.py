@@ -1,4 +1,4 @@
-"""Port of dispatch to the rest of a run, with two methods."""
+"""The port by which dispatch writes decisions and sends batches: two methods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedBatch:
-    """Iteration numbers of one workload, granted to one membership."""
+    """Iteration numbers of one workload, granted to one membership, as they are sent."""
 
     worker: WorkerHandle
     #: Counts the batches of the membership from 1, without gaps.
@@ -27,10 +27,10 @@ class PlannedBatch:
 
 
 class DispatchPort(Protocol):
-    """The journal of a run, and its wire to workers."""
+    """The journal of a run, and the sending of batches to workers, as dispatch uses them."""
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal; when they are on disk, apply them."""
+        """Write decisions to the journal and, once they are on disk, apply them to the accounts."""
 
     def publish(self, batches: Sequence[PlannedBatch]) -> None:
-        """Send batches. Raises StoreUnreachable if not all are known to have been sent."""
+        """Send batches to workers. Raises StoreUnreachable if some may not have been sent."""

@@ -1,4 +1,4 @@
-"""Moves virtual users between workers so that there are never more than requested. Pure."""
+"""Moves virtual users between workers so that there are never more than requested. No I/O."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from osbench.coordinator.fleet.worker import WorkerHandle
 def regrant(
     workers: Sequence[WorkerHandle], targets: Sequence[int], elsewhere: int = 0
 ) -> list[WorkerHandle]:
-    """Change shares towards their targets; return the workers whose share changed.
+    """Change the shares of workers (numbers of virtual users) towards their targets.
 
-    `elsewhere`: users that other workers may still have.
+    Returns the workers whose share changed. `elsewhere`: users that other workers may still have.
 
     A share is lowered at once, and counts as held until the worker's heartbeat shows that it has
     released its users (design: lower, wait, raise). Only users that are not held go to others.

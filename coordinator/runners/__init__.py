@@ -1,1 +1,1 @@
-"""The built-in runners, one per file: pure functions from elapsed time to load."""
+"""The built-in runners, one per file: functions from elapsed time to the load to offer."""

@@ -41,7 +41,7 @@ class Constant(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse more virtual users than iterations."""
+        """Return a message if there are more virtual users than iterations; else an empty list."""
         times, concurrency = config.get("times", 1), config.get("concurrency", 1)
         if concurrency <= times:
             return []
@@ -52,25 +52,25 @@ class Constant(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Note that `max_cpu_count` has no effect."""
+        """Return a note if `max_cpu_count`, which has no effect, is given; else an empty list."""
         return without_effect(config)
 
     @property
     def planned(self) -> int:
-        """Equal to `times`."""
+        """Return `times`, the number of iterations."""
         return int(self.config.get("times", 1))
 
     @property
     def ramp_up_s(self) -> float:
-        """Seconds in which the virtual users are added."""
+        """Return the seconds in which the virtual users are added; 0: all at once."""
         return float(self.config.get("ramp_up", 0))
 
     def users(self, elapsed_s: float) -> int:
-        """Return the number of virtual users `elapsed_s` seconds after t0."""
+        """Return the number of virtual users at `elapsed_s` seconds after the load's start."""
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep all virtual users active until `times` iterations are settled."""
+        """Return the load now: all virtual users active until `times` iterations are settled."""
         return runner.Step(
             shares=runner.split(self.users(elapsed_s), capacity),
             budget=self.planned,

@@ -45,7 +45,7 @@ class ConstantForDuration(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a ramp-up that is longer than the duration."""
+        """Return a message if the ramp-up is longer than the duration; else an empty list."""
         duration, ramp_up = config["duration"], config.get("ramp_up", 0)
         if ramp_up <= duration:
             return []
@@ -55,30 +55,34 @@ class ConstantForDuration(runner.Runner):
 
     @property
     def timeout_s(self) -> float:
-        """Bound of one iteration in seconds."""
+        """Return the timeout of an iteration, seconds; `DEFAULT_TIMEOUT_S` unless given."""
         return float(self.config.get("timeout", DEFAULT_TIMEOUT_S))
 
     @property
     def planned(self) -> int | None:
-        """The number of virtual users if `duration` is 0; otherwise not known in advance."""
+        """Return the number of virtual users if `duration` is 0; else None, as it is not known."""
         return None if self.config["duration"] else self.concurrency
 
     @property
     def lasts_s(self) -> float:
-        """Seconds in which iterations start."""
+        """Return `duration`: the seconds in which iterations start."""
         return float(self.config["duration"])
 
     @property
     def ramp_up_s(self) -> float:
-        """Seconds in which the virtual users are added."""
+        """Return the seconds in which the virtual users are added; 0: all at once."""
         return float(self.config.get("ramp_up", 0))
 
     def users(self, elapsed_s: float) -> int:
-        """Return the number of virtual users `elapsed_s` seconds after t0."""
+        """Return the number of virtual users at `elapsed_s` seconds after the load's start."""
         return risen(self.config, elapsed_s)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep all virtual users active until `duration`, then wait for running iterations."""
+        """Return the load now: all virtual users active until `duration`.
+
+        It is done when iterations that were running then have ended. With a duration of 0, each
+        virtual user has one iteration.
+        """
         shares = runner.split(self.users(elapsed_s), capacity)
         duration_s = float(self.config["duration"])
         if duration_s == 0:

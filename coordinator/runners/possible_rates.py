@@ -1,4 +1,7 @@
-"""Bounds of arrival rates. Imports nothing: options of commands have them."""
+"""Bounds of the arrival rates that runners accept, per second.
+
+This module imports nothing, as options of commands use it.
+"""
 
 #: Limits on rates, arrivals per second: beyond them due times coincide or overflow.
 SLOWEST, FASTEST = 1e-9, 1e9

@@ -1,4 +1,7 @@
-"""Arrival rates over time, as segments with closed formulas for the integral and its inverse."""
+"""Arrival rates over time: linear segments with exact formulas for the integral and its inverse.
+
+The integral of the rate is the number of arrivals so far.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,13 @@ Floats = NDArray[np.float64]
 
 
 def exact(number: float) -> Fraction:
-    """The decimal number as written in a task file, not the nearest binary one: 0.1 is 1/10."""
+    """Return the decimal number as written in a task file, not the nearest binary: 0.1 is 1/10."""
     return Fraction(str(number))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RateSegment:
-    """A period in which the rate changes linearly, or is constant."""
+    """A period in which the arrival rate changes linearly, or is constant."""
 
     #: Seconds after t0.
     begin_s: Fraction
@@ -38,18 +41,21 @@ class RateSegment:
 
     @property
     def end_s(self) -> Fraction | None:
-        """Seconds after t0; None if it does not end."""
+        """Return the end of the segment, seconds after t0; None if it does not end."""
         return None if self.length_s is None else self.begin_s + self.length_s
 
     @cached_property
     def after(self) -> Fraction | None:
-        """Integral of the rate up to the end; None if it does not end."""
+        """Return the integral of the rate from t0 to the segment's end; None if it does not end."""
         if self.length_s is None:
             return None
         return self.before + (self.rate + self.end_rate) / 2 * self.length_s
 
     def reach(self, instant_s: float) -> int:
-        """Return an upper bound of the rate's integral from the segment's begin to `instant_s`."""
+        """Return an upper bound of the arrivals from the segment's begin to `instant_s`, after t0.
+
+        0 if the segment begins later. At most about 2 too many, if the rate is constant.
+        """
         begun_s = instant_s - float(self.begin_s)
         if begun_s < 0:
             return 0
@@ -57,7 +63,11 @@ class RateSegment:
         return int(length_s * float(max(self.rate, self.end_rate))) + 2
 
     def instants(self, first: Fraction, ranks: Floats) -> Floats:
-        """Return the times, seconds after t0, at which the rate's integral is `first` + a rank."""
+        """Return the times, seconds after t0, at which the segment's integral is `first` + a rank.
+
+        One time for each of `ranks`, which ascend; the integral is that from the segment's
+        beginning.
+        """
         if self.rate == self.end_rate:
             # relative to the beginning of the segment: no drift, and independent of the calls
             rate = self.rate
@@ -76,7 +86,11 @@ class RateSegment:
 
 
 def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
-    """Seconds until a rate that grows from `rate` by `slope` per second reaches an integral."""
+    """Return the seconds after which the integral of a rate reaches each of `integral`.
+
+    The rate begins at `rate` and grows by `slope` per second. 0 if an integral is negative, by
+    rounding.
+    """
     # rounding may place a first arrival slightly before the beginning
     integral = np.maximum(integral, 0.0)
     divisor = rate + np.sqrt(rate * rate + 2 * slope * integral)
@@ -84,7 +98,7 @@ def _time_to(rate: float, slope: float, integral: Floats) -> Floats:
 
 
 def points(curve: Curve) -> list[tuple[float, float]]:
-    """The rate over time: seconds after t0 with arrivals per second, to be joined by lines."""
+    """Return the rate over time: (seconds after t0, arrivals per second), to be joined by lines."""
     found = []
     for position in range(curve.last + 1):
         segment = curve.segment(position)
@@ -95,21 +109,21 @@ def points(curve: Curve) -> list[tuple[float, float]]:
 
 
 class Curve(Protocol):
-    """A rate over time, as segments without a gap from t0 on."""
+    """An arrival rate over time, as segments without a gap from t0 on."""
 
     @property
     def last(self) -> int:
-        """Position of the last segment, from 0."""
+        """Return the position of the last segment; the first is 0."""
 
     @property
     def total(self) -> Fraction | None:
-        """Integral of the rate over all time; None is infinite."""
+        """Return the integral of the rate over all time: the number of arrivals; None: infinite."""
 
     def position(self, level: Fraction | int) -> int:
-        """Position of the segment in which the integral of the rate passes `level`."""
+        """Return the position of the segment in which the integral of the rate passes `level`."""
 
     def segment(self, position: int) -> RateSegment:
-        """The segment at a position of 0 to `last`."""
+        """Return the segment at a position, 0 to `last`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,20 +139,20 @@ class Ramp:
 
     @cached_property
     def last(self) -> int:
-        """Position of the segment that runs at rate `end`."""
+        """Return the position of the segment that runs at rate `end`, without end."""
         return ceil((self.end - self.start) / self.step)
 
     @property
     def total(self) -> None:
-        """None, because it does not end."""
+        """Return None: the ramp does not end, so its integral is infinite."""
         return
 
     def rate(self, position: int) -> Fraction:
-        """Arrivals per second in a segment."""
+        """Return the arrivals per second in the segment at a position."""
         return min(self.start + position * self.step, self.end)
 
     def before(self, position: int) -> Fraction:
-        """Integral of the rate up to the beginning of a segment, at most `last`."""
+        """Return the integral of the rate from t0 to the beginning of the segment at a position."""
         climb = self.step * (position * (position - 1)) / 2
         return (self.start * position + climb) * self.duration
 
@@ -149,11 +163,11 @@ class Ramp:
         return self.before(position) + self.rate(position) * begun_s
 
     def position(self, level: Fraction | int) -> int:
-        """Position of the segment in which the integral of the rate passes `level`."""
+        """Return the position of the segment in which the integral of the rate passes `level`."""
         return bisect_right(range(self.last + 1), level, key=self.before) - 1
 
     def segment(self, position: int) -> RateSegment:
-        """The segment at a position of 0 to `last`."""
+        """Return the segment at a position, 0 to `last`."""
         return RateSegment(
             begin_s=position * self.duration,
             length_s=self.duration if position < self.last else None,
@@ -164,10 +178,10 @@ class Ramp:
 
 
 class Stages:
-    """A rate that changes linearly from each target to the next."""
+    """An arrival rate that changes linearly from each target to the next, then ends."""
 
     def __init__(self, start: Fraction, stages: Sequence[tuple[Fraction, Fraction]]) -> None:
-        """Begin at rate `start`; each stage has a duration in seconds and a target."""
+        """Begin at rate `start`; each stage is (duration in seconds, target rate at its end)."""
         rates = [start, *(target for _, target in stages)]
         lengths = [length_s for length_s, _ in stages]
         areas = [
@@ -183,7 +197,7 @@ class Stages:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Stages:
-        """The stages of a runner's configuration."""
+        """Return the curve of the configuration of the runner `stages`."""
         return cls(
             exact(config.get("start", 0)),
             [(exact(stage["duration"]), exact(stage["target"])) for stage in config["stages"]],
@@ -191,20 +205,23 @@ class Stages:
 
     @property
     def total(self) -> Fraction:
-        """Integral of the rate over all stages."""
+        """Return the integral of the rate over all stages: the number of arrivals, not rounded."""
         return self._levels[-1]
 
     @property
     def lasts_s(self) -> float:
-        """Seconds from the beginning to the end."""
+        """Return the sum of the durations of all stages, seconds."""
         return float(self._instants[-1])
 
     def position(self, level: Fraction | int) -> int:
-        """Position of the stage in which the integral exceeds `level`; skips stages at rate 0."""
+        """Return the position of the stage in which the integral exceeds `level`.
+
+        Stages at rate 0 are skipped; `last` + 1 if `level` is not less than `total`.
+        """
         return bisect_right(self._levels, level) - 1
 
     def segment(self, position: int) -> RateSegment:
-        """The stage at a position of 0 to `last`."""
+        """Return the stage at a position, 0 to `last`, as a segment."""
         return RateSegment(
             begin_s=self._instants[position],
             length_s=self._lengths[position],

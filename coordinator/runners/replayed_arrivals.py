@@ -63,7 +63,10 @@ class Replay(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse files that are damaged or no arrivals, and parts without any arrival."""
+        """Return a message if the file is unreadable or damaged, or the part has no arrival.
+
+        Reads the whole file. An empty list if all is fine.
+        """
         begin_s, end_s = config.get("from", 0), config.get("to")
         if end_s is not None and end_s <= begin_s:
             return [f"to must be after from, got from {begin_s:g} and to {end_s:g}"]
@@ -80,7 +83,7 @@ class Replay(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Note that `to` is beyond the end."""
+        """Return a note if `to` is beyond the end of the recorded time; else an empty list."""
         span_s = cls(config)._file.span_us / 1e6
         if config.get("to", 0) <= span_s:
             return []
@@ -88,17 +91,17 @@ class Replay(runner.Runner):
 
     @property
     def concurrency(self) -> int:
-        """The most iterations that may run at once; 0 is any number."""
+        """Return the most iterations that may run at once; 0 is any number."""
         return int(self.config.get("max_concurrency", 0))
 
     @property
     def planned(self) -> int:
-        """Number of arrivals between `from` and `to`."""
+        """Return the number of arrivals between `from` and `to`."""
         return self._stop - self._start
 
     @property
     def lasts_s(self) -> float:
-        """Duration of the part that is replayed, seconds."""
+        """Return the duration of the replayed part at the given speed, seconds."""
         return (self._end_us - self._begin_us) / 1e6 / self._speed
 
     @cached_property
@@ -128,11 +131,17 @@ class Replay(runner.Runner):
         return max(self._start, self._file.before(self._end_us))
 
     def rows(self, key: bytes | None = None) -> ArrivalRows:
-        """Return a row per planned arrival, with its request's name; `key` encrypts the rows."""
+        """Return a row per planned arrival, with its request's name.
+
+        `key` encrypts the rows on their way to workers; None makes a new one.
+        """
         return ArrivalRows(self._file, self._start, self.planned, key)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The rate over time, as means of the bins that the file has."""
+        """Return the rate over time: (seconds after t0, arrivals per second), joined by lines.
+
+        The rates are means of the bins of time that the file has.
+        """
         bins = self._file.bins
         width_us = self._file.span_us / len(bins)
         points: list[tuple[float, float]] = []
@@ -145,7 +154,11 @@ class Replay(runner.Runner):
         return points
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Plan the arrivals of the next seconds that are not planned yet."""
+        """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
+
+        At most `MOST` at once. Done when all arrivals are planned and settled. Raises
+        ArrivalFileError if the file is damaged.
+        """
         planned, allotted = self.planned, totals.allotted
         horizon_s = elapsed_s + runner_schema.HORIZON_S
         ahead_us = self._begin_us + horizon_s * 1e6 * self._speed

@@ -89,7 +89,7 @@ class Rps(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a load without one end, a falling ramp, and too low or too high rates."""
+        """Return messages on a load without one end, a falling ramp, and impossible rates."""
         rate = config["rps"]
         ramp = rate if isinstance(rate, Mapping) else {"rps": rate}
         problems = [
@@ -111,12 +111,12 @@ class Rps(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Note that `max_cpu_count`, or a seed of even arrivals, has no effect."""
+        """Return notes if `max_cpu_count`, or a seed of even arrivals, is given without effect."""
         return without_effect(config) + seed_without_effect(config)
 
     @property
     def concurrency(self) -> int:
-        """The most iterations that may run at once."""
+        """Return the most iterations that may run at once: `max_concurrency`, or all planned."""
         return int(self.config.get("max_concurrency", self.planned))
 
     @cached_property
@@ -128,14 +128,17 @@ class Rps(runner.Runner):
 
     @property
     def planned_s(self) -> float:
-        """Return when one arrival more than `planned` would be due, if arrivals are even."""
+        """Return when one arrival more than `planned` would be due, seconds after t0.
+
+        Computed as for even arrivals, also if they are not.
+        """
         times = Fraction(self.planned)
         segment = self.ramp.segment(self.ramp.position(times))
         return float(segment.instants(times - segment.before, np.zeros(1))[0])
 
     @cached_property
     def ramp(self) -> Ramp:
-        """The rate over time; a constant rate is a ramp whose `end` equals `start`."""
+        """Return the rate over time; a constant rate is a ramp whose `end` equals `start`."""
         rate = self.config["rps"]
         if not isinstance(rate, Mapping):
             return Ramp(start=exact(rate), end=exact(rate))
@@ -151,11 +154,14 @@ class Rps(runner.Runner):
         return schedule(self.ramp, self.config)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The rate over time."""
+        """Return the rate over time: (seconds after t0, arrivals per second), joined by lines."""
         return points(self.ramp)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Plan the arrivals of the next `HORIZON_S` seconds that are not planned yet."""
+        """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
+
+        Done when `times` arrivals are planned and settled.
+        """
         times = self.planned
         arrivals = self._schedule.due(totals.allotted, times, elapsed_s + HORIZON_S)
         return runner.Step(

@@ -1,4 +1,4 @@
-"""Parts of the configuration that runners share."""
+"""Parts of the configuration of runners that several share: JSON schemas and checks."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ RAMP_UP: Mapping[str, Any] = {
 def stages(
     key: str, level: Mapping[str, Any], *, elsewhere: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Return the schema of stages, each with a duration and, under `key`, the load at its end.
+    """Return the JSON schema of stages, each with a duration and the load at its end.
 
-    `elsewhere`: keys of another runner, each with the message for it.
+    `key` is the name of the load in a stage, `level` its schema. `elsewhere`: keys of another
+    runner, each with the message for it.
     """
     duration = {**DURATION, "minimum": 0, "maximum": 1e9, "description": "seconds; 0 is a jump"}
     return {
@@ -74,7 +75,11 @@ def stages(
 
 
 def risen(config: Mapping[str, Any], elapsed_s: float) -> int:
-    """Return the number of virtual users at a time: 1 at t0, `concurrency` after `ramp_up`."""
+    """Return the number of virtual users at a time in a ramp-up, seconds after t0.
+
+    It grows evenly from 1 at t0 to `concurrency` at `ramp_up`; without a ramp-up it is
+    `concurrency`.
+    """
     users, ramp_up_s = int(config.get("concurrency", 1)), float(config.get("ramp_up", 0))
     if not ramp_up_s or elapsed_s >= ramp_up_s:
         return users
@@ -82,14 +87,17 @@ def risen(config: Mapping[str, Any], elapsed_s: float) -> int:
 
 
 def seed_without_effect(config: Mapping[str, Any]) -> list[str]:
-    """A note if a seed is given for even arrivals."""
+    """Return a note if a seed is given for even arrivals; else an empty list."""
     if "seed" not in config or config.get("arrivals", "even") != "even":
         return []
     return ["seed has no effect: arrivals are even"]
 
 
 def without_effect(config: Mapping[str, Any]) -> list[str]:
-    """A note if `max_cpu_count` is given, because each worker has its own number of processes."""
+    """Return a note if `max_cpu_count` is given: each worker has its own number of processes.
+
+    Else an empty list.
+    """
     if "max_cpu_count" not in config:
         return []
     return ["max_cpu_count has no effect: the workers say how many processes they run"]

@@ -1,4 +1,4 @@
-"""Arrival schedules: the due time of every arrival as a pure function of its number."""
+"""Arrival schedules: the due time of each arrival as a function of its number."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ BLOCK = 4_096
 
 
 class Schedule(Protocol):
-    """Due times by arrival number, from 0."""
+    """Due times of arrivals by their numbers, which count from 0."""
 
     @property
     def count(self) -> int | None:
-        """Total number of arrivals; None is unlimited."""
+        """Return the number of arrivals in all; None is unlimited."""
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
         """Return due times, seconds after t0, ascending, of arrivals `start` to `stop` - 1.
 
-        Ends with the last one not after `horizon_s`, or earlier with `MOST` of them.
+        `stop` None: without end. Returns only times up to `horizon_s`, and at most `MOST`.
         """
 
 
 def schedule(curve: Curve, config: Mapping[str, Any]) -> Schedule:
-    """The schedule that a runner's `arrivals` and `seed` ask for."""
+    """Return the schedule of a rate: random with `seed` if `arrivals` is "poisson", else even."""
     if config.get("arrivals", "even") == "poisson":
         return Poisson(curve, int(config.get("seed", 0)))
     return Even(curve)
 
 
 class Even:
-    """Arrival k is due when the integral of the rate reaches k: at a constant rate the first at t0.
+    """Even arrivals: number k is due when the integral of the rate reaches k.
 
-    The fraction of an arrival at the end of a segment carries over to the next one.
+    At a constant rate the first is due at t0. The fraction of an arrival at the end of a segment
+    carries over to the next one.
     """
 
     def __init__(self, curve: Curve) -> None:
@@ -51,11 +52,11 @@ class Even:
 
     @cached_property
     def count(self) -> int | None:
-        """Arrivals in all; None is without end."""
+        """Return the number of arrivals in all; None is without end."""
         return None if self._curve.total is None else ceil(self._curve.total)
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
-        """Return due times of arrivals `start` to `stop` - 1, see `Schedule`."""
+        """Return due times of arrivals `start` to `stop` - 1, seconds after t0; see `Schedule`."""
         stop = start + MOST if stop is None else min(stop, start + MOST)
         parts = [np.empty(0)]
         for position in range(self._curve.position(start), self._curve.last + 1):
@@ -90,7 +91,10 @@ class Poisson:
 
     @cached_property
     def count(self) -> int | None:
-        """Arrivals in all; None is without end."""
+        """Return the number of arrivals in all, which the seed determines; None is without end.
+
+        Draws all gaps up to the end.
+        """
         if self._curve.total is None:
             return None
         total = float(self._curve.total)
@@ -100,7 +104,10 @@ class Poisson:
         return block * BLOCK + int(np.searchsorted(self._levels(block), total))
 
     def due(self, start: int, stop: int | None, horizon_s: float) -> Floats:
-        """Return due times of arrivals `start` to `stop` - 1, see `Schedule`."""
+        """Return due times of arrivals `start` to `stop` - 1, seconds after t0; see `Schedule`.
+
+        The same seed gives the same times, however they are requested.
+        """
         stop = start + MOST if stop is None else min(stop, start + MOST)
         parts = [np.empty(0)]
         while start < stop:
@@ -114,7 +121,10 @@ class Poisson:
         return np.concatenate(parts)
 
     def _instants(self, levels: Floats, horizon_s: float) -> Iterator[Floats]:
-        """Yield times at which the integral of the rate reaches levels, at least to a horizon."""
+        """Yield arrays of the times, seconds after t0, at which the integral reaches each level.
+
+        `levels` ascend. Ends after the segment that contains `horizon_s`; times in it may be later.
+        """
         start = self._curve.position(Fraction(float(levels[0])))
         for position in range(start, self._curve.last + 1):
             segment = self._curve.segment(position)
@@ -128,7 +138,10 @@ class Poisson:
                 return
 
     def _levels(self, block: int) -> Floats:
-        """Sums of the gaps up to each arrival of a block."""
+        """Return, for each arrival of a block of `BLOCK`, the sum of all gaps up to it.
+
+        The last block is kept; earlier blocks are drawn again.
+        """
         for number in range(len(self._before) - 1, block):
             self._before.append(float(self._levels(number)[-1]))
         if self._kept[0] != block:

@@ -1,4 +1,4 @@
-"""The `search` runner: raises the rate until an SLA criterion breaks, and brackets the capacity."""
+"""The `search` runner: finds the highest arrival rate at which the SLA criteria are met."""
 
 from __future__ import annotations
 
@@ -88,33 +88,33 @@ class Search(runner.SearchingRunner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse a range that is none."""
+        """Return a message unless `low` is less than `high`; else an empty list."""
         low, high = config["low"], config["high"]
         return [] if low < high else [f"low must be less than high, got {low:g} and {high:g}"]
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Note that a seed has no effect on even arrivals."""
+        """Return a note if a seed is given for even arrivals; else an empty list."""
         return runner_schema.seed_without_effect(config)
 
     @property
     def concurrency(self) -> int:
-        """The most iterations that may run at once; 0 is any number."""
+        """Return the most iterations that may run at once; 0 is any number."""
         return int(self.config.get("max_concurrency", 0))
 
     @property
     def hold_s(self) -> float:
-        """Seconds of a trial that count."""
+        """Return the seconds of a trial that are judged."""
         return float(self.config.get("hold", HOLD_S))
 
     @property
     def settle_s(self) -> float:
-        """Seconds at the beginning of a trial that do not count."""
+        """Return the seconds at the beginning of a trial that are not judged."""
         return float(self.config.get("settle", SETTLE * self.hold_s))
 
     @property
     def most_rate(self) -> float:
-        """No higher rate is tried, arrivals per second."""
+        """Return `high`, the highest rate to try, arrivals per second."""
         return self._range[1]
 
     @property
@@ -122,7 +122,11 @@ class Search(runner.SearchingRunner):
         return float(self.config["low"]), float(self.config["high"])
 
     def next_rate(self, trials: Sequence[runner.Trial]) -> float | None:
-        """Return the rate of the next trial; None if the search is over."""
+        """Return the rate of the next trial, arrivals per second; None if the search is over.
+
+        `trials` are all trials so far, in order. The search is over after `max_trials`, if an end
+        of the range is the result, or if the capacity is known to `precision`.
+        """
         if len(trials) >= int(self.config.get("max_trials", MOST_TRIALS)) or self._end(trials):
             return None
         low, high = self._range
@@ -151,14 +155,21 @@ class Search(runner.SearchingRunner):
         return float(self.config.get("precision", PRECISION))
 
     def _is_end(self, trials: Sequence[runner.Trial]) -> bool:
-        """Return whether the last trial was at an end of the range that is the result so far."""
+        """Return whether the last trial was at an end of the range that is the result so far.
+
+        That is `low` if it broke more often than it held, `high` if it held more often.
+        """
         low, high = self._range
         held, broken = _held(trials), _broken(trials)
         at_low = trials[-1].rate == low and broken[low] > held[low]
         return at_low or (trials[-1].rate == high and held[high] > broken[high])
 
     def _end(self, trials: Sequence[runner.Trial]) -> str:
-        """Return the end of the range that is the result: "below", "above", or "" if neither is."""
+        """Return the end of the range that is the result: "below", "above", or "" if neither is.
+
+        "below" if `low` broke at least `SURE` times more than it held; "above" if `high` held at
+        least `SURE` times more than it broke.
+        """
         low, high = self._range
         held, broken = _held(trials), _broken(trials)
         if broken[low] - held[low] >= SURE:
@@ -166,7 +177,11 @@ class Search(runner.SearchingRunner):
         return "above" if held[high] - broken[high] >= SURE else ""
 
     def found(self, trials: Sequence[runner.Trial]) -> runner.Capacity:
-        """Return the capacity that the trials so far show."""
+        """Return the capacity that the trials so far show, in arrivals per second.
+
+        `rate` and its interval are None if no rate has broken, or none has held: then there is only
+        a bound.
+        """
         if not trials:
             return runner.Capacity(kind="unfinished")
         low, high = self._range
@@ -213,5 +228,5 @@ def _broken(trials: Sequence[runner.Trial]) -> Counter[float]:
 
 
 def _rounded(rate: float) -> float:
-    """Round to four digits, enough for a reader's comparison."""
+    """Return the rate, rounded to four significant digits, which are easy to compare."""
     return float(f"{rate:.4g}")

@@ -26,7 +26,7 @@ class Serial(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Name the keys that have no effect."""
+        """Return a note for each key that has no effect: all but `times` and `timeout`."""
         return [
             f"{key} has no effect: serial runs iterations one after another"
             for key in config
@@ -35,16 +35,16 @@ class Serial(runner.Runner):
 
     @property
     def concurrency(self) -> int:
-        """Always 1."""
+        """Return 1, the number of virtual users."""
         return 1
 
     @property
     def planned(self) -> int:
-        """Equal to `times`."""
+        """Return `times`, the number of iterations."""
         return int(self.config.get("times", 1))
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep one virtual user active until `times` iterations are settled."""
+        """Return the load now: one virtual user active until `times` iterations are settled."""
         return runner.Step(
             shares=runner.split(1, capacity),
             budget=self.planned,

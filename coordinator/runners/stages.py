@@ -66,7 +66,7 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse too small rates and durations, no arrivals at all, and too many arrivals."""
+        """Return messages on rates or durations too small, no arrivals at all, or too many."""
         problems = _too_small(config)
         if problems:
             return problems
@@ -79,22 +79,22 @@ class StagedRate(runner.Runner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Note that a seed has no effect on even arrivals."""
+        """Return a note if a seed is given for even arrivals; else an empty list."""
         return runner_schema.seed_without_effect(config)
 
     @property
     def concurrency(self) -> int:
-        """The most iterations that may run at once; 0 is any number."""
+        """Return the most iterations that may run at once; 0 is any number."""
         return int(self.config.get("max_concurrency", 0))
 
     @property
     def lasts_s(self) -> float:
-        """Duration of all stages, seconds."""
+        """Return the sum of the durations of all stages, seconds."""
         return self._curve.lasts_s
 
     @property
     def planned(self) -> int | None:
-        """Total number of arrivals."""
+        """Return the number of arrivals of all stages; if they are random, that of the seed."""
         return self._schedule.count
 
     @cached_property
@@ -106,11 +106,14 @@ class StagedRate(runner.Runner):
         return schedule(self._curve, self.config)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The rate over time."""
+        """Return the rate over time: (seconds after t0, arrivals per second), joined by lines."""
         return points(self._curve)
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Plan the arrivals of the next seconds that are not planned yet."""
+        """Return the due times of arrivals not planned yet, up to `HORIZON_S` seconds ahead.
+
+        Done when all arrivals of the stages are planned and settled.
+        """
         count = self._schedule.count
         assert count is not None
         horizon_s = elapsed_s + runner_schema.HORIZON_S

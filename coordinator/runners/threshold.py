@@ -1,8 +1,8 @@
-"""The rate at which half of the trials succeed, from trials that say yes or no.
+"""The rate at which half of the trials succeed, estimated from trials that succeed or fail.
 
-The probability that a trial at rate r succeeds is taken as logistic in log r, with a share of
-trials that say yes or no for another reason. Threshold and slope are unknown: both have a grid, and
-the probability of each pair follows from Bayes' theorem (as in Kontsevich and Tyler, Vision
+The probability that a trial at rate r succeeds is taken as logistic in log r, with a fraction of
+trials that succeed or fail for another reason. Threshold and slope are unknown: both have a grid,
+and the probability of each pair follows from Bayes' theorem (as in Kontsevich and Tyler, Vision
 Research 39, 1999, for thresholds of perception).
 """
 
@@ -29,7 +29,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold:
-    """An estimate of the threshold from trials, in their unit of rate."""
+    """An estimate of the threshold from trials; all fields are rates, in the unit of the trials."""
 
     #: As probable to be above as below.
     median: float
@@ -41,10 +41,10 @@ class Threshold:
 
 
 class ThresholdFit:
-    """Probabilities of thresholds between `low` / BEYOND and `high` * BEYOND."""
+    """Estimator of a threshold between `low` / BEYOND and `high` * BEYOND, from trials."""
 
     def __init__(self, low: float, high: float) -> None:
-        """Raises ValueError unless 0 < low < high."""
+        """Prepare the grid of possible thresholds. Raises ValueError unless 0 < low < high."""
         if not 0 < low < high:
             raise ValueError(
                 f"the lowest rate must be above 0 and below the highest, got {low:g} and {high:g}"
@@ -54,9 +54,10 @@ class ThresholdFit:
         self._widths: NDArray[np.float64] = widths[:, None]
 
     def of(self, trials: Sequence[tuple[float, bool]], at: float = 0.5) -> Threshold:
-        """The threshold after trials: rates, and whether each succeeded.
+        """Return the threshold that trials show: (rate, whether the trial succeeded) for each.
 
-        `at` is the probability with which the threshold is below `Threshold.next`.
+        `at` is the probability, 0 to 1, with which the threshold is below `Threshold.next`. Without
+        trials, the middle of the grid.
         """
         likelihood = np.zeros((SLOPES, THRESHOLDS))
         for rate, succeeded in trials:

@@ -45,7 +45,7 @@ class StagedUsers(runner.Runner):
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Refuse stages without a user, or without any duration."""
+        """Return a message if no stage with a duration has a virtual user; else an empty list."""
         levels = [config.get("start", 0), *(stage["users"] for stage in config["stages"])]
         lengths = [stage["duration"] for stage in config["stages"]]
         steps = zip(pairwise(levels), lengths, strict=True)
@@ -55,7 +55,7 @@ class StagedUsers(runner.Runner):
 
     @property
     def concurrency(self) -> int:
-        """Return the most virtual users at any time."""
+        """Return the most virtual users at any time; levels of jumps alone do not count."""
         levels = self._levels
         lasting = [
             max(levels[at], levels[at + 1])
@@ -66,23 +66,26 @@ class StagedUsers(runner.Runner):
 
     @property
     def lasts_s(self) -> float:
-        """Duration of all stages, seconds."""
+        """Return the sum of the durations of all stages, seconds."""
         return self._instants[-1]
 
     @cached_property
     def _levels(self) -> list[int]:
-        """Virtual users at the beginning of each stage, and at the end."""
+        """Return the virtual users with which stages begin, and at the end of the last."""
         first = int(self.config.get("start", 0))
         return [first, *(int(stage["users"]) for stage in self.config["stages"])]
 
     @cached_property
     def _instants(self) -> list[float]:
-        """Seconds after t0 at the beginning of each stage, and at the end."""
+        """Return the seconds after t0 at which stages begin, and the end of the last."""
         lengths = (float(stage["duration"]) for stage in self.config["stages"])
         return list(accumulate(lengths, initial=0.0))
 
     def users(self, elapsed_s: float) -> int:
-        """Return the number of virtual users `elapsed_s` after t0, as the nearest integer."""
+        """Return the virtual users at `elapsed_s` seconds after t0, rounded to an integer.
+
+        Before t0 as at t0; after the last stage as at its end.
+        """
         # the last stage that has begun, past those without a duration
         at = bisect_right(self._instants, max(0.0, elapsed_s)) - 1
         if at >= len(self._levels) - 1:
@@ -93,11 +96,14 @@ class StagedUsers(runner.Runner):
         return int(before + (after - before) * passed + 0.5)
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """The virtual users over time."""
+        """Return the virtual users over time: (seconds after t0, users), to be joined by lines."""
         return list(zip(self._instants, map(float, self._levels), strict=True))
 
     def step(self, elapsed_s: float, totals: runner.Totals, capacity: Sequence[int]) -> runner.Step:
-        """Keep the users of the stage active, then wait for running iterations."""
+        """Return the load now: the users of the stage, none started after the last stage.
+
+        Done when iterations that were running at the end of the last stage have ended.
+        """
         over = elapsed_s >= self.lasts_s and totals.settled >= totals.allotted
         return runner.Step(
             shares=runner.split(self.users(elapsed_s), capacity), stop_s=self.lasts_s, done=over

@@ -1,1 +1,1 @@
-"""The engine: virtual users that run iterations, and the recording of results."""
+"""The engine of a worker process: runs iterations on virtual users and records their results."""

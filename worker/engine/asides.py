@@ -1,4 +1,4 @@
-"""Errors outside the iterations of a workload, counted by kind and place."""
+"""Counts, by message, of a workload's errors outside its iterations, such as a failed task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_PYTHON = ("asyncio", "concurrent", "threading", "uvloop")
 
 
 class ForgottenAwait(KindError):
-    """An iteration dropped a coroutine before it ran: the work of the coroutine was not done."""
+    """Error of an iteration that dropped a coroutine before it ran: its work was not done."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -39,7 +39,10 @@ class Asides:
         self._fresh: Counter[str] = Counter()
 
     def add(self, what: str) -> None:
-        """Count an error of the kind `what`; beyond `KINDS` kinds, count it under `OTHERS`."""
+        """Count an error by its message `what`.
+
+        Beyond `KINDS` different messages it is counted as `OTHERS`.
+        """
         with self._lock:
             if what not in self._kinds and len(self._kinds) >= KINDS:
                 what = OTHERS
@@ -47,17 +50,18 @@ class Asides:
             self._fresh[what] += 1
 
     def fresh(self) -> list[list[Any]]:
-        """Return kinds with their counts since the last call."""
+        """Remove and return the counts since the last call: [message, count] for each message."""
         with self._lock:
             found, self._fresh = self._fresh, Counter()
         return [[what, count] for what, count in found.items()]
 
 
 def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
-    """Report from now on each coroutine that is dropped before it ran, with its place.
+    """Call `tell` from now on for each coroutine that is dropped before it ran, with a message.
 
-    Replaces Python's warning, which is easily missed and is shown only once per place. `tell` is
-    called with the message in the thread, and in the task, that dropped the last reference.
+    The message names the coroutine, file and line. `tell` is called in the thread, and in the task,
+    that dropped the last reference. Replaces Python's warning, which is shown only once per place;
+    other warnings stay. A further call replaces the `tell` of the last.
     """
     warnings.filterwarnings("always", f".*{_NEVER_AWAITED}", RuntimeWarning)
     show = getattr(warnings.showwarning, "otherwise", warnings.showwarning)
@@ -81,7 +85,10 @@ def tell_forgotten_awaits(tell: Callable[[str], object]) -> None:
 
 
 def place_of(error: BaseException) -> str:
-    """Return file:line of an exception's origin: the innermost frame outside Python's modules."""
+    """Return file:line at which an exception was raised: the innermost frame outside `_OF_PYTHON`.
+
+    If all frames are of `_OF_PYTHON`, return the outermost; "an unknown place" without a traceback.
+    """
     found = ""
     step: TracebackType | None = error.__traceback__
     while step is not None:

@@ -1,4 +1,4 @@
-"""The work of one iteration, prepared once per workload so that running it allocates little."""
+"""The code, arguments and settings of iterations, prepared once per workload, before its load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Body:
-    """A scenario with its arguments and context, ready for any iteration number."""
+    """The parts that all iterations of a workload share: code, arguments, context and so on."""
 
     cls: type[Scenario]
     #: The method that runs an iteration, unbound.
@@ -44,17 +44,21 @@ class Body:
     asides: Asides = field(default_factory=Asides)
 
     def tell_aside(self, what: str) -> None:
-        """Count an error outside the iterations."""
+        """Count an error outside the iterations, by its message."""
         self.asides.add(what)
 
     def mask_failures(self, masked: Callable[[str], str]) -> None:
-        """Hide secrets in failures by `masked`, which knows the secrets of the run."""
+        """Mask secrets in the texts of failures by `masked`, which knows the run's secrets.
+
+        Applies to failures that are numbered from now on.
+        """
         self.failures.masked = masked
 
     def instance(self, iteration: int, recorder: Recorder, user: VirtualUser) -> Scenario:
-        """Return a new scenario object of a virtual user, whose actions go to `recorder`.
+        """Return a new scenario object for one iteration of `user`; its actions go to `recorder`.
 
-        `iteration` is 0 for the object that runs `on_start` or `on_stop`.
+        `iteration` is 0 for the object that runs `on_start` or `on_stop`. The scenario has a copy
+        of the context, with the iteration's number added. An exception of its constructor passes.
         """
         scenario: Scenario = object.__new__(self.cls)
         scenario._recorder = recorder
@@ -69,7 +73,8 @@ class Body:
     ) -> Any:
         """Return the last column of a row: (trace id, outputs, requests), or None if all are empty.
 
-        Outputs that are too large or of other types are left out, and counted in `failures.cut`.
+        Outputs of more than `OUTPUT_LIMIT` bytes in all, or of other types than osbench's, are
+        dropped: the iteration counts once in `failures.cut`.
         """
         if outputs is not None:
             outputs = _packed(outputs)
@@ -82,9 +87,10 @@ class Body:
 
 
 def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
-    """Wrap an `async def` method that waits for no event loop, so that a plain call runs it.
+    """Return a plain function that runs an `async def` method which waits for no event loop.
 
-    A call raises RuntimeError if the method waits for an event loop after all.
+    The function returns the method's result. It raises RuntimeError if the method waits after all;
+    the method is closed then.
     """
 
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -102,9 +108,10 @@ def without_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[
 
 
 def refuse_awaitable(returned: Any) -> None:
-    """Raise TypeError if a scenario's method returned an awaitable or a generator that has not run.
+    """Raise TypeError if a scenario's method returned an awaitable, or a generator not yet begun.
 
-    Such an iteration would count as done without having run.
+    Such an iteration would count as done although its work did not run. An asynchronous generator
+    is refused even if begun. A coroutine is closed. Other values are fine.
     """
     if isinstance(returned, AsyncGenerator):
         raise TypeError("an `async def` method with `yield` does not run by itself: await instead")
@@ -127,7 +134,10 @@ def refuse_awaitable(returned: Any) -> None:
 
 
 def _packed(outputs: Any) -> list[bytes] | None:
-    """Return an iteration's outputs as bytes; None if too many, or not outputs of osbench."""
+    """Return an iteration's outputs, packed; None if they are unfit to be shipped.
+
+    Unfit are more than `OUTPUT_LIMIT` bytes in all, and values that are not outputs of osbench.
+    """
     # a scenario may use an attribute of this name for values that cannot be shipped
     if type(outputs) is not list:
         return None

@@ -1,4 +1,4 @@
-"""Closed load on virtual users that are coroutines."""
+"""Closed load on coroutines: a virtual user starts its next iteration when its last has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from osbench.worker.engine.granted_numbers import Found, GrantedNumbers, Wait
 
 
 class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
-    """Runs granted numbers on `share` coroutines. Users are for the loop's thread alone."""
+    """Engine of closed load on coroutines: runs granted numbers on `share` users of one loop.
+
+    Users are created, woken and removed in the loop's thread only.
+    """
 
     def __init__(self, setup: EngineSetup) -> None:
         self._users: dict[int, TaskUser] = {}
@@ -59,7 +62,10 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._start(user.number, now)
 
     async def _serve(self, user: TaskUser) -> None:
-        """Run iterations until the user must end."""
+        """Run one virtual user: wait for t0, run `on_start`, iterations and `on_stop`; remove it.
+
+        Returns when the engine is closed, an iteration timed out, or the user cannot begin.
+        """
         try:
             while (wait_ns := self.t0_ns - monotonic_ns()) > 0:
                 await asyncio.sleep(wait_ns / 1e9)
@@ -106,7 +112,11 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
             source, seq, due = found
 
     async def _await_turn(self, user: TaskUser, turn: int, due: int) -> int:
-        """Wait for a turn of a user with a rate limit; return 0 if it may start nothing now."""
+        """Wait until the rate limit lets `user` start an iteration; return the turn, monotonic ns.
+
+        `turn` is an unused turn from before, 0 if none; `due`: since when the user is free. Returns
+        0 if the limit was lifted, the user is outside the share, or the load is over.
+        """
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
@@ -116,7 +126,11 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return 0
 
     async def _more(self, user: TaskUser, due: int) -> Found | None:
-        """Wait until the user may start an iteration, and return it; None if the user must end."""
+        """Wait until `user` may start an iteration; return the source of its number.
+
+        `due`: since when the user is free, monotonic ns. Returns None if the engine is closed. A
+        user outside the share waits here as well.
+        """
         wait = Wait(due, self.stop_ns)
         while not self.stopped:
             with self._changed:
@@ -130,7 +144,7 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         return None
 
     def _wake_some(self, count: int) -> None:
-        """Wake so many of the waiting users, longest wait first."""
+        """Wake up to `count` waiting users, longest wait first; users outside the share wait on."""
         outside = []
         while self._waiters and count > 0:
             user, waiter = self._waiters.popleft()
@@ -143,7 +157,11 @@ class ClosedCoroutines(GrantedNumbers, CoroutineEngine):
         self._waiters.extend(outside)
 
     def _wake(self) -> None:
-        """Wake all waiting users: something other than the stock of numbers has changed."""
+        """Wake all waiting users, so that they check whether they may start or must end.
+
+        Called in the loop's thread. After the stop time, paused users are woken too; before it, a
+        timer is set that calls this at the stop time.
+        """
         if self.stopped or monotonic_ns() >= self.stop_ns:
             self._wake_pausing()
         for _, waiter in self._waiters:

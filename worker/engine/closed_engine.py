@@ -1,4 +1,4 @@
-"""Closed load on virtual users that are threads."""
+"""Closed load on threads: a virtual user starts its next iteration when its last has ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osbench.worker.engine.thread_engine import ThreadEngine, ThreadUser
 
 
 class ClosedEngine(GrantedNumbers, ThreadEngine):
-    """Runs granted numbers on `share` threads."""
+    """Engine of closed load on threads: runs granted iteration numbers on `share` users."""
 
     def await_start(self, user: ThreadUser) -> None:
         wait_s = (self.t0_ns - monotonic_ns()) / 1e9
@@ -49,7 +49,11 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
             source, seq, due = found
 
     def _await_turn(self, user: ThreadUser, turn: int, due: int) -> int:
-        """Wait for a turn of a user with a rate limit; return 0 if it may start nothing now."""
+        """Wait until the rate limit lets `user` start an iteration; return the turn, monotonic ns.
+
+        `turn` is an unused turn from before, 0 if none; `due`: since when the user is free. Returns
+        0 if the limit was lifted, the user is outside the share, or the load is over.
+        """
         turns = self.pacing.turns(turn, due)
         while user.number < self.share and not self.stopped and monotonic_ns() < self.stop_ns:
             try:
@@ -59,7 +63,11 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return 0
 
     def _more(self, user: ThreadUser, due: int) -> Found | None:
-        """Wait until the user may start an iteration, and return it; None if the user must end."""
+        """Wait until `user` may start an iteration; return the source of its number.
+
+        `due`: since when the user is free, monotonic ns. Returns None if the engine is closed. A
+        user outside the share waits here as well.
+        """
         wait = Wait(due, self.stop_ns)
         with self._changed:
             while not self.stopped:
@@ -70,5 +78,5 @@ class ClosedEngine(GrantedNumbers, ThreadEngine):
         return None
 
     def _left_s(self) -> float:
-        """Return the seconds until the stop time, at most the system's longest wait."""
+        """Return the seconds until the stop time, from 0 to the longest timeout of a lock."""
         return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)

@@ -62,7 +62,7 @@ OTHER_PLACES = "(other places)"
 
 @dataclass(frozen=True, kw_only=True)
 class _Sample:
-    """A look at a loop that is late: its task and the CPU time that it has used."""
+    """A look at the event loop while its beat is late: the task that it runs, and its CPU time."""
 
     #: When the loop should have beaten, and the time of the look, monotonic nanoseconds.
     begin: int
@@ -73,7 +73,7 @@ class _Sample:
 
 
 class TaskUser(User):
-    """A virtual user that is a coroutine."""
+    """A virtual user that is a coroutine: a task of the engine's event loop."""
 
     __slots__ = ("task", "work")
 
@@ -83,23 +83,23 @@ class TaskUser(User):
         self.task: asyncio.Task[None] | None = None
 
     def is_alive(self) -> bool:
-        """Return whether the coroutine has not ended."""
+        """Return whether the user's task was started and has not ended."""
         return self.task is not None and not self.task.done()
 
     @property
     def runs(self) -> bool:
-        """Return whether the loop is running this coroutine at this moment."""
+        """Return whether the loop is running this coroutine right now; False while it awaits."""
         return bool(getattr(self.work, "cr_running", False))
 
 
 @coroutine
 def let_others_run() -> Generator[None, None, None]:
-    """Yield to the loop once, so that its other tasks run."""
+    """Suspend the calling coroutine for one turn of the event loop, so that other tasks run."""
     yield
 
 
 class CoroutineEngine(Engine):
-    """Base of the closed and the open engine of coroutines."""
+    """Base of the engines whose virtual users are coroutines, for closed and open load."""
 
     LAGS = "lags"
 
@@ -122,7 +122,10 @@ class CoroutineEngine(Engine):
         super().__init__(setup)
 
     def _renew(self, user: TaskUser, now: int) -> None:
-        """Replace one user by another; called in the loop's thread."""
+        """Replace a user whose iteration timed out by a new one, free from `now` (monotonic ns) on.
+
+        Called in the loop's thread, after the old user's task was cancelled.
+        """
         raise NotImplementedError
 
     # what the loop is like
@@ -144,7 +147,12 @@ class CoroutineEngine(Engine):
     # how users begin and end
 
     async def _begin_life(self, user: TaskUser) -> bool:
-        """Run `on_start` until it succeeds; return False if the user must end before that."""
+        """Run `on_start` until it succeeds, then set `user.free_ns` and return True.
+
+        Waits while the user is outside the share or the lease is over. A failure is recorded, and
+        tried again after 1 s, then 2 s and so on to 30 s. Returns False if the load is over, or if
+        `on_start` timed out: the user must end.
+        """
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
             now = monotonic_ns()
@@ -161,9 +169,10 @@ class CoroutineEngine(Engine):
         return False
 
     async def _live(self, user: TaskUser, kind: int) -> int:
-        """Run `on_start` or `on_stop`; return its end time, NOT_STARTED or GIVEN_UP.
+        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) and record how it went.
 
-        As `ThreadEngine._live`.
+        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out and the
+        user must end. Exceptions of the scenario are recorded, not raised.
         """
         key = self._life_key()
         recorder = new_loop_recorder(self.body.names, self._calls)
@@ -194,7 +203,10 @@ class CoroutineEngine(Engine):
         return NOT_STARTED if failure else ended
 
     async def _pause_until(self, at_ns: int) -> None:
-        """Sleep until a time, monotonic nanoseconds, or until nothing starts any more."""
+        """Sleep until `at_ns`, monotonic ns.
+
+        Returns earlier at the stop time, or if the engine is closed.
+        """
         loop = self._loop.loop
         # timers of a loop are exact to a millisecond: it may be too early
         while not self.stopped and (left_ns := min(at_ns, self.stop_ns) - monotonic_ns()) > 0:
@@ -208,14 +220,18 @@ class CoroutineEngine(Engine):
                 timer.cancel()
 
     def _wake_pausing(self) -> None:
-        """Wake paused users, so that they check whether to end; called in the loop's thread."""
+        """Wake all users in `_pause_until`, to look whether to end; called in the loop's thread."""
         for over in list(self._pausing):
             _end_pause(over)
 
     async def run(self, iteration: int, due: int, user: TaskUser) -> int:  # noqa: PLR0912 - a part would be a call
-        """Run and record one iteration; return its end time, or a code of `engine`.
+        """Run one iteration and append its row; failures of the scenario are recorded, not raised.
 
-        As `ThreadEngine.run`: a common part would be a call more for each iteration.
+        Returns its end, monotonic ns. NOT_STARTED: its user is outside the share or the load is
+        over, and the number was given back. LEASE_OVER: the caller keeps the number. GIVEN_UP: it
+        timed out, was recorded by the watchdog, and the user must end.
+
+        Much is as in `ThreadEngine.run`: a common part would be a call more for each iteration.
         """
         body = self.body
         recorder = new_loop_recorder(body.names, self._calls)
@@ -287,7 +303,10 @@ class CoroutineEngine(Engine):
         return 0
 
     def _is_at(self, user: TaskUser) -> bool:
-        """Return whether the loop runs this user: its coroutine cannot be closed now."""
+        """Return whether the loop runs this user's task now.
+
+        If so, a GeneratorExit is the scenario's own; else the coroutine is being closed.
+        """
         return asyncio.current_task(self._loop.loop) is user.task
 
     # the watchdog
@@ -303,7 +322,7 @@ class CoroutineEngine(Engine):
         self._loop.stop()
 
     def _end(self) -> None:
-        """Free the resources of the loop; called in its thread, once no user is left."""
+        """Free a subclass's resources of the loop; called in its thread, once no user is left."""
 
     def _check(self) -> None:
         # what has timed out may be found blocking the loop
@@ -313,7 +332,13 @@ class CoroutineEngine(Engine):
             self.abandoned.append(self._calls.left.pop())
 
     def _look_at_loop(self, now: int) -> None:
-        """Sample a loop that is late, and find the code that blocks it."""
+        """Look whether the loop's beat is late by `BLOCKED_NS`; find the code that blocks the loop.
+
+        Called by the watchdog at each interval, `now` in monotonic ns. If two looks in a row show
+        the same task at work or asleep in a call, the time counts for its place in `blocked`. A
+        loop that waits for a core does not count. Beyond `HELD_NS` a timed-out iteration is looked
+        for.
+        """
         overdue = self._loop.overdue_ns(now)
         last, self._sampled = self._sampled, None
         if overdue < BLOCKED_NS:
@@ -336,14 +361,20 @@ class CoroutineEngine(Engine):
             self._counted_ns = now
 
     def _blame(self, lasted: int) -> None:
-        """Add `lasted` nanoseconds to the blocked time of the place that blocks the loop now."""
+        """Add `lasted` nanoseconds to the place in the scenario that blocks the loop now, if any.
+
+        Beyond `PLACES` different places the time counts as `OTHER_PLACES`.
+        """
         place = self._blocking_place()
         if place:
             known = place in self._blocked or len(self._blocked) < PLACES
             self._blocked[place if known else OTHER_PLACES] += lasted
 
     def _see_held(self) -> None:
-        """Take no more work while an iteration that has timed out keeps the loop."""
+        """Add a `HeldLoop` to `abandoned` if a timed-out iteration keeps the loop; log an error.
+
+        The worker process then reports itself as stuck, and gets no more work.
+        """
         for one in self.abandoned:
             if isinstance(one, TaskUser) and one.runs:
                 self._held = HeldLoop(one)
@@ -352,7 +383,7 @@ class CoroutineEngine(Engine):
                 return
 
     def _blocking_place(self) -> str:
-        """Return the place where the scenario blocks the loop; "" if only the loop's code runs."""
+        """Return file:line and name of the scenario's code that blocks the loop; "" if none."""
         places = _scenario_places(sys._current_frames().get(self._loop.ident))
         return place_words(places, self.body.cls.__module__) if places else ""
 
@@ -381,7 +412,10 @@ def _end_pause(over: asyncio.Future[None]) -> None:
 
 
 def _scenario_places(frame: FrameType | None) -> list[Place]:
-    """Return the stack of the loop's thread, innermost first, without the frames of the loop."""
+    """Return the stack of the loop's thread, innermost first, without the outer frames of the loop.
+
+    Empty if `frame` is None or only the engine's or the loop's code runs.
+    """
     places = places_of(frame)
     while places and _of_loop(places[-1][0]):
         places.pop()

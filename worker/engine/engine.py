@@ -2,9 +2,9 @@
 
 Virtual users are threads (`ThreadEngine`) or coroutines (`CoroutineEngine`). Each running iteration
 is in `inflight` under its number. Either the user that finished it or the watchdog after its
-timeout pops it and reports it, so that it is reported exactly once. A user whose iteration was
-popped by the watchdog ends, and another takes its place. The list and dict operations used here are
-atomic under the interpreter's lock; the hot path takes no other lock.
+timeout removes it from there and records it, so that it is recorded exactly once. A user whose
+iteration was removed by the watchdog ends, and another takes its place. The list and dict
+operations used here are atomic under the interpreter's lock; the hot path takes no other lock.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ OK, FAILED, TIMED_OUT = int(Outcome.OK), int(Outcome.FAILED), int(Outcome.TIMED_
 
 
 class IterationTimeout(BaseException):
-    """Raised in the thread of an iteration that timed out. Scenarios do not catch it."""
+    """Raised by the watchdog in the thread of an iteration that timed out, to end it.
+
+    It is a BaseException, so that `except Exception` of a scenario does not catch it.
+    """
 
 
 class User:
@@ -72,25 +75,25 @@ class User:
         self.number = number
         #: What its scenario sees as `self.user`; None before it has begun.
         self.state = state
-        #: Instant from which the user was free, monotonic nanoseconds.
+        #: Time from which the user was free, monotonic nanoseconds.
         self.free_ns = free_ns
 
 
 class Remains(Protocol):
-    """A remainder of an iteration that timed out, such as its thread, which still runs."""
+    """A part of a timed-out iteration that may still run: a thread, coroutine or blocking call."""
 
     def is_alive(self) -> bool:
-        """Return whether it still runs."""
+        """Return whether this part still runs."""
 
 
 class HeldLoop:
-    """An event loop that is blocked by an iteration that timed out."""
+    """An event loop that is blocked by an iteration that timed out; it makes the worker stuck."""
 
     def __init__(self, holder: Remains) -> None:
         self._holder = holder
 
     def is_alive(self) -> bool:
-        """Return whether that iteration still runs."""
+        """Return whether the iteration still blocks the loop."""
         return self._holder.is_alive()
 
 
@@ -115,7 +118,12 @@ class EngineSetup:
 
 
 class Engine:
-    """Base of all engines."""
+    """Base of all engines, which run the iterations of one workload on virtual users.
+
+    The coordinator grants iteration numbers in batches; `share` is how many users it allows this
+    process. Creating an engine starts the watchdog, a thread that runs every `WATCH_S` seconds
+    until the engine is closed and its iterations have ended. `set_share` starts users.
+    """
 
     #: Field of a result block that has the latenesses: of event loops, or of threads.
     LAGS: ClassVar[str] = "thread_lags"
@@ -184,19 +192,22 @@ class Engine:
     # the kind of load: implemented by `GrantedNumbers` and `GrantedArrivals`
 
     def add(self, batch: Batch) -> None:
-        """Take the numbers of a batch; they are started after the numbers of earlier batches."""
+        """Queue the iteration numbers of a batch from the coordinator, and count them in `added`.
+
+        Closed loads start them in the order of batches, open loads in the order of due times.
+        """
         raise NotImplementedError
 
     @property
     def queued(self) -> int:
-        """Return the count of numbers that were granted and not started."""
+        """Return the count of granted iteration numbers that no user has started yet."""
         raise NotImplementedError
 
     def take_back(self, seq: int | None = None) -> list[Interval]:
-        """Remove and return the numbers of a batch, or of all batches, that were not started.
+        """Remove and return the unstarted numbers of batch `seq`, or of all batches if None.
 
-        A number that a user holds at this moment is either started or given back later
-        (`returned`); it is never kept for another start.
+        The result is half-open intervals; the caller gives them back. A number that a user holds at
+        this moment is either started or given back later (`returned`).
         """
         raise NotImplementedError
 
@@ -204,37 +215,49 @@ class Engine:
 
     @property
     def users(self) -> int:
-        """Return the number of virtual users that exist."""
+        """Return the count of virtual users that exist, busy or idle."""
         raise NotImplementedError
 
     def _fill(self) -> None:
-        """Start the missing users of the share."""
+        """Start the users that the share has and that do not exist; existing users stay."""
         raise NotImplementedError
 
     def _notify(self) -> None:
-        """Wake the waiting users, because something changed; called with the lock held."""
+        """Wake the waiting users, because share, lease or stop time changed.
+
+        Called with the lock held.
+        """
         raise NotImplementedError
 
     def _stack(self, user: User, frames: dict[int, FrameType]) -> Sequence[Place]:
-        """Return a user's stack, innermost first. `frames` has each thread's frame by its id."""
+        """Return a user's stack, innermost first, without the engine's frames.
+
+        `frames` has each thread's frame by its id, as `sys._current_frames` returns it.
+        """
         raise NotImplementedError
 
     def _replace(self, user: User, now: int) -> None:
-        """End a user whose iteration was popped, and start another instead."""
+        """End the user of a timed-out iteration, and start another with its number.
+
+        The new one is free from `now`, monotonic ns; the old one goes to `abandoned`. Called by the
+        watchdog.
+        """
         raise NotImplementedError
 
     # users
 
     @property
     def action_names(self) -> list[str]:
-        """Return names of atomic actions by the numbers that rows carry; the list only grows."""
+        """Return the names of atomic actions, by the positions that rows carry; it only grows."""
         return self.body.names.names
 
     def set_share(self, share: int, numbers: Sequence[Interval] = ()) -> None:
-        """Set the number of virtual users, and the numbers that they have (half-open).
+        """Set the number of virtual users in this process, and start missing users.
 
-        Users are added evenly over as much time as the last change was ago: in a ramp, until the
-        next change.
+        `numbers` are the users' numbers in the whole load, as half-open intervals. Users beyond a
+        smaller share end or wait after their iteration. Added users begin evenly over the time
+        since the last change, at most `SPREAD_MOST_NS`: in a ramp until the next change. If the
+        share was 0, all begin at once.
         """
         with self._changed:
             self._numbers = UserNumbers(numbers)
@@ -247,7 +270,11 @@ class Engine:
         self._request_work()
 
     def _free_at(self, number: int) -> int:
-        """Return the time from which a user that the last change of the share added is free."""
+        """Return when user `number`, from 0, is free to begin, monotonic ns.
+
+        Users that the last change of the share added are spread evenly over `_spread_ns` from it
+        on; others are free since then.
+        """
         added, place = self.share - self._users_before, number - self._users_before
         if added <= 0 or place < 0:
             return self._shared_ns
@@ -255,23 +282,27 @@ class Engine:
 
     @property
     def surplus(self) -> int:
-        """Return the number of running iterations of users beyond the share."""
+        """Return the count of running iterations whose users are beyond the share."""
         return sum(user.number >= self.share for user, *_ in self.inflight.copy().values())
 
     def _new_state(self, user: User) -> VirtualUser:
-        """Give a user that begins a new state for its scenario, and return it. Raises NoRow."""
+        """Create and return the state that the scenario sees as `self.user`. Raises NoRow."""
         user.state = self.body.users.user(self._numbers.at(user.number))
         return user.state
 
     def _life_key(self) -> int:
-        """Return a new key in `inflight` for a user that begins or ends.
+        """Return a new negative key in `inflight` for a user that runs `on_start` or `on_stop`.
 
         Keys are unique: the user that replaces one whose `on_start` timed out has another key.
         """
         return -next(self._lives)
 
     def forget(self, what: str) -> None:
-        """Fail the iteration that runs here, because a coroutine was dropped before it ran."""
+        """Note that the iteration of the calling thread or task dropped a coroutine before it ran.
+
+        Its row will count as failed with the message `what`. If the caller runs no iteration, the
+        message is counted as an aside. A drop in `on_start` or `on_stop` fails nothing.
+        """
         iteration = self._running_here()
         if iteration:
             self.forgotten[iteration] = what
@@ -279,17 +310,27 @@ class Engine:
             self.body.tell_aside(what)
 
     def _running_here(self) -> int:
-        """Return the iteration that the calling thread or task runs; 0 if there is none."""
+        """Return the number of the iteration that the calling thread or task runs; 0 if none.
+
+        A negative number is a user that runs `on_start` or `on_stop`.
+        """
         raise NotImplementedError
 
     def _call_life(self, kind: int, user: User, recorder: Recorder) -> Any:
-        """Call `on_start` or `on_stop` of a user and return its result; its exceptions pass."""
+        """Call `on_start` (`kind` BEGUN) or `on_stop` of a user, and return its result.
+
+        A user that begins gets a new state before. Exceptions of the scenario pass; raises NoRow.
+        """
         state = self._new_state(user) if kind == BEGUN or user.state is None else user.state
         scenario = self.body.instance(0, recorder, state)
         return scenario.on_start() if kind == BEGUN else scenario.on_stop()
 
     def _note_life(self, kind: int, user: User, begun: int, ended: int, failure: int) -> None:
-        """Note that a user has begun or ended; a failure makes it the kind that follows."""
+        """Record the end of `on_start` (`kind` BEGUN) or `on_stop` (ENDED), times in monotonic ns.
+
+        `failure` is the number of a failure, 0 without one: it records NOT_BEGUN or NOT_ENDED.
+        Users that have begun are in `living` until they end, if the scenario has `on_stop`.
+        """
         number = self._numbers.at(user.number)
         self.life.append((kind + (failure > 0), number, begun, ended, failure))
         if kind == BEGUN and not failure and self.body.users.ends:
@@ -298,7 +339,10 @@ class Engine:
             self.living.discard(user.number)
 
     def note_returned(self) -> None:
-        """Count the children of scenarios that returned into the worker and were ended."""
+        """Count forked children of scenarios that returned into the worker's code and were ended.
+
+        Each is counted as an aside by its place, and the first of each place is logged.
+        """
         for what in self._forks.returned():
             self.body.tell_aside(what)
             if what not in self._said:
@@ -308,22 +352,26 @@ class Engine:
     # how late this process is
 
     def lags(self) -> list[int]:
-        """Remove and return latenesses, ns, of threads or the users' loop since the last call."""
+        """Remove and return latenesses since the last call, ns: of event loop or watchdog."""
         return self._lateness.take()
 
     def stalls(self) -> list[list[Any]]:
-        """Return the times for which the process could not run since the last call: [cause, ns]."""
+        """Remove and return times for which the process could not run: [cause, ns] each."""
         return self._stalls.take()
 
     def blocked(self) -> list[list[Any]]:
-        """Return times for which a scenario blocked the loop since the last call: [place, ns]."""
+        """Remove and return times for which a scenario blocked the loop: [place, nanoseconds] each.
+
+        Longest first; always empty for threads.
+        """
         return []
 
     def longest(self) -> tuple[int, int, str, str] | None:
-        """Return the iteration that has run for longest, if it has run for at least `LONG_NS`.
+        """Return the iteration that has run for longest; None if that is less than `LONG_NS`.
 
-        The result is its number (0: a user that begins or ends), nanoseconds, innermost open
-        action, and place in the code.
+        The result is its number (0: a user in `on_start` or `on_stop`), running time in
+        nanoseconds, the open action that began last ("" if none), and the place in the code ("" if
+        unknown).
         """
         try:
             # in the order in which they began
@@ -379,7 +427,10 @@ class Engine:
     # lease
 
     def set_lease(self, until_ns: int) -> None:
-        """Start nothing at or after a time, monotonic ns, until this is called again."""
+        """Set the end of the lease: at or after `until_ns`, monotonic, nothing starts.
+
+        A later call renews it. Running iterations go on.
+        """
         with self._changed:
             was_over = monotonic_ns() >= self.lease_ns
             self.lease_ns = until_ns
@@ -390,13 +441,16 @@ class Engine:
 
     @property
     def started_late(self) -> int:
-        """Count iterations that started although the lease ended while tracing was begun."""
+        """Return the count of iterations that ran although the lease ended as tracing began."""
         return len(self._late)
 
     # taking back
 
     def _recall(self, seq: int | None) -> None:
-        """Note that a batch, or all so far, is taken back; call with the lock held."""
+        """Mark batch `seq`, or all batches so far if None, as taken back; call with the lock held.
+
+        Numbers of marked batches are given back instead of being queued again.
+        """
         if seq is None:
             self._recalled_to = self._last_seq
         else:
@@ -408,35 +462,44 @@ class Engine:
     # stopping
 
     def stop(self, at_ns: int) -> None:
-        """Start nothing at or after a time, monotonic nanoseconds."""
+        """Start nothing at or after `at_ns`, monotonic; running iterations go on.
+
+        A later time than that set before has no effect.
+        """
         with self._changed:
             self.stop_ns = min(self.stop_ns, at_ns)
             self.until_ns = min(self.stop_ns, self.lease_ns)
             self._notify()
 
     def give_back(self, numbers: list[Interval]) -> None:
-        """Give back numbers that were granted and will not start here."""
+        """Hand granted numbers that will not start here back, by the next result of `returned`."""
         with self._changed:
             self._returned.update(numbers)
 
     def returned(self) -> list[Interval]:
-        """Return the numbers given back since the last call."""
+        """Remove and return the numbers given back since the last call, as half-open intervals."""
         with self._changed:
             found, self._returned = list(self._returned), Intervals()
         return found
 
     @property
     def unsettled(self) -> int:
-        """Return how many granted numbers are not in a result block, as results or returned."""
+        """Return the count of granted numbers that no result block has yet.
+
+        A block has a number as a result, or as returned.
+        """
         return self.added - self.shipped
 
     @property
     def has_users_to_end(self) -> bool:
-        """Return whether a user has not ended, or its end is not in a result block yet."""
+        """Return whether iterations run, users have yet to end, or records of users wait to go.
+
+        The records are of begins and ends, and go with result blocks.
+        """
         return bool(self.living or self.life or self.inflight)
 
     def close(self) -> None:
-        """Start nothing more; users end when their iteration is over."""
+        """Start nothing more, without waiting: users end after their current iteration."""
         self.stopped = True
         self.stop(0)
 
@@ -456,7 +519,7 @@ class Engine:
 
     @property
     def _over(self) -> bool:
-        """Return whether the watchdog has nothing left to do."""
+        """Return whether the watchdog can end: closed, no running iteration, no user to end."""
         # users that are free end only when they notice that nothing starts any more
         return self.stopped and not self.inflight and not self.living
 
@@ -472,10 +535,14 @@ class Engine:
         self.look(now)
 
     def look(self, now: int) -> None:
-        """Do the periodic work of a subclass; called by the watchdog at each interval."""
+        """Do the periodic work of a subclass; called by the watchdog, `now` in monotonic ns."""
 
     def _expire(self, now: int) -> None:
-        """Time out iterations past their deadline; compute the next deadline."""
+        """Time out the iterations, `on_start` and `on_stop` that are past their deadline.
+
+        Sets the next deadline to look at, and drops ended parts from `abandoned`. `now`: monotonic
+        ns.
+        """
         earliest = now + self._limit_ns
         frames: dict[int, FrameType] = {}
         # copy() is atomic; list(items()) is not, because the garbage collector may run meanwhile
@@ -523,7 +590,10 @@ class Engine:
     def _give_up_life(
         self, user: User, started: int, now: int, frames: dict[int, FrameType]
     ) -> None:
-        """Record a timeout of `on_start` or `on_stop` with the stack, and replace the user."""
+        """Record a timeout of `on_start` or `on_stop` with the user's stack, and replace the user.
+
+        `started` and `now` are monotonic ns; `frames` has each thread's frame by its id.
+        """
         failure = self.body.failures.timed_out(self._limit_ns / 1e9, self._stack(user, frames))
         kind = ENDED if user.number in self.living else BEGUN
         self._note_life(kind, user, started, now, failure)
@@ -531,7 +601,11 @@ class Engine:
 
 
 def closed_actions(actions: list[int], now: int) -> list[int]:
-    """Return a copy of an iteration's actions in which open actions end at `now`, as failed."""
+    """Return a copy of an iteration's actions in which open actions end at `now` and have failed.
+
+    `actions` is flat, `WIDTH` integers per action; an incomplete action at its end is dropped.
+    `now`: monotonic ns.
+    """
     copy = actions[: len(actions) // WIDTH * WIDTH]
     for at in range(0, len(copy), WIDTH):
         if not copy[at + 3]:

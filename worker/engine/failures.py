@@ -1,4 +1,4 @@
-"""The distinct failures of a workload in this process, each formatted and shipped once."""
+"""The different failures of a workload in this process, each formatted, masked and shipped once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ Place = tuple[FrameType, int]
 
 
 def places_of(frame: FrameType | None) -> list[Place]:
-    """Return a thread's stack from `frame` on, innermost first, without the engine's frames."""
+    """Return a thread's stack, innermost first, from `frame` up to the engine's first frame.
+
+    That frame is left out, and its callers. Empty if `frame` is None.
+    """
     found: list[Place] = []
     while frame is not None and frame.f_globals.get("__name__") not in _OURS:
         found.append((frame, frame.f_lineno or 0))
@@ -64,7 +67,11 @@ def places_of(frame: FrameType | None) -> list[Place]:
 
 
 def place_words(places: Sequence[Place], module: str) -> str:
-    """Return a stack's place in words: first its line in `module`, the scenario's, if any."""
+    """Return a stack's place: "file:line (function)" of its innermost frame in `module`.
+
+    `module` is the scenario's. If the innermost frame is elsewhere, it follows after ", in";
+    without a frame in `module` it stands alone. `places` must not be empty.
+    """
     own = [place for place in places if place[0].f_globals.get("__name__") == module]
     found = _shown((own or places)[0])
     return found if not own or own[0] == places[0] else f"{found}, in {_shown(places[0])}"
@@ -76,7 +83,7 @@ def _shown(place: Place) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the message of an exception. Never raises, even if the exception's `__str__` does."""
+    """Return the message of an exception; a substitute if its `__str__` raises. Never raises."""
     try:
         return str(error)
     except BaseException as broken:  # noqa: BLE001 - SystemExit would end the user's thread
@@ -102,13 +109,17 @@ def told(error: BaseException) -> tuple[BaseException, str]:
 
 
 def _is_shell(error: BaseException) -> bool:
-    """Return whether `error` is a group that says no more than its only member."""
+    """Return whether `error` is a group of one exception that was not raised `from` another."""
     alone = isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1
     return alone and error.__cause__ is None
 
 
 def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
-    """Return the message of a group with its members, sorted so that it does not vary."""
+    """Return the message of a group: its own, its members with their count, and its causes.
+
+    Members are sorted, so that the message does not vary. If they are long, each is cut to an equal
+    share of the limit, at least `MEMBER_LEAST` characters.
+    """
     kinds = Counter(_members(group))
     said = [f"{kind} (x {times})" if times > 1 else kind for kind, times in sorted(kinds.items())]
     if sum(map(len, said)) > MESSAGE_LIMIT // 2:
@@ -120,7 +131,11 @@ def _listed_members(group: BaseExceptionGroup[BaseException]) -> str:
 
 
 def resource_of(error: BaseException | None) -> str:
-    """Return the resource of `RESOURCES` that the process lacked, if that caused `error`; or ""."""
+    """Return the name of the resource that the process lacked, such as "open files", or "".
+
+    Looks for its error number or the system's message in `error` and the exceptions that led to it,
+    at most `CAUSES` in all.
+    """
     for _ in range(CAUSES):
         if error is None:
             break
@@ -149,7 +164,7 @@ def _named(error: BaseException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the exceptions that `error` was raised `from`, one after another."""
+    """Yield the exceptions that `error` was raised `from`, nearest first, at most `CAUSES_MOST`."""
     seen = {id(error)}
     cause = error.__cause__
     while cause is not None and id(cause) not in seen and len(seen) <= CAUSES_MOST:
@@ -159,12 +174,18 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def printable(text: str) -> str:
-    """Return `text` encodable as UTF-8: file names that are not UTF-8 contain lone surrogates."""
+    """Return `text` with lone surrogates as escapes, so that UTF-8 can encode it.
+
+    Names of files that are not UTF-8 contain lone surrogates.
+    """
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def awaiting_places(awaited: Any) -> list[Place]:
-    """Return a suspended coroutine's stack, innermost first, without the engine's own frames."""
+    """Return a suspended coroutine's stack, innermost first, without the engine's own frames.
+
+    `awaited` is the coroutine; empty if None or ended.
+    """
     found: list[Place] = []
     while awaited is not None:
         frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
@@ -175,7 +196,11 @@ def awaiting_places(awaited: Any) -> list[Place]:
 
 
 class Failures:
-    """Numbers for exceptions: exceptions of equal type, message and place share a number."""
+    """Numbers for failures: exceptions of equal type, message and stack share a number.
+
+    Messages that differ only in numbers and ids are equal. Beyond `DISTINCT_LIMIT` failures the
+    rest share the entry "(other)". Texts are masked and cut. Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
@@ -187,9 +212,10 @@ class Failures:
         self.masked: Callable[[str], str] = mask_text
 
     def number(self, error: BaseException, message: str) -> int:
-        """Return the number of an exception with its message, from 1; removes its traceback.
+        """Return the number of an exception, from 1, and remove its traceback. Never raises.
 
-        Never raises.
+        `message` is the message to report for it, as of `told`. A new failure is queued for
+        `fresh`.
         """
         places = []
         step = error.__traceback__
@@ -210,7 +236,10 @@ class Failures:
         return known
 
     def timed_out(self, limit_s: float, stack: Sequence[Place]) -> int:
-        """Return the number of a timeout with the stack `stack`, innermost first. Never raises."""
+        """Return the number, from 1, of a timeout after `limit_s` seconds at a stack. Never raises.
+
+        `stack` is innermost first; timeouts at the same stack share a number.
+        """
         key = ("timeout", tuple((frame.f_code, line) for frame, line in stack))
         known = self._numbers.get(key)
         if known is not None:
@@ -245,28 +274,31 @@ class Failures:
             return number
 
     def _keep(self, number: int, texts: tuple[str, ...]) -> None:
-        """Keep the texts of a failure; called with the lock held."""
+        """Keep the texts of a failure for `texts`; here not at all. Called with the lock held."""
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Return type, message and traceback of a failure, if kept here; else an empty tuple."""
+        """Return type, message and traceback of failure `number`; empty if not kept or unknown."""
         return ()
 
     def fresh(self) -> list[list[Any]]:
-        """Return the failures added since the last call."""
+        """Remove and return the failures added since the last call, in the order of their numbers.
+
+        Each is [number, type, message, traceback], and the lacking resource if there is one.
+        """
         with self._lock:
             found, self._fresh = self._fresh, []
             return found
 
 
 class KeptFailures(Failures):
-    """Failures whose texts can be read again, for a runner that reads results."""
+    """Failures whose texts can be read again, for a runner's own code that reads results."""
 
     def __init__(self) -> None:
         super().__init__()
         self._texts: dict[int, tuple[str, ...]] = {}
 
     def texts(self, number: int) -> tuple[str, ...]:
-        """Return type, message and traceback of a failure."""
+        """Return type, message and traceback of failure `number`; empty if unknown."""
         return self._texts.get(number, ())
 
     def _keep(self, number: int, texts: tuple[str, ...]) -> None:
@@ -291,7 +323,10 @@ def _listed(stack: Sequence[Place]) -> str:
 
 
 def _shortened(text: str, limit: int) -> str:
-    """Cut a text in the middle: of a traceback, the outermost and innermost frames stay."""
+    """Return `text` cut in its middle to `limit` characters; unchanged if it fits.
+
+    Of a traceback, the outermost and innermost frames stay.
+    """
     if len(text) <= limit:
         return text
     gap = "\n  ...\n"

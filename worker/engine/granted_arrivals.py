@@ -21,7 +21,7 @@ Arrival = tuple[int, int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class ArrivalSetup(EngineSetup):
-    """The parameters of an engine of arrivals."""
+    """The parameters of an engine of open load."""
 
     #: An arrival later than this is dropped, nanoseconds.
     max_lag_ns: int
@@ -31,7 +31,10 @@ class ArrivalSetup(EngineSetup):
 
 
 class GrantedArrivals(Engine):
-    """Granted arrivals, for at most `share` users; late arrivals are dropped."""
+    """Arrivals granted to this process, by due time, for at most `share` users.
+
+    An arrival that did not start within `max_lag_ns` of its due time is dropped with a reason.
+    """
 
     def __init__(self, setup: ArrivalSetup) -> None:
         #: A heap. heapq's functions are atomic for tuples of integers: arrivals may be added
@@ -55,7 +58,7 @@ class GrantedArrivals(Engine):
 
     @property
     def _limited(self) -> bool:
-        """Return whether the task limits the number of users, not this worker's capacity."""
+        """Return whether the task limits concurrency, instead of this worker process's capacity."""
         return self._at_limit is Outcome.DROPPED_MAX_CONCURRENCY
 
     @property
@@ -83,7 +86,10 @@ class GrantedArrivals(Engine):
             return None
 
     def _keep(self, arrival: Arrival) -> None:
-        """Put back an arrival that was popped and not started."""
+        """Put back an arrival that was taken and not started.
+
+        If its batch was recalled, it is given back to the coordinator instead.
+        """
         _, iteration, seq = arrival
         with self._changed:
             if self._is_recalled(seq):
@@ -92,7 +98,11 @@ class GrantedArrivals(Engine):
                 heapq.heappush(self._arrivals, arrival)
 
     def _expect(self, due: int, iteration: int, seq: int) -> Arrival | None:
-        """Return the popped arrival if it is to start now; else put it back or drop it: None."""
+        """Return the taken arrival if it is to start now; None if it was put back or dropped.
+
+        `due` in monotonic ns. An arrival before its due time is put back, one too late is dropped.
+        An arrival to start is noted on the will page first.
+        """
         now = monotonic_ns()
         if due > now:
             # an earlier arrival was returned meanwhile, or the sleep was interrupted
@@ -107,7 +117,7 @@ class GrantedArrivals(Engine):
         return None
 
     def _ask(self) -> None:
-        """Request work, once, if there is no arrival."""
+        """Request work, once until an arrival starts, if no arrival is queued."""
         if not self._arrivals and not self._requested:
             self._requested = True
             self._request_work()
@@ -120,7 +130,11 @@ class GrantedArrivals(Engine):
         )
 
     def _drop_late(self, now: int, *, full: bool) -> None:
-        """Drop the arrivals that are too late."""
+        """Drop the queued arrivals that are more than `max_lag_ns` late at `now`, monotonic ns.
+
+        Each gets a row with the reason. It is `at_limit` if `full` (all users are busy and no more
+        can be started), or if all users were busy at some time after it was due; else DROPPED_LATE.
+        """
         while (first := self._arrivals[:1]) and now - first[0][0] > self._max_lag_ns:
             arrival = self._pop()
             if arrival is None:

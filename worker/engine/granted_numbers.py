@@ -1,4 +1,4 @@
-"""Closed load: each virtual user starts its next iteration when its last one is over."""
+"""Closed load: granted numbers, which users take one after another when they become free."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Found = tuple[Iterator[int], int, int]
 
 
 class Wait:
-    """The wait of a user for an iteration that it may start."""
+    """The wait of a virtual user for an iteration that it may start."""
 
     __slots__ = ("begin", "due", "parked", "until_stop", "waited")
 
     def __init__(self, due: int, stop_ns: int) -> None:
         self.begin = monotonic_ns()
-        #: Instant from which the user was free; later if it was outside the share.
+        #: Time from which the user was free; later if it was outside the share.
         self.due = due
         #: The user is outside the share.
         self.parked = False
@@ -37,7 +37,10 @@ class Wait:
 
 
 class GrantedNumbers(Engine):
-    """Granted numbers for `share` users. A number is due when its user became free."""
+    """Iteration numbers granted to this process, taken by `share` users as they become free.
+
+    A number is due when the user that takes it became free.
+    """
 
     def __init__(self, setup: EngineSetup) -> None:
         #: Batch, and half-open interval of its numbers.
@@ -59,7 +62,7 @@ class GrantedNumbers(Engine):
             self._notify_of_work(len(batch))
 
     def _notify_of_work(self, count: int) -> None:
-        """Wake users for so many new numbers; called with the lock held."""
+        """Wake users because `count` numbers were added; called with the lock held."""
         self._notify()
 
     @property
@@ -80,7 +83,10 @@ class GrantedNumbers(Engine):
             return list(rest)
 
     def _keep(self, seq: int, iteration: int) -> None:
-        """Put a number that was not started in front of the stock."""
+        """Queue an unstarted number of batch `seq` as the next, and wake a user.
+
+        If its batch was recalled, the number is given back instead.
+        """
         with self._changed:
             if self._is_recalled(seq):
                 self.give_back([(iteration, iteration + 1)])
@@ -90,8 +96,11 @@ class GrantedNumbers(Engine):
                 self._notify_of_work(1)
 
     def _offer(self, user: User, wait: Wait) -> Found | None:
-        """Return the source from which a waiting user takes its number; None if it must wait on.
+        """Return the source from which a waiting user takes a number; None if it must wait.
 
+        The result is the source, its batch, and since when the user is free, monotonic ns. The user
+        must wait if it is outside the share, no number is queued, the lease is over, or the load
+        is. Requests work if numbers lack or the load has ended. Adds the time waited to `want_ns`.
         Call with the lock held.
         """
         now = monotonic_ns()
@@ -118,7 +127,10 @@ class GrantedNumbers(Engine):
         return None
 
     def _refill(self) -> bool:
-        """Refill the number source that all users share; return False if no number is granted."""
+        """Fill the shared source of numbers, if it is empty; return False if no number is queued.
+
+        Notes the numbers on the will page first. Requests work if it took the last of the queue.
+        """
         if operator.length_hint(self._source):
             return True
         if not self._stock:
@@ -138,9 +150,10 @@ class GrantedNumbers(Engine):
         return True
 
     def _portion(self) -> int:
-        """Return how many numbers to put into the source: as many as users take in `PORTION_NS`.
+        """Return how many numbers to put into the source: about as many as last `PORTION_NS`.
 
-        A process that is killed counts as having started all of them.
+        At least 1, at most `PORTION_MOST`, and at most twice the last portion. A process that is
+        killed counts as having started all of them.
         """
         now = monotonic_ns()
         elapsed, self._refilled_ns = max(1, now - self._refilled_ns), now

@@ -1,4 +1,4 @@
-"""Arguments of an iteration: the workload's, with {iteration} and {run} filled in."""
+"""The arguments of one iteration: the workload's, with {iteration} and {run} filled in."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Fill = Callable[[str], Any]
 
 
 def expander(args: Mapping[str, Any], run_id: str) -> Callable[[int], dict[str, Any]]:
-    """Return a function from iteration number to keyword arguments.
+    """Return a function from iteration number to the scenario's keyword arguments.
 
     In strings, also within lists and mappings, {iteration} and {run} are replaced; other braces
-    stay. Parts without {iteration} are the same objects for all iterations, so a scenario must
-    not change its arguments.
+    stay. Keys of mappings are not changed. Parts without {iteration} are the same objects for all
+    iterations, so a scenario must not change its arguments.
     """
     ready: dict[str, Any] = _with_run(dict(args), run_id)
     fill = _fill(ready)
@@ -37,7 +37,7 @@ def _with_run(value: Any, run_id: str) -> Any:
 
 
 def _fill(value: Any) -> Fill | None:
-    """Return a function that makes `value` for an iteration; None if it is the same for all."""
+    """Return a function that fills {iteration} in `value`; None if `value` does not contain it."""
     if isinstance(value, str):
         return (lambda number: value.replace(ITERATION, number)) if ITERATION in value else None
     if isinstance(value, dict):

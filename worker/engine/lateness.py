@@ -1,4 +1,4 @@
-"""The lateness of a thread's beats: the error that its process adds to each time it measures."""
+"""Lateness and stalls of a thread: the error that its process adds to each time it measures."""
 
 from __future__ import annotations
 
@@ -18,27 +18,33 @@ LOCK, STOPPED = "lock", "stopped"
 
 
 class Lateness:
-    """Latenesses of beats that should follow each other every `beat_ns`, nanoseconds."""
+    """The latenesses of a thread that should wake every `beat_ns`, nanoseconds; `KEPT` at most."""
 
     def __init__(self, beat_ns: int) -> None:
         self._beat_ns = beat_ns
         self.lags: deque[int] = deque(maxlen=KEPT)
 
     def note(self, lag: int) -> None:
-        """Add the lateness of a beat, and of the beats that were missed meanwhile."""
+        """Add the lateness of a beat, nanoseconds, and of the beats that were missed meanwhile.
+
+        The missed are each a beat less late; at most about `MISSED_MOST` stand for them.
+        """
         self.lags.append(lag)
         beat = self._beat_ns
         if lag > beat:
             self.lags.extend(range(lag - beat, 0, -max(beat, lag // MISSED_MOST)))
 
     def take(self) -> list[int]:
-        """Remove and return all latenesses, oldest first. One thread at a time may call it."""
+        """Remove and return all latenesses, nanoseconds, oldest first.
+
+        Two threads must not call it at once.
+        """
         lags = self.lags
         return [lags.popleft() for _ in range(len(lags))]
 
 
 class Stalls:
-    """Times for which a thread of this process could not run, by cause.
+    """Times for which a thread of this process could not run, by cause: `LOCK` or `STOPPED`.
 
     A thread needs the interpreter's lock and a core. If it had neither for a second and the process
     used a core meanwhile, another thread kept the lock, as C code does that never releases it.
@@ -49,13 +55,16 @@ class Stalls:
         self._found: Counter[str] = Counter()
 
     def note(self, late_ns: int) -> None:
-        """Judge one beat that was late by `late_ns`."""
+        """Count a beat that was late by more than `STALL_NS` as a stall; ignore others.
+
+        The cause is `LOCK` if the process used CPU for more than half of `late_ns`, else `STOPPED`.
+        """
         used, self._cpu_ns = self._cpu_ns, time.process_time_ns()
         if late_ns > STALL_NS:
             used_ns = self._cpu_ns - used
             self._found[LOCK if used_ns > late_ns // 2 else STOPPED] += late_ns
 
     def take(self) -> list[list[str | int]]:
-        """Remove and return the stalls so far: [cause, nanoseconds]."""
+        """Remove and return the stalls since the last call: [cause, sum in nanoseconds] each."""
         found, self._found = self._found, Counter()
         return [[cause, lasted] for cause, lasted in found.items()]

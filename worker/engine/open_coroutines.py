@@ -1,4 +1,4 @@
-"""Open load on virtual users that are coroutines: each arrival has one, of at most `share`."""
+"""Open load on coroutines: each arrival gets a virtual user of its process, of at most `share`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ PORTION_NS = 1_000_000
 
 
 class OpenCoroutines(GrantedArrivals, CoroutineEngine):
-    """Starts granted arrivals when the alarm rings. Users are for the loop's thread alone."""
+    """Engine of open load on coroutines: starts arrivals at due times, on at most `share` users.
+
+    Users are created, woken and removed in the loop's thread only.
+    """
 
     def __init__(self, setup: ArrivalSetup) -> None:
         #: Numbers of users that are free, below `_top`.
@@ -46,7 +49,11 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._loop.call(self._advance)
 
     def _fill(self) -> None:
-        """If the scenario has `on_start`, start first users now; else arrivals create them."""
+        """Start the first users now, if users have to begin; otherwise arrivals create users.
+
+        Users have to begin with `on_start`, `on_stop` or rows of a file. All users of the share
+        start if the task limits concurrency and there is an `on_start`, else one.
+        """
         if self.body.users.has_life:
             ready = self.share if self._limited and self.body.users.begins else 1
             self._loop.call(self._begin_users, ready)
@@ -57,7 +64,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
     # users that have to begin before their first arrival
 
     def _begin_users(self, count: int) -> None:
-        """Start users until there are `count` in all, at most `share`."""
+        """Start users, which run `on_start`, until `count` users exist in all; at most `share`."""
         while self._top < min(count, self.share) and not self.stopped:
             self._top += 1
             self._begin_user(self._top - 1)
@@ -68,7 +75,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._begin(user, self._grow(user))
 
     async def _grow(self, user: TaskUser) -> None:
-        """Start a user; it is free once its `on_start` has ended."""
+        """Run `on_start` of a new user until it succeeds; then the user is free for arrivals.
+
+        A user that must end before that does not become free.
+        """
         try:
             if await self._begin_life(user):
                 assert user.state is not None
@@ -80,7 +90,7 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _end_users(self) -> None:
-        """End all free users, after their `on_stop` if they have one."""
+        """Remove all free users; those begun run `on_stop` first, as tasks of the loop."""
         while self._free:
             number = heapq.heappop(self._free)
             if number in self.living:
@@ -95,7 +105,13 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
             self._alive.discard(user)
 
     def _advance(self) -> None:
-        """Start the arrivals that are due, and set the alarm for the next one."""
+        """Start the arrivals that are due, and set the alarm for the next one; does not wait.
+
+        Returns earlier if all users are busy, or the lease or load is over. If users have to begin
+        and none is free, starts more instead. After `PORTION_NS` of work the rest follows in the
+        loop's next turn. Requests work if no arrival is queued. If the engine is closed, free users
+        end.
+        """
         end = monotonic_ns() + PORTION_NS
         while not self.stopped:
             now = monotonic_ns()
@@ -135,10 +151,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None if arrival is None else self._expect(*arrival)
 
     def _wait(self, due: int, now: int) -> None:
-        """Wait for the next arrival without blocking: set the alarm, or keep the loop awake.
+        """Set up the start of the next arrival without waiting: an alarm, or the loop kept awake.
 
-        The alarm is set shortly before `due` (monotonic ns); within that margin the loop stays
-        awake.
+        The alarm is set shortly before `due`, and within that margin the loop stays awake. The
+        margin is 0 if no core is idle or the budget is spent. Times are monotonic ns.
         """
         if due != self._awaited_ns:
             self._awaited_ns, self._ahead_ns = due, self._sleep.ahead_ns(now)
@@ -180,7 +196,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     async def _serve(self, user: TaskUser, arrival: Arrival | None) -> None:
-        """Run an arrival, and then the arrivals that have waited for a user meanwhile."""
+        """Run an arrival on `user`, then further arrivals that are due, then set the user free.
+
+        Returns without that if an iteration timed out. If the engine is closed, runs `on_stop`.
+        """
         try:
             while arrival is not None:
                 due, iteration, _ = arrival
@@ -204,7 +223,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         self._advance()
 
     def _next(self, user: TaskUser) -> Arrival | None:
-        """Return an arrival that is due, if the user may start it."""
+        """Take an arrival that is due and return it; None if `user` may not start one now.
+
+        None if no arrival is due, the user is outside the share, or lease or load is over.
+        """
         while not self.stopped and user.number < self.share:
             now = monotonic_ns()
             first = self._arrivals[:1]
@@ -216,7 +238,10 @@ class OpenCoroutines(GrantedArrivals, CoroutineEngine):
         return None
 
     def look(self, now: int) -> None:
-        """Drop arrivals that no user started in time, as soon as they are too late."""
+        """Drop the arrivals that no user started in time, and measure idle cores.
+
+        Called by the watchdog, `now` in monotonic ns.
+        """
         self._sleep.look(now)
         if now < self.stop_ns:
             self._drop_late(now, full=self._full)

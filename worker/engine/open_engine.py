@@ -25,7 +25,7 @@ THREAD_START_NS = 1_000_000
 
 
 class OpenEngine(GrantedArrivals, ThreadEngine):
-    """Starts granted arrivals on at most `share` threads."""
+    """Engine of open load on threads: starts arrivals at due times, on at most `share` users."""
 
     def __init__(self, setup: ArrivalSetup) -> None:
         self._turn = threading.Lock()
@@ -57,13 +57,14 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
 
     @property
     def _full(self) -> bool:
-        """Return whether no user waits for the turn and no more may be started."""
+        """Return whether `share` users exist and none waits for `_turn`."""
         return not self._idle and len(self._users) >= self.share
 
     def _next(self, user: ThreadUser) -> Arrival | None:
         """Wait for the next arrival and return it, or None if the user must end.
 
-        Starts a spare user and drops late arrivals on the way.
+        Called with `_turn` held. Starts a spare user and drops late arrivals on the way. The user
+        must end if the engine is closed or the user is outside the share.
         """
         arrivals = self._arrivals
         started = False
@@ -96,10 +97,10 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         return None
 
     def _scarce(self, wait_ns: int) -> bool:
-        """Return whether to start another user.
+        """Return whether to start another user before the next arrival, `wait_ns` ahead.
 
-        True if fewer than SPARE are idle, there are less than `share`, and none is idle or the next
-        arrival is more than THREAD_START_NS ahead.
+        True if fewer than SPARE are idle, fewer than `share` exist, and none is idle or the arrival
+        is more than THREAD_START_NS ahead.
         """
         idle = len(self._idle)
         return (
@@ -119,7 +120,11 @@ class OpenEngine(GrantedArrivals, ThreadEngine):
         time.sleep(REST_NS / 1e9)
 
     def look(self, now: int) -> None:
-        """Drop arrivals that no user started in time, as soon as they are too late."""
+        """Drop the arrivals that no user started in time, and measure idle cores.
+
+        Called by the watchdog, `now` in monotonic ns. Drops nothing while a leader waits for the
+        next arrival: the leader does it.
+        """
         self._sleep.look(now)
         if not self._arrivals or not self._turn.acquire(blocking=False):
             return

@@ -26,7 +26,7 @@ _IDLE = slice(4, 6)
 
 
 class IdleCores:
-    """Reads the kernel's account of each core; without Linux' /proc there is none."""
+    """Measures how many of the cores that this process may use are idle, from /proc/stat."""
 
     def __init__(self, stat: Path = Path("/proc/stat")) -> None:
         self._stat = stat
@@ -36,7 +36,7 @@ class IdleCores:
     def measure(self, now_s: float) -> float | None:
         """Return the cores idle on average since the last call; None at the first, or if unknown.
 
-        `now_s` is the time of the call, seconds of any clock.
+        `now_s` is the time of the call, seconds of any clock. Other processes' use counts, too.
         """
         ticks = self._ticks()
         last, self._last = self._last, None if ticks is None else (ticks, now_s)
@@ -45,7 +45,10 @@ class IdleCores:
         return (ticks - last[0]) * self._tick_s / (now_s - last[1])
 
     def _ticks(self) -> int | None:
-        """Return the clock ticks for which the process's cores have been idle since boot."""
+        """Return the clock ticks since boot in which this process's cores were idle, summed.
+
+        None if /proc/stat cannot be read or lists none of them.
+        """
         ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
         try:
             lines = self._stat.read_text("ascii").splitlines()
@@ -57,7 +60,10 @@ class IdleCores:
 
 
 class PreciseSleep:
-    """The sleep of one thread at a time; `budget` is the share of a core that it may stay awake."""
+    """The precise sleep of one thread at a time.
+
+    `budget` is the fraction of a core, 0 to 1, that it may use to stay awake; 0 never stays awake.
+    """
 
     def __init__(self, budget: float, cores: IdleCores | None = None) -> None:
         self._budget = budget
@@ -72,7 +78,11 @@ class PreciseSleep:
         self.awake_ns = 0
 
     def until(self, due_ns: int) -> None:
-        """Wait until a time, monotonic nanoseconds; end at once if it is over."""
+        """Sleep until `due_ns`, monotonic; return at once if it has passed.
+
+        Stays awake for the last `AHEAD_NS` if a core is idle and the budget suffices. Counts that
+        time.
+        """
         now = monotonic_ns()
         ahead_ns = self.ahead_ns(now)
         if due_ns - now > ahead_ns:
@@ -81,23 +91,32 @@ class PreciseSleep:
             self._stay_awake(due_ns)
 
     def ahead_ns(self, now: int) -> int:
-        """Return how long before the next time to be awake, ns; 0 if the thread must sleep."""
+        """Return how long before the next due time to be awake: `AHEAD_NS`, or 0 for not at all.
+
+        0 if no core was idle when last measured, or the budget is spent. `now`: monotonic ns.
+        """
         return AHEAD_NS if self._free and self._may(now) else 0
 
     def pay(self, awake_ns: int) -> None:
-        """Count time that the thread has been awake."""
+        """Charge the budget for time that the thread has been awake, nanoseconds."""
         self._left_ns -= awake_ns
         self.awake_ns += awake_ns
 
     def look(self, now: int) -> None:
-        """Measure, now and then, whether a core is idle; for a thread that has nothing urgent."""
+        """Measure whether a core is idle, at most every `MEASURE_NS`; `now` in monotonic ns.
+
+        Called often, by a thread that has nothing urgent. No effect without a budget.
+        """
         if self._budget and now - self._measured_ns >= MEASURE_NS:
             self._measured_ns = now
             idle = self._cores.measure(now / 1e9)
             self._free = idle is not None and idle >= LEAST_IDLE
 
     def _may(self, now: int) -> bool:
-        """Return whether the budget suffices for staying awake before one more time."""
+        """Add the budget saved since the last call; return whether `AHEAD_NS` can be paid.
+
+        `now`: monotonic ns. At most the budget of `SAVED_NS` is saved up.
+        """
         saved_ns = self._left_ns + (now - self._counted_ns) * self._budget
         self._left_ns = min(saved_ns, SAVED_NS * self._budget)
         self._counted_ns = now

@@ -1,7 +1,8 @@
-"""Load that the runner's own code starts: one thread runs it, and others that it starts.
+"""Engine of runners whose own code starts iterations: one thread runs the code.
 
-Each call of `iterate` takes the next granted number and runs it in the calling thread, on a virtual
-user that is free. The code ends by itself, or by LoadOver if nothing starts any more.
+Each call of `iterate` takes the next granted number and runs it in the calling thread, which the
+code may have started, on a virtual user that is free. The code ends by itself, or by LoadOver if
+nothing starts any more.
 """
 
 from __future__ import annotations
@@ -45,20 +46,20 @@ SCRIPT_ENDED = int(LifeEvent.SCRIPT_ENDED)
 
 
 class NotedRows(list[Row]):
-    """The rows of an engine, each noted for the thread that ran it until it is taken."""
+    """The finished rows of an engine, each also kept by its number until its thread has read it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.noted: dict[int, Row] = {}
 
     def append(self, row: Row) -> None:
-        """Add a row."""
+        """Add a row to the list and to `noted`."""
         self.noted[row[0]] = row
         super().append(row)
 
 
 class Turn(ThreadUser):
-    """A virtual user for one iteration, in a thread of the runner's code."""
+    """A virtual user for one call of `iterate`, in the thread that called it."""
 
     __slots__ = ("over",)
 
@@ -69,12 +70,15 @@ class Turn(ThreadUser):
         self.over = False
 
     def is_alive(self) -> bool:
-        """Return whether the iteration still runs; its thread may go on with others."""
+        """Return whether the call of `iterate` still runs; its thread may go on with others."""
         return not self.over and self.thread is not None and self.thread.is_alive()
 
 
 class ScriptedEngine(GrantedNumbers, ThreadEngine):
-    """Runs granted numbers when the runner's code asks for them; at most `share` at once."""
+    """Engine that runs a granted number at each call of `iterate` by the runner's code.
+
+    At most `share` run at once; further calls wait.
+    """
 
     def __init__(
         self,
@@ -82,7 +86,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         drive: Callable[[ScriptedLoad], None],
         args: Mapping[str, Any] | None = None,
     ) -> None:
-        """`drive` is the runner's code; `args` are the arguments of the workload."""
+        """`drive` is the runner's code, called once in its own thread.
+
+        `args` are the arguments of the workload.
+        """
         self._drive = drive
         self._args = args or {}
         self._begun = False
@@ -147,7 +154,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
 
     @property
     def min_users(self) -> int:
-        """Return 1, or 0 without a share: one thread runs the code."""
+        """Return 1, or 0 without a share: the number of threads that run the runner's code."""
         return min(1, self.share)
 
     def _fill(self) -> None:
@@ -198,7 +205,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # one iteration
 
     def _take_user(self, asked: int) -> Turn:
-        """Wait for a virtual user that has no iteration, and return it. Raises LoadOver."""
+        """Wait for a free virtual user and return it. Raises LoadOver if the load ends before.
+
+        `asked`: monotonic ns of the call of `iterate`. The time waited is added to `want_ns`.
+        """
         wait = Wait(asked, self.stop_ns)
         with self._changed:
             while not self.over:
@@ -220,7 +230,11 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     def _run_next(
         self, turn: Turn, asked: int, changes: tuple[Mapping[str, Any], set[str]] | None
     ) -> Row:
-        """Run the next number and return its row. Raises LoadOver."""
+        """Wait for a granted number, run it in this thread and return its row. Raises LoadOver.
+
+        `asked`: when the iteration was due, monotonic ns. `changes`: see `_changes`. A number that
+        did not start is put back or given back, and another one is awaited.
+        """
         source: Iterator[int] = iter(range(0))
         seq = 0
         while True:
@@ -248,7 +262,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
             raise
 
     def _end_at_once(self, iteration: int, error: BaseException) -> None:
-        """Record an iteration that an exception from outside has ended, unless it is recorded."""
+        """Record an iteration as failed by `error`, which the runner's code raised in its thread.
+
+        No effect if the iteration is recorded already.
+        """
         entry = self.inflight.pop(iteration, None)
         if entry is None:
             return
@@ -260,7 +277,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         del self._rows.noted[iteration]
 
     def _await_number(self, turn: Turn, asked: int) -> Found:
-        """Wait until an iteration may start. Raises LoadOver."""
+        """Wait until an iteration may start; return the source of its number. Raises LoadOver.
+
+        `asked`: since when `turn` is free, monotonic ns.
+        """
         wait = Wait(asked, self.stop_ns)
         # until the stop time the code need not have wanted more
         wait.until_stop = False
@@ -273,7 +293,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
         raise LoadOver("the load is over")
 
     def _left_s(self) -> float:
-        """Return the seconds until the stop time, at most the system's longest wait."""
+        """Return the seconds until the stop time, from 0 to the longest timeout of a lock."""
         return min(max(0, self.stop_ns - monotonic_ns()) / 1e9, threading.TIMEOUT_MAX)
 
     def _replace(self, user: User, now: int) -> None:
@@ -289,7 +309,10 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # arguments
 
     def _changes(self, args: Mapping[str, Any]) -> tuple[Mapping[str, Any], set[str]] | None:
-        """Return changed arguments of the workload, and names left out; None if all are equal."""
+        """Compare `args` with the workload's: return changed or added ones, and names left out.
+
+        None if all are equal.
+        """
         own = self._args
         if args is own:
             return None
@@ -314,7 +337,7 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     # results
 
     def _done(self, row: Row) -> DoneIteration:
-        """Return a row as the runner's code sees it."""
+        """Return a row as the runner's code sees it: wall-clock times, names, text of a failure."""
         iteration, outcome, _, started, ended, idle, failure, *_ = row
         began_at = time.time() - monotonic_ns() / 1e9
         error = self.body.failures.texts(failure) if failure else ()

@@ -50,10 +50,9 @@ class ThreadUser(User):
 
 
 class ThreadEngine(Engine):
-    """Base of the closed and the open engine of threads.
+    """Base of the engines whose virtual users are threads: closed, open and scripted.
 
-    A thread whose iteration was popped by the watchdog ends. The hot path takes no lock but the
-    interpreter's.
+    A thread whose iteration timed out ends. The hot path takes no lock but the interpreter's.
     """
 
     def __init__(self, setup: EngineSetup) -> None:
@@ -64,23 +63,30 @@ class ThreadEngine(Engine):
         super().__init__(setup)
 
     def serve(self, user: ThreadUser) -> None:
-        """Run iterations as `user` until the user must end."""
+        """Run iterations as `user` until the user must end; called in the user's thread."""
         raise NotImplementedError
 
     @property
     def min_users(self) -> int:
-        """Return the number of users that must exist whether or not there is work."""
+        """Return how many users must exist even without work: all of the share."""
         return self.share
 
     def _fill(self) -> None:
-        """Start users until there are `min_users`."""
+        """Start missing users among the first `min_users`.
+
+        Stops at the first for which the system has no thread; the watchdog tries again.
+        """
         for number in range(self.min_users):
             if number not in self._users and not self.start_user(number, self._free_at(number)):
                 return
         self._short = False
 
     def start_user(self, number: int, free_ns: int) -> bool:
-        """Start a user that does not exist yet; return False if the system has no thread for it."""
+        """Start user `number`, free from `free_ns` (monotonic) on; False if there is no thread.
+
+        No effect, and True, if it exists, is outside the share, or the engine is closed. The first
+        of several failures is logged.
+        """
         with self._users_lock:
             if number in self._users or number >= self.share or self.stopped:
                 return True
@@ -100,7 +106,7 @@ class ThreadEngine(Engine):
         return True
 
     def remove_user(self, user: ThreadUser) -> None:
-        """Remove a user that ends or whose iteration timed out."""
+        """Remove a user that ends or whose iteration timed out; no effect if it was replaced."""
         with self._users_lock:
             if self._users.get(user.number) is user:
                 del self._users[user.number]
@@ -120,10 +126,15 @@ class ThreadEngine(Engine):
     # how users begin and end
 
     def await_start(self, user: ThreadUser) -> None:
-        """Wait until a user may begin."""
+        """Wait until `user` may begin: here not at all; a closed load waits for t0."""
 
     def _begin_life(self, user: ThreadUser) -> bool:
-        """Run `on_start` until it succeeds; return False if the user must end before that."""
+        """Run `on_start` until it succeeds, then set `user.free_ns` and return True.
+
+        Waits while the user is outside the share or the lease is over. A failure is recorded, and
+        tried again after 1 s, then 2 s and so on to 30 s. Returns False if the load is over, or if
+        `on_start` timed out: the user must end.
+        """
         self.await_start(user)
         tries = 0
         while not self.stopped and monotonic_ns() < self.stop_ns:
@@ -145,7 +156,11 @@ class ThreadEngine(Engine):
             self._live(user, ENDED)
 
     def _live(self, user: ThreadUser, kind: int) -> int:
-        """Run `on_start` or `on_stop`; return its end time, NOT_STARTED or GIVEN_UP."""
+        """Run `on_start` (`kind` BEGUN) or `on_stop` (ENDED) and record how it went.
+
+        Returns its end, monotonic ns; NOT_STARTED if it failed; GIVEN_UP if it timed out and the
+        user must end. Exceptions of the scenario are recorded, not raised.
+        """
         key = self._life_key()
         recorder = new_recorder(self.body.names)
         begun = monotonic_ns()
@@ -171,7 +186,10 @@ class ThreadEngine(Engine):
         return NOT_STARTED if failure else ended
 
     def pause_until(self, at_ns: int) -> None:
-        """Sleep until a time, monotonic nanoseconds, or shortly after nothing starts any more."""
+        """Sleep until `at_ns`, monotonic.
+
+        Returns earlier at the stop time, or within `SHORT_NS` of the engine's closing.
+        """
         while not self.stopped:
             left = min(at_ns, self.stop_ns) - monotonic_ns()
             if left <= 0:
@@ -183,7 +201,12 @@ class ThreadEngine(Engine):
         return len(self._users)
 
     def run(self, iteration: int, due: int, user: ThreadUser) -> int:
-        """Run and record one iteration; return its end time, NOT_STARTED or GIVEN_UP."""
+        """Run one iteration and append its row; failures of the scenario are recorded, not raised.
+
+        Returns its end, monotonic ns. NOT_STARTED: its user is outside the share or the load is
+        over, and the number was given back. LEASE_OVER: the caller keeps the number. GIVEN_UP: it
+        timed out, was recorded by the watchdog, and the user must end.
+        """
         body = self.body
         recorder = new_recorder(body.names)
         started = monotonic_ns()
@@ -278,7 +301,10 @@ class ThreadEngine(Engine):
 
 
 def await_injection(user: ThreadUser) -> None:
-    """Wait for the exception sent to this thread, so that it is not raised during clean-up."""
+    """Wait in a user's thread until the watchdog has sent IterationTimeout; it is raised here.
+
+    Else it would be raised at some line of the clean-up. Returns if it was raised before.
+    """
     while not user.injected:
         time.sleep(0.001)
     # a thread checks for exceptions sent to it when it acquires the interpreter's lock

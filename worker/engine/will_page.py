@@ -36,7 +36,11 @@ _NONE = -1
 
 
 class WillPage:
-    """The page of one worker process; only the process itself needs to give its `incarnation`."""
+    """Shared memory in which one worker process notes which work it may have started.
+
+    The supervisor reads it when the process has ended. `incarnation`, the name of this start of the
+    process, is needed only by the process itself.
+    """
 
     def __init__(self, fd: int, incarnation: str = "") -> None:
         """Map the page of a file descriptor that `create` has made. Raises OSError, ValueError."""
@@ -48,7 +52,7 @@ class WillPage:
 
     @classmethod
     def create(cls) -> Self:
-        """Create a page on which no membership stands. Raises OSError."""
+        """Create a page, of 1 KiB, on which no membership stands. Raises OSError."""
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("osbench-will")
         else:
@@ -67,7 +71,11 @@ class WillPage:
     # the worker process: its membership
 
     def join(self, run: str, membership: str) -> None:
-        """Enter a membership, of which nothing was taken; no effect if it is entered already."""
+        """Write a membership, the worker's part in one run, to the page; nothing was taken yet.
+
+        No effect if it stands there already. If the names are longer than the page, no membership
+        stands on it.
+        """
         names = json.dumps([self._incarnation, run, membership]).encode()
         words = self._words
         if words[_HELD] and names == self._names():
@@ -81,7 +89,11 @@ class WillPage:
         words[_HELD] = 1
 
     def serve(self, workload: int, is_open: bool) -> None:
-        """Enter a workload: before its engine has users, after the last engine was closed."""
+        """Write the workload that begins, none of whose work was taken yet.
+
+        Called before its engine has users, and after the last engine was closed. The mark stays if
+        the same open workload goes on.
+        """
         words = self._words
         held, words[_HELD] = words[_HELD], 0
         if not (is_open and words[_OPEN] and words[_WORKLOAD] == workload):
@@ -96,9 +108,10 @@ class WillPage:
     # the worker process: its engine, one thread at a time
 
     def reach(self, seq: int, number: int) -> None:
-        """Note that users can take numbers of a batch up to this one from now on (closed load).
+        """Note that users can take numbers of batch `seq` up to `number` from now on.
 
-        If numbers of an earlier batch had been put back, it counts to its last number.
+        For closed load. Numbers of an earlier batch, if put back, are covered: the will counts all
+        batches before the last as taken.
         """
         words = self._words
         if seq > words[_SEQ]:
@@ -109,7 +122,7 @@ class WillPage:
             words[_MARK] = number
 
     def take(self, due_ns: int, seq: int) -> None:
-        """Note that an arrival was taken, due nanoseconds after t0 (open load)."""
+        """Note that an arrival of batch `seq`, due `due_ns` after t0, was taken (open load)."""
         words = self._words
         words[_MARK] = max(words[_MARK], due_ns)
         words[_SEQ] = max(words[_SEQ], seq)
@@ -119,7 +132,7 @@ class WillPage:
     def read(self) -> Will | None:
         """Return the will of a process that has ended; None if it was in no run.
 
-        The will names the work that the process cannot have started.
+        The will names the work that the process cannot have started. Called by the supervisor.
         """
         words = self._words
         if not words[_HELD]:

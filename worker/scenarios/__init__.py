@@ -1,1 +1,1 @@
-"""The scenarios that ship with osbench."""
+"""The scenarios that ship with osbench: HTTP requests, OpenStack services, dummies for tests."""

@@ -13,12 +13,12 @@ MISSING_IMAGE = "__intentionally_non_existent_image___"
 
 
 class Authenticate(OpenStackScenario):
-    """Rally's `Authenticate` scenarios."""
+    """Rally's `Authenticate` scenarios: get a token, or make services validate the user's token."""
 
     @openstack("Authenticate.keystone", warm=False, less="asks Keystone for its versions first")
     @action_timer("authenticate.keystone")
     def keystone(self) -> None:
-        """Get a new token from Keystone, for each of the workload's users."""
+        """Get a new token from Keystone as the iteration's user."""
         selector: UserSelector = self.context["user_selector"]
         selector.sessions.authenticate(self.cloud.account.credential)
 
@@ -29,7 +29,7 @@ class Authenticate(OpenStackScenario):
 
     @openstack("Authenticate.validate_nova", services=("nova",))
     def validate_nova(self, repetitions: int) -> None:
-        """Make Nova validate the token by listing flavors: `repetitions` times, one action."""
+        """Make Nova validate the token, `repetitions` times, by listing flavors."""
         self._ask("nova", "flavors/detail", repetitions)
 
     @openstack("Authenticate.validate_ceilometer", services=("ceilometer",))
@@ -54,7 +54,7 @@ class Authenticate(OpenStackScenario):
 
     @openstack("Authenticate.validate_heat", services=("heat",))
     def validate_heat(self, repetitions: int) -> None:
-        """Make Heat validate the token, `repetitions` times, by listing stacks."""
+        """Make Heat validate the token, `repetitions` times, by listing no stacks (limit 0)."""
         self._ask("heat", "stacks", repetitions, {"limit": 0})
 
     def _ask(

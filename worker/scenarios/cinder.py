@@ -1,4 +1,4 @@
-"""Scenarios of Cinder's volumes."""
+"""Scenarios of Cinder's volumes: they create, list, attach, snapshot and delete volumes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,18 @@ _SIZES: Mapping[str, int] = {"min": 1, "max": 5}
 
 
 class CinderVolumes(Servers, Volumes, ImageScenario):
-    """Rally's `CinderVolumes` scenarios.
+    """Rally's `CinderVolumes` scenarios: create, list, change, attach, snapshot, delete volumes.
 
     `size` is in GB, or `{min, max}` for a random size.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up images, flavors and types. Raises DeploymentError."""
+        """Check the arguments before the load; look up image, flavor and volume type.
+
+        Keeps the ids in `context`. Raises DeploymentError if an argument is not supported or an
+        object does not exist.
+        """
         super().prepare(context, cloud)
         args = context["args"]
         if "update_volume_kwargs" not in cls.method(context).__annotations__:
@@ -58,7 +62,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
 
     @openstack("CinderVolumes.create_volume", takes=_create, **_SCENARIO)
     def create_volume(self, **volume_kwargs: Any) -> None:
-        """Create a volume."""
+        """Create a volume and wait until it is available."""
         self._create(**volume_kwargs)
 
     @openstack("CinderVolumes.create_and_delete_volume", takes=_create, **_SCENARIO)
@@ -79,7 +83,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
 
     @openstack("CinderVolumes.create_and_list_volume", takes=_create, **_SCENARIO)
     def create_and_list_volume(self, detailed: bool = True, **volume_kwargs: Any) -> None:
-        """Create a volume, list all volumes, and find it among them."""
+        """Create a volume, list all volumes, and check that it is among them."""
         volume = self._create(**volume_kwargs)
         found = {one["id"] for one in self._list(detailed, {})}
         self.checked(volume["id"] in found, "the volume that was created is not in the list")
@@ -93,7 +97,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         limit: int | None = None,
         sort: str | None = None,
     ) -> None:
-        """List volumes: all, page after page, or one page of `limit`."""
+        """List volumes, with all fields if `detailed`: all, page by page, or a page of `limit`."""
         asked = {**(search_opts or {}), "marker": marker, "limit": limit, "sort": sort}
         self._list(detailed, {key: value for key, value in asked.items() if value is not None})
 
@@ -124,7 +128,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         max_sleep: float = 0,
         **volume_kwargs: Any,
     ) -> None:
-        """Create a volume, extend it, pause, and delete it."""
+        """Create a volume, extend it to `new_size`, pause, and delete it."""
         volume = self.create_one(size, volume_kwargs)["id"]
         with ActionTimer(self, "cinder_v3.extend_volume"):
             with ActionTimer(self, ACCEPTED):
@@ -137,7 +141,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_from_volume_and_delete_volume(
         self, size: Any, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
-        """Create a volume from a volume of the context `volumes`, pause, and delete it."""
+        """Create a volume from a volume of the context `volumes`, pause, delete the new volume."""
         source = self.project_volume()["id"]
         volume = self.create_one(size, {**volume_kwargs, "source_volid": source})
         self.sleep_between(min_sleep, max_sleep)
@@ -145,7 +149,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
 
     @openstack("CinderVolumes.create_volume_and_clone", takes=_create, **_SCENARIO)
     def create_volume_and_clone(self, nested_level: int = 1, **volume_kwargs: Any) -> None:
-        """Create a volume, and clones `nested_level` times: each of the clone before it."""
+        """Create a volume, then `nested_level` clones, each of the volume created before it."""
         volume = self._create(**volume_kwargs)
         wanted = {key: one for key, one in volume_kwargs.items() if key not in ("size", "image")}
         for _ in range(nested_level):
@@ -160,7 +164,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         max_sleep: float = 0,
         **snapshot_kwargs: Any,
     ) -> None:
-        """Create a snapshot of a volume of the context `volumes`, pause, and delete it."""
+        """Create a snapshot of a volume of the context `volumes`, pause, delete the snapshot."""
         snapshot = self.create_snapshot(self.project_volume()["id"], force, snapshot_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_snapshot(snapshot)
@@ -169,7 +173,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_and_list_snapshots(
         self, force: bool = False, detailed: bool = True, **snapshot_kwargs: Any
     ) -> None:
-        """Create a snapshot of a volume of the context `volumes`, and list all snapshots."""
+        """Create a snapshot of a volume of the context `volumes`; check that the list has it."""
         snapshot = self.create_snapshot(self.project_volume()["id"], force, snapshot_kwargs)
         with ActionTimer(self, "cinder_v3.list_snapshots"):
             path = "snapshots/detail" if detailed else "snapshots"
@@ -183,7 +187,10 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         create_snapshot_kwargs: dict[str, Any] | None = None,
         **volume_kwargs: Any,
     ) -> None:
-        """Create a volume from a snapshot of a volume of the context `volumes`."""
+        """Create a snapshot of a volume of the context `volumes`, and a volume from it.
+
+        Both are deleted if `do_delete`; else the clean-up does it after the load.
+        """
         source = self.project_volume()
         wanted = dict(create_snapshot_kwargs or {})
         snapshot = self.create_snapshot(source["id"], wanted.pop("force", False), wanted)
@@ -206,7 +213,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         do_delete: bool = True,
         **volume_kwargs: Any,
     ) -> None:
-        """Create a volume and upload it as an image."""
+        """Create a volume and upload it to Glance as an image; delete both if `do_delete`."""
         volume = self._create(**volume_kwargs)["id"]
         wanted = {
             "force": force,
@@ -235,7 +242,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         cleanup=("cinder",),
     )
     def create_and_accept_transfer(self, **volume_kwargs: Any) -> None:
-        """Create a volume, offer it to another project, and accept it here."""
+        """Create a volume, offer it for transfer, and accept the transfer as the same project."""
         volume = self._create(**volume_kwargs)["id"]
         with ActionTimer(self, "cinder_v3.transfer_create"):
             made = self.post(_TRANSFER, {"volume_id": volume})
@@ -248,7 +255,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def list_transfers(
         self, detailed: bool = True, search_opts: dict[str, Any] | None = None
     ) -> None:
-        """List transfers of volumes."""
+        """List transfers of volumes, with details if `detailed`; `search_opts` are filters."""
         path = f"{_TRANSFER.path}/detail" if detailed else _TRANSFER.path
         with ActionTimer(self, "cinder_v3.list_transfers"):
             self.cloud.document("GET", "cinder", path, params=without_none(search_opts or {}))
@@ -257,7 +264,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def list_types(
         self, search_opts: dict[str, Any] | None = None, is_public: bool | None = None
     ) -> None:
-        """List types of volumes."""
+        """List types of volumes: public (true), private (false) or all (null), by `is_public`."""
         params = without_none(search_opts or {})
         if not is_public:
             params["is_public"] = str(is_public)
@@ -275,7 +282,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         create_vm_params: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, create a volume, attach and detach it, and delete both."""
+        """Boot a server, create a volume, attach and detach the volume, and delete both."""
         server = self.booted(self.context["image"], create_vm_params or server_kwargs)
         volume = self.create_one(size, create_volume_params)["id"]
         self._attach_and_detach(server, volume)
@@ -292,7 +299,10 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         create_vm_params: dict[str, Any] | None = None,
         **snapshot_kwargs: Any,
     ) -> None:
-        """Create a volume and a snapshot of it, attach it to a server, and delete all three."""
+        """Create a volume and a snapshot of it, attach it to a new server, delete all three.
+
+        The volume is detached before. Without `size` it has 1 to 5 GB.
+        """
         volume = self.create_one(size or _SIZES, {"volume_type": volume_type})["id"]
         snapshot = self.create_snapshot(volume, wanted=snapshot_kwargs)
         server = self.booted(self.context["image"], create_vm_params or {})

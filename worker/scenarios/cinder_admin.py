@@ -19,7 +19,7 @@ _SPECS: Mapping[str, Any] = {**_ADMIN, "users": False, "cleanup": ("cinder_admin
 
 
 class CinderVolumeTypes(ResourceScenario):
-    """Rally's `CinderVolumeTypes` scenarios that need no types made before."""
+    """Rally's `CinderVolumeTypes` scenarios that need no context, as the administrator."""
 
     @action_timer("cinder_v3.create_volume_type")
     def _create(self, description: str | None = None, is_public: bool = True) -> str:
@@ -42,7 +42,7 @@ class CinderVolumeTypes(ResourceScenario):
 
     @openstack("CinderVolumeTypes.create_and_list_volume_types", takes=_create, **_TYPES)
     def create_and_list_volume_types(self, **kwargs: Any) -> None:
-        """Create a type of volumes, list all, and find it among them."""
+        """Create a type of volumes, list all, and check that it is among them."""
         made = self._create(**kwargs)
         with ActionTimer(self, "cinder_v3.list_types"):
             path = f"{_TYPE.path}?is_public=None"
@@ -57,7 +57,10 @@ class CinderVolumeTypes(ResourceScenario):
         update_is_public: bool | None = None,
         **kwargs: Any,
     ) -> None:
-        """Create a type of volumes; change its name, its description or who sees it."""
+        """Create a type of volumes; change its name, its description, or whether it is public.
+
+        Without a change its name is changed.
+        """
         made = self._create(**kwargs)
         public = kwargs.get("is_public", True)
         changes = {
@@ -91,7 +94,10 @@ class CinderVolumeTypes(ResourceScenario):
         control_location: str = "front-end",
         **kwargs: Any,
     ) -> None:
-        """Create a type of volumes, and how its volumes are encrypted."""
+        """Create a type of volumes, and set the encryption of its volumes.
+
+        `create_specs` replaces all further arguments of the encryption.
+        """
         given = {
             "provider": provider,
             "cipher": cipher,
@@ -110,7 +116,7 @@ class CinderVolumeTypes(ResourceScenario):
     def create_volume_type_add_and_list_type_access(
         self, description: str | None = None, is_public: bool = False
     ) -> None:
-        """Create a private type of volumes, give the user's project access, and list who has it."""
+        """Create a type of volumes, give the user's project access, and list who has access."""
         made = self._create(description, is_public)
         with ActionTimer(self, "cinder_v3.add_type_access"):
             body = {"addProjectAccess": {"project": self.cloud.project_id}}
@@ -121,7 +127,7 @@ class CinderVolumeTypes(ResourceScenario):
 
 
 class CinderQos(ResourceScenario):
-    """Rally's `CinderQos` scenarios that need no types of volumes made before."""
+    """Rally's `CinderQos` scenarios that need no context, as the administrator."""
 
     @action_timer("cinder_v3.create_qos")
     def _create(self, consumer: str, write_iops_sec: str, read_iops_sec: str) -> str:
@@ -137,7 +143,7 @@ class CinderQos(ResourceScenario):
 
     @openstack("CinderQos.create_and_list_qos", takes=_create, **_SPECS)
     def create_and_list_qos(self, **kwargs: Any) -> None:
-        """Create QoS specs, list all, and find them among them."""
+        """Create QoS specs, list all, and check that they are among them."""
         made = self._create(**kwargs)
         with ActionTimer(self, "cinder_v3.list_qos"):
             found = self.admin.document("GET", "cinder", _QOS.path)["qos_specs"]
@@ -147,7 +153,7 @@ class CinderQos(ResourceScenario):
     def create_and_set_qos(
         self, set_consumer: str, set_write_iops_sec: str, set_read_iops_sec: str, **kwargs: Any
     ) -> None:
-        """Create QoS specs and change them."""
+        """Create QoS specs and change all of their values, to the arguments `set_...`."""
         made = self._create(**kwargs)
         sent = _specs(set_consumer, set_write_iops_sec, set_read_iops_sec)
         with ActionTimer(self, "cinder_v3.set_qos"):

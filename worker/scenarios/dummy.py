@@ -10,17 +10,17 @@ from osbench.common.plugin.scenario import Scenario, configure, pause
 
 
 class DummyError(Exception):
-    """Raised by dummy scenarios where the task asks for a failure."""
+    """Error with which dummy scenarios fail on purpose."""
 
 
 class Dummy(Scenario):
-    """Rally's `Dummy` scenarios."""
+    """Rally's `Dummy` scenarios: they sleep, fail or make output, without a service."""
 
     @configure(name="Dummy.dummy")
     def dummy(self, sleep: float = 0, **kwargs: Any) -> None:
-        """Sleep, in an action within an action.
+        """Sleep for `sleep` seconds, in an action `bar` within an action `foo`.
 
-        `sleep` is in seconds; further arguments are accepted and have no effect.
+        Further arguments are accepted and have no effect.
         """
         self._foo(sleep)
 
@@ -36,25 +36,22 @@ class Dummy(Scenario):
     def dummy_exception(
         self, size_of_message: int = 1, sleep: float = 1, message: str = ""
     ) -> None:
-        """Sleep, then raise an exception.
-
-        Its message is `message`, or `size_of_message` letters.
-        """
+        """Sleep for `sleep` seconds, then fail with `message`, or `size_of_message` letters."""
         pause(sleep)
         raise DummyError(message or "M" * size_of_message)
 
     @configure(name="Dummy.dummy_exception_probability")
     def dummy_exception_probability(self, exception_probability: float = 0.5) -> None:
-        """Raise an exception with the probability given, 0 (never) to 1 (always)."""
+        """Fail with the probability given, 0 (never) to 1 (always)."""
         if _chance(exception_probability):
             raise DummyError(f"raised with probability {exception_probability}")
 
     @configure(name="Dummy.dummy_random_fail_in_atomic")
     def dummy_random_fail_in_atomic(self, exception_probability: float = 0.5) -> None:
-        """Fail somewhere in four actions, nested two by two.
+        """Run four actions, nested two by two, of which any may fail at random.
 
         The probability at each action is a quarter of `exception_probability` (0 to 1); with 1 the
-        first action always fails.
+        first action always fails. A failure ends the iteration.
         """
         each = exception_probability if exception_probability == 1 else exception_probability / 4
         for _ in range(2):
@@ -71,7 +68,7 @@ class Dummy(Scenario):
     def dummy_random_action(
         self, actions_num: int = 5, sleep_min: float = 0, sleep_max: float = 0
     ) -> None:
-        """Run actions that each sleep a random time between two bounds in seconds."""
+        """Run `actions_num` actions that each sleep a random time between two bounds in seconds."""
         for number in range(actions_num):
             sleep_s = random.uniform(sleep_min, sleep_max)  # noqa: S311 - load, not secrets
             with ActionTimer(self, f"action_{number}"):
@@ -81,7 +78,7 @@ class Dummy(Scenario):
     def dummy_timed_atomic_actions(
         self, number_of_actions: int = 5, sleep_factor: float = 1
     ) -> None:
-        """Run actions that sleep 0, 1, 2 and so on seconds, each times `sleep_factor`."""
+        """Run `number_of_actions` actions; they sleep 0, 1, 2 ... times `sleep_factor` seconds."""
         for number in range(number_of_actions):
             with ActionTimer(self, f"action_{number}"):
                 pause(number * sleep_factor)
@@ -94,7 +91,11 @@ class Dummy(Scenario):
         to_iteration: int = 0,
         each: int = 1,
     ) -> None:
-        """Sleep, then fail in every `each`-th iteration of a range of iteration numbers."""
+        """Sleep for `sleep` seconds, then fail if the iteration's number is divisible by `each`.
+
+        Only numbers from `from_iteration` to `to_iteration` fail, both included; none if `each` is
+        0.
+        """
         pause(sleep)
         iteration = self.context["iteration"]
         if each and from_iteration <= iteration <= to_iteration and iteration % each == 0:
@@ -137,7 +138,7 @@ def _item(kind: str, chart: str, data: Any, labels: dict[str, str]) -> dict[str,
 
 
 class _Draw:
-    """Random chart data from 1 to a limit."""
+    """Random data for charts: integers from 1 to a limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

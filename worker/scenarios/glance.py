@@ -1,4 +1,4 @@
-"""Scenarios of Glance's images."""
+"""Scenarios of Glance's images: they create, upload, list, download and delete images."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ _SCENARIO: Mapping[str, Any] = {"services": ("glance",), "cleanup": ("glance",)}
 
 
 class GlanceImages(Servers, ImageScenario):
-    """Rally's `GlanceImages` scenarios.
+    """Rally's `GlanceImages` scenarios: create, list, download, change and delete images.
 
-    `image_location` is a file on each worker's host, or a URL that each process
-    fetches once for each workload.
+    `image_location` is a file on each worker's host, or a URL that each process fetches once for
+    each workload.
     """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Fetch the image's data before the load, and look up the flavor."""
+        """Fetch the image's data before the load, and look up the flavor.
+
+        Raises DeploymentError if the file does not exist or the URL cannot be fetched. With
+        `import_method: web-download` no data are fetched.
+        """
         super().prepare(context, cloud)
         location = context["args"].get("image_location")
         if location and context["args"].get("import_method") != "web-download":
@@ -51,7 +55,7 @@ class GlanceImages(Servers, ImageScenario):
         min_ram: int = 0,
         properties: dict[str, Any] | None = None,
     ) -> str:
-        """Create an image without data. The data of `image_location` is sent separately."""
+        """Create an image without data; return its id. `image_location` is not used here."""
         wanted = {
             **(properties or {}),
             "container_format": container_format,
@@ -67,12 +71,12 @@ class GlanceImages(Servers, ImageScenario):
 
     @openstack("GlanceImages.list_images", services=("glance",))
     def list_images(self) -> None:
-        """List all images."""
+        """List all active images."""
         self._list()
 
     @openstack("GlanceImages.create_and_list_image", takes=_create_empty, **_SCENARIO)
     def create_and_list_image(self, **image_kwargs: Any) -> None:
-        """Create an image, list all images, and find it among them."""
+        """Create an image with data, list all active images, and check that it is among them."""
         image = self._create(**image_kwargs)
         found = {one["id"] for one in self._list()}
         self.checked(image in found, "the image that was made is not in the list")
@@ -92,7 +96,7 @@ class GlanceImages(Servers, ImageScenario):
 
     @openstack("GlanceImages.create_and_download_image", takes=_create_empty, **_SCENARIO)
     def create_and_download_image(self, **image_kwargs: Any) -> None:
-        """Create an image and download its data."""
+        """Create an image, download its data, and compare the size."""
         image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.download_image"):
             response = self.cloud.request(
@@ -116,7 +120,7 @@ class GlanceImages(Servers, ImageScenario):
         update_min_disk: int = 0,
         update_min_ram: int = 0,
     ) -> None:
-        """Create an image and change its name and limits."""
+        """Create an image; change its name and limits, and remove the properties `remove_props`."""
         image = self._create(
             container_format=container_format,
             image_location=image_location,
@@ -166,7 +170,7 @@ class GlanceImages(Servers, ImageScenario):
         import_method: str = "glance-direct",
         **image_kwargs: Any,
     ) -> None:
-        """Create an image, have its data imported, and delete it.
+        """Create an image, import its data by Glance, wait until it is active, and delete it.
 
         `import_method` is `glance-direct` (the worker sends the data) or `web-download` (Glance
         downloads it).
@@ -223,12 +227,15 @@ class GlanceImages(Servers, ImageScenario):
 
     @action_timer("glance_v2.list_images")
     def _list(self) -> list[dict[str, Any]]:
-        """Return all active images, page after page."""
+        """Return all active images, in pages of 200."""
         return self.list_pages(IMAGE, params={"status": "active"}, page=200)
 
 
 class LocalCopy:
-    """A local file, or a temporary copy of a URL's content. Raises DeploymentError."""
+    """A local file, or a temporary copy of a URL's content, removed with this object.
+
+    Raises DeploymentError if there is no such file, or the URL cannot be fetched.
+    """
 
     def __init__(self, location: str) -> None:
         if "://" not in location:

@@ -1,4 +1,4 @@
-"""Scenarios of Heat's stacks."""
+"""Scenarios of Heat's stacks: they create, list, change, snapshot and delete stacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _problem_of(template: str) -> str:
-    """Return why a text is not a template; "" if it is."""
+    """Return why a text is not a template of Heat or CloudFormation; "" if it is."""
     try:
         found = load_yaml(template)
     except yaml.YAMLError as error:
@@ -54,7 +54,10 @@ class HeatStacks(ResourceScenario):
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each file that is not a template."""
+        """Return a message for each template file that is not a template.
+
+        `texts` has the contents of files by argument, `args` the paths, for the messages.
+        """
         found = []
         for name in cls.FILES[:2]:
             said = _problem_of(texts[name]) if name in texts else ""
@@ -71,7 +74,7 @@ class HeatStacks(ResourceScenario):
         files: dict[str, str] | list[str] | None = None,
         environment: dict[str, Any] | None = None,
     ) -> str:
-        """Create a stack; return its path, which has its name and its id."""
+        """Create a stack and wait until it is complete; return its path, NAME/ID."""
         name = self.new_name()
         wanted = _body(name, template_path, parameters, files, environment)
         with ActionTimer(self, ACCEPTED):
@@ -84,12 +87,12 @@ class HeatStacks(ResourceScenario):
 
     @openstack("HeatStacks.create_and_delete_stack", takes=_create, **_SCENARIO)
     def create_and_delete_stack(self, **stack_kwargs: Any) -> None:
-        """Create a stack and delete it."""
+        """Create a stack and delete it, waiting for the end of each."""
         self._delete(self._create(**stack_kwargs))
 
     @openstack("HeatStacks.create_and_list_stack", takes=_create, **_SCENARIO)
     def create_and_list_stack(self, **stack_kwargs: Any) -> None:
-        """Create a stack, list all, and find it among them."""
+        """Create a stack, list all, and check that it is among them."""
         stack = self._create(**stack_kwargs)
         with ActionTimer(self, "heat.list_stacks"):
             found = self.cloud.document("GET", "heat", _STACK.path)["stacks"]
@@ -100,7 +103,7 @@ class HeatStacks(ResourceScenario):
 
     @openstack("HeatStacks.create_check_delete_stack", takes=_create, **_SCENARIO)
     def create_check_delete_stack(self, **stack_kwargs: Any) -> None:
-        """Create a stack, check it, and delete it."""
+        """Create a stack, request a check of it by Heat, and delete it."""
         stack = self._create(**stack_kwargs)
         self._act_on(stack, "check")
         self._delete(stack)

@@ -1,4 +1,4 @@
-"""Checks of the arguments of a request, before any request is made."""
+"""Checks of the arguments of HTTP requests in a task, before any request is sent."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ _SCHEMES = ("http", "https")
 
 
 def request_problems(args: Mapping[str, Any], where: str = "") -> Iterator[str]:
-    """Yield problems of arguments of a request, all or some; `where` stands before names."""
+    """Yield a message for each problem of the arguments of a request; some may lack.
+
+    Messages begin with `where` and the argument's name, and contain no values that may be secrets.
+    """
     for name, value in args.items():
         place = f"{where}{name}"
         if name == "url":
@@ -100,5 +103,5 @@ def _fits(value: Any, types: tuple[type, ...]) -> bool:
 
 
 def _kind(value: Any) -> str:
-    """Return the type of a value in words; the value itself may be a secret."""
+    """Return the type of a value in words, "null" for others; the value may be a secret."""
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")

@@ -1,4 +1,4 @@
-"""A flow of HTTP requests that the task describes."""
+"""The scenario `HttpFlow.run`: a sequence of HTTP requests that the task describes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FLOW, SAVED = "flow", "flow_saved"
 
 
 class HttpFlow(Scenario):
-    """Requests of a web user: logs in once, then makes steps, or the steps of a branch."""
+    """Scenario of a web user that logs in once, then makes steps, or the steps of a branch."""
 
     ARGUMENTS: ClassVar[Mapping[str, Mapping[str, Any]]] = {"run": flow_schema.ARGUMENTS}
     FILLED = frozenset({"{brace}"})
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return false placeholders, values that no step saves, and steps that cannot work."""
+        """Return a message for each mistake in placeholders, saved values and steps."""
         found = [
             f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "
             f"{{saved.NAME}}, "
@@ -56,7 +56,11 @@ class HttpFlow(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each path below a base, if the arguments have no base either."""
+        """Return a message for the first path that needs a base, if the arguments have none.
+
+        Called if the workload's key `http` has none either. Empty if all paths are absolute URLs or
+        begin with a placeholder.
+        """
         if args.get("base"):
             return []
         paths = (step.get("path") for step in all_steps(args))
@@ -70,7 +74,10 @@ class HttpFlow(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Return messages on values of a row that the data file of users has no column for."""
+        """Return a message for each `{data.NAME}` without a column of that name.
+
+        `columns` are the columns of the data file of users, empty without a file.
+        """
         wanted = dict.fromkeys(placeholders.names_of("data", dict(args)))
         return [
             f"{{data.{name}}} is not a column of users.data{near(name, columns)}"
@@ -101,15 +108,15 @@ class HttpFlow(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Compile the steps."""
+        """Compile the steps of the workload once, before the load, into the context."""
         context[FLOW] = Flow(context["args"])
 
     async def on_start(self) -> None:
-        """Make the task's steps `on_start`."""
+        """Make the task's steps `on_start`, once per virtual user, before its iterations."""
         await self._flow.start(self, self._values())
 
     async def on_stop(self) -> None:
-        """Make the task's steps `on_stop`."""
+        """Make the task's steps `on_stop`, once per virtual user, after its iterations."""
         await self._flow.stop(self, self._values())
 
     @configure(name="HttpFlow.run")
@@ -161,6 +168,6 @@ class HttpFlow(Scenario):
 
 
 def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the mappings of a list; the schema reports other items of a wrong task."""
+    """Yield the mappings of a list, without its other items; nothing if `value` is not a list."""
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, Mapping))

@@ -22,20 +22,20 @@ NAMES = "http_names"
 
 
 class HttpRequests(Scenario):
-    """Rally's `HttpRequests` scenarios, as coroutines if virtual users are many."""
+    """Rally's `HttpRequests` scenarios; more than two virtual users of a process are coroutines."""
 
     # with as many or fewer, threads have the higher rate (docs/performance.md)
     THREADS_UP_TO = 2
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Create the clients that this process's virtual users share."""
+        """Create the HTTP clients that this process's virtual users share, before the load."""
         context["http"] = HttpClients.of_workload(context["run"], context)
         context[NAMES] = _names(context.get("args", {}).get("requests"))
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on wrong URLs, headers and other arguments of requests."""
+        """Return a message for each wrong URL, header or other argument of requests."""
         if method == "check_request":
             return list(request_problems(args))
         requests = args.get("requests", ())
@@ -53,7 +53,7 @@ class HttpRequests(Scenario):
     async def check_request(
         self, url: str, method: str = "GET", status_code: int | None = None, **kwargs: Any
     ) -> None:
-        """Make a request and compare the status of the response with the expected one.
+        """Send a request; the iteration fails unless the response has the expected status.
 
         Without `status_code` any status below 400 is expected. `kwargs` are keyword arguments of
         `requests.request`. The report shows the times of name lookup, connecting, TLS and waiting
@@ -66,7 +66,7 @@ class HttpRequests(Scenario):
     async def check_random_request(
         self, requests: list[dict[str, Any]], status_code: int | None = None
     ) -> None:
-        """Make a request picked at random and compare the status of the response.
+        """Send a request picked at random; the iteration fails unless it gets the expected status.
 
         Each request has url and any other arguments of `HttpRequests.check_request`; `status_code`
         is expected for requests that set none. Each has a separate action, named by method and
@@ -104,7 +104,10 @@ class HttpRequests(Scenario):
 
 
 def _names(requests: Any) -> list[str]:
-    """Return names of the actions of some requests: method and path, in which placeholders stay."""
+    """Return the names of the actions of requests, METHOD PATH; placeholders stay in the path.
+
+    Empty if `requests` is not a list.
+    """
     if not isinstance(requests, list):
         return []
     return [

@@ -1,4 +1,4 @@
-"""Base of scenarios that wait for images of Glance and delete them."""
+"""Base of scenarios with images of Glance."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ _FAILED = (*GOING, "killed", "error")
 
 
 class ImageScenario(ResourceScenario):
-    """Base of scenarios with images."""
+    """Base of scenarios that wait for images of Glance and delete them."""
 
     def await_image(self, image: str) -> None:
-        """Wait until an image is active. Raises NotReady."""
+        """Poll an image until it is active.
+
+        Raises NotReady if it or its import has failed, if it is deleted, or at the timeout.
+        """
 
         def look() -> bool | None:
             found = self.show(IMAGE, image, traced=False)
@@ -30,5 +33,5 @@ class ImageScenario(ResourceScenario):
 
     @action_timer("glance_v2.delete_image")
     def delete_image(self, image: str) -> None:
-        """Delete an image, without waiting for its end."""
+        """Request the deletion of an image, as an action; does not wait until it is gone."""
         self.delete(IMAGE, image)

@@ -1,4 +1,4 @@
-"""Scenarios of Keystone's users, projects, roles, services and EC2 credentials."""
+"""Scenarios of Keystone: create, list, change and delete users, projects, roles and so on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ _DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
-    """Return the needs of a scenario of the administrator that leaves objects of these kinds."""
+    """Return the needs, for `openstack`, of a scenario of the administrator.
+
+    `kinds` are the kinds of objects that it leaves, for the clean-up; `users`: it acts as a user,
+    too.
+    """
     return {
         "services": ("keystone",),
         "admin": True,
@@ -38,11 +42,17 @@ def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
 
 
 class KeystoneBasic(OpenStackScenario):
-    """Rally's `KeystoneBasic` scenarios. `name_length` and the like are accepted and ignored."""
+    """Rally's `KeystoneBasic` scenarios, on users, projects, roles, services, EC2 credentials.
+
+    `name_length` and the like are accepted and ignored.
+    """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments, and look up the domains of new objects."""
+        """Check the arguments; look up the ids of the domains in which objects will be created.
+
+        Raises DeploymentError for an argument that is not supported.
+        """
         args = context["args"]
         _check(args)
         credential = cloud.account.credential
@@ -112,7 +122,7 @@ class KeystoneBasic(OpenStackScenario):
         domain_name: str | None = None,
         default_role: str = "member",
     ) -> None:
-        """Create a user, enable or disable it, and delete it."""
+        """Create a user, change `enabled` to its opposite, and delete the user."""
         user = self._create_user(
             password=password,
             project_id=project_id,
@@ -133,7 +143,7 @@ class KeystoneBasic(OpenStackScenario):
     def create_user_update_password(
         self, name_length: int | None = None, password_length: int | None = None
     ) -> None:
-        """Create a user and give it another password."""
+        """Create a user and change its password. Both arguments are ignored."""
         user = self._create_user()
         self._update_user(user["id"], {"password": self.new_name()})
 
@@ -143,7 +153,7 @@ class KeystoneBasic(OpenStackScenario):
         create_user_kwargs: dict[str, Any] | None = None,
         update_user_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create a user, update it, and check the update."""
+        """Create a user, update it, get it, and check that each changed field is as sent."""
         changes = dict(update_user_kwargs or {})
         user = self._create_user(**(create_user_kwargs or {}))
         self._update_user(user["id"], changes)
@@ -161,7 +171,7 @@ class KeystoneBasic(OpenStackScenario):
     def create_tenant_with_users(
         self, users_per_tenant: int, name_length: int = 10, domain_name: str | None = None
     ) -> None:
-        """Create a project and `users_per_tenant` users of it."""
+        """Create a project, and `users_per_tenant` users in it."""
         project = self._create_project(domain_name)
         with ActionTimer(self, "keystone_v3.create_users"):
             for _ in range(users_per_tenant):
@@ -191,7 +201,7 @@ class KeystoneBasic(OpenStackScenario):
 
     @openstack("KeystoneBasic.authenticate_user_and_validate_token", **_as_admin())
     def authenticate_user_and_validate_token(self) -> None:
-        """Get a token and have it validated."""
+        """Get a new token of the administrator, and validate it at Keystone."""
         with ActionTimer(self, "keystone_v3.fetch_token"):
             sessions = self.context["user_selector"].sessions
             granted = sessions.authenticate(self.admin.account.credential)
@@ -201,7 +211,7 @@ class KeystoneBasic(OpenStackScenario):
 
     @openstack("KeystoneBasic.add_and_remove_user_role", **_as_admin("roles", users=True))
     def add_and_remove_user_role(self) -> None:
-        """Create a role, give it to the user, and take it away."""
+        """Create a role, assign it to the user in its project, and revoke it."""
         role = self._create_role()
         self._add_role(role["id"], self.cloud.user_id, self.cloud.project_id)
         path = self._assignment(role["id"], self.cloud.user_id, self.cloud.project_id)
@@ -210,7 +220,7 @@ class KeystoneBasic(OpenStackScenario):
 
     @openstack("KeystoneBasic.create_add_and_list_user_roles", **_as_admin("roles", users=True))
     def create_add_and_list_user_roles(self) -> None:
-        """Create a role, give it to the user, and list the user's roles."""
+        """Create a role, assign it to the user, and list the user's roles in its project."""
         role = self._create_role()
         user, project = self.cloud.user_id, self.cloud.project_id
         self._add_role(role["id"], user, project)
@@ -236,7 +246,7 @@ class KeystoneBasic(OpenStackScenario):
         create_role_kwargs: dict[str, Any] | None = None,
         list_role_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create a role, list all roles, and find it among them."""
+        """Create a role, list all roles, and check that it is among them."""
         role = self._create_role(**(create_role_kwargs or {}))
         found = self._list_roles(**(list_role_kwargs or {}))
         self.checked(
@@ -247,7 +257,8 @@ class KeystoneBasic(OpenStackScenario):
     def get_entities(self, service_name: str | None = "keystone") -> None:
         """Create a project, a user and a role, and get each of them and a service.
 
-        The service is found by its name, or created where that is null.
+        The service is found by its name, which fails if there is none, or created if `service_name`
+        is null.
         """
         project = self._create_project()
         user = self._create_user(project_id=project["id"])

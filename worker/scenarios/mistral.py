@@ -23,7 +23,10 @@ _CLEANED = ("mistral",)
 
 
 def _problem_of(definition: str, workflow: Any) -> str:
-    """Return why a text is not the definition of a workbook with a workflow; "" if it is."""
+    """Return why a text does not define a workbook with workflow `workflow`; "" if it does.
+
+    Without a workflow, any will do.
+    """
     try:
         found = load_yaml(definition)
     except yaml.YAMLError as error:
@@ -37,13 +40,17 @@ def _problem_of(definition: str, workflow: Any) -> str:
 
 
 class Mistral(OpenStackScenario):
-    """Base of scenarios of Mistral."""
+    """Base of the scenarios of Mistral: checks files, creates and deletes workbooks."""
 
     FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Return messages on files that are not a workbook, lack the workflow, or are not JSON."""
+        """Return a message for each file that is malformed or lacks the workflow.
+
+        `definition` must be a workbook, `wf_input` and `params` JSON. `texts` has the contents of
+        files by argument.
+        """
         found = []
         if "definition" in texts:
             said = _problem_of(texts["definition"], args.get("workflow_name"))
@@ -69,7 +76,7 @@ class Mistral(OpenStackScenario):
 
 
 class MistralWorkbooks(Mistral):
-    """Rally's `MistralWorkbooks` scenarios."""
+    """Rally's `MistralWorkbooks` scenarios: list and create workbooks."""
 
     @openstack("MistralWorkbooks.list_workbooks", services=("mistral",))
     def list_workbooks(self) -> None:
@@ -86,7 +93,7 @@ class MistralWorkbooks(Mistral):
 
 
 class MistralExecutions(Mistral):
-    """Rally's `MistralExecutions` scenarios."""
+    """Rally's `MistralExecutions` scenarios: list executions, and run workflows of workbooks."""
 
     @openstack("MistralExecutions.list_executions", services=("mistral",))
     def list_executions(
@@ -96,7 +103,7 @@ class MistralExecutions(Mistral):
         sort_keys: str = "",
         sort_dirs: str = "",
     ) -> None:
-        """List executions."""
+        """List executions: one page, of `limit` after `marker`, if these are given."""
         asked = {"marker": marker, "limit": limit, "sort_keys": sort_keys, "sort_dirs": sort_dirs}
         params = {key: value for key, value in asked.items() if value not in (None, "")}
         with ActionTimer(self, "mistral.list_executions"):
@@ -115,9 +122,10 @@ class MistralExecutions(Mistral):
         params: str | None = None,
         do_delete: bool = False,
     ) -> None:
-        """Create a workbook from a file, and run a workflow of it until it ends.
+        """Create a workbook from a file, and run a workflow of it until it succeeds.
 
-        `definition`, `wf_input` and `params` are files on the coordinator's host.
+        `definition`, `wf_input` and `params` are files on the coordinator's host. Without
+        `workflow_name` the first workflow runs. If `do_delete`, workbook and execution are deleted.
         """
         workbook = self._create_workbook(definition)
         workflow = workflow_name or next(iter(workbook["workflows"]))

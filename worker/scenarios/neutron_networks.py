@@ -21,7 +21,7 @@ _SERVER = "6d1f3e52-9d3c-4c7b-8f64-0a5a6d0f9b7e"
 
 
 class NeutronNetworks(NeutronScenario):
-    """Rally's `NeutronNetworks` scenarios.
+    """Rally's `NeutronNetworks` scenarios: networks, subnets, routers, ports and floating IPs.
 
     Ports, and subnets that are shown or deleted, are in the networks of the context `network` or
     `existing_network`, else in a new one. Address ranges of subnets follow `subnet_cidr_start`
@@ -31,7 +31,10 @@ class NeutronNetworks(NeutronScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Look up the external network, whether gateways may choose SNAT, and where ports bind."""
+        """Look up external network, SNAT extension and host for ports, if the scenario needs them.
+
+        Keeps them in `context`. Raises DeploymentError if an external network or agent lacks.
+        """
         args = context["args"]
         parameters = inspect.signature(cls.method(context)).parameters
         floating = "floating_network" in parameters
@@ -53,7 +56,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_list_networks", **NEEDS)
     def create_and_list_networks(self, network_create_args: Attributes = None) -> None:
-        """Create a network and list all networks."""
+        """Create a network, list all networks, and check that it is among them."""
         self.list_with("network", [self._network(network_create_args)])
 
     @openstack("NeutronNetworks.create_and_show_network", **NEEDS)
@@ -65,7 +68,7 @@ class NeutronNetworks(NeutronScenario):
     def create_and_update_networks(
         self, network_update_args: dict[str, Any], network_create_args: Attributes = None
     ) -> None:
-        """Create a network and change it."""
+        """Create a network and change its attributes `network_update_args`."""
         network = self._network(network_create_args)
         self.update("network", network, neutron.network_fields(network_update_args))
 
@@ -111,7 +114,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_list_subnets", takes=_new_subnets, **NEEDS)
     def create_and_list_subnets(self, **kwargs: Any) -> None:
-        """Create subnets in a new network, and list all subnets."""
+        """Create subnets in a new network, list all subnets, and check that they are among them."""
         self.list_with("subnet", self._new_subnets(**kwargs))
 
     @openstack("NeutronNetworks.create_and_update_subnets", takes=_new_subnets, **NEEDS)
@@ -142,7 +145,10 @@ class NeutronNetworks(NeutronScenario):
         subnets_per_network: int = 1,
         router_create_args: Attributes = None,
     ) -> list[tuple[str, str]]:
-        """Return routers, each with the subnet that is its interface."""
+        """Create routers and a network; return pairs (router id, id of the subnet at it).
+
+        There is a router for each of the network's subnets.
+        """
         network, count = self._network(network_create_args), subnets_per_network
         routers = [self._router(router_create_args) for _ in range(count)]
         return [
@@ -167,7 +173,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_list_routers", takes=_routers, **NEEDS)
     def create_and_list_routers(self, **kwargs: Any) -> None:
-        """Create routers with a subnet each, and list all routers."""
+        """Create routers with a subnet each, list all routers, and check that they are in it."""
         self.list_with("router", [router for router, _ in self._routers(**kwargs)])
 
     @openstack("NeutronNetworks.create_and_show_routers", takes=_routers, **NEEDS)
@@ -184,7 +190,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_delete_routers", takes=_routers, **NEEDS)
     def create_and_delete_routers(self, **kwargs: Any) -> None:
-        """Create routers with a subnet each, and delete each after its interface."""
+        """Create routers with a subnet each; detach each subnet and delete its router."""
         for router, subnet in self._routers(**kwargs):
             self.change_interface("remove", router, subnet)
             self.delete("router", router)
@@ -196,7 +202,7 @@ class NeutronNetworks(NeutronScenario):
         network_create_args: Attributes = None,
         router_create_args: Attributes = None,
     ) -> None:
-        """Create a network and a router, and make the network its gateway for a moment.
+        """Create a network and a router, set the network as the router's gateway, and clear it.
 
         The network has to be external: `network_create_args: {"router:external": true}`.
         """
@@ -215,31 +221,31 @@ class NeutronNetworks(NeutronScenario):
         port_create_args: Attributes = None,
         ports_per_network: int = 1,
     ) -> Iterator[str]:
-        """Yield ports one after another, each created when it is requested."""
+        """Yield the ids of ports of one network, each created when it is requested."""
         network = self.own_network(network_create_args)
         for _ in range(ports_per_network):
             yield self.create("port", {"network_id": network, **(port_create_args or {})})
 
     @openstack("NeutronNetworks.create_and_list_ports", takes=_ports, **NEEDS)
     def create_and_list_ports(self, **kwargs: Any) -> None:
-        """Create ports, and list all ports."""
+        """Create ports, list all ports, and check that they are among them."""
         self.list_with("port", list(self._ports(**kwargs)))
 
     @openstack("NeutronNetworks.create_and_show_ports", takes=_ports, **NEEDS)
     def create_and_show_ports(self, **kwargs: Any) -> None:
-        """Create ports, and get each at once."""
+        """Create ports one after another, and get each before the next is created."""
         for port in self._ports(**kwargs):
             self.show("port", port)
 
     @openstack("NeutronNetworks.create_and_update_ports", takes=_ports, **NEEDS)
     def create_and_update_ports(self, port_update_args: dict[str, Any], **kwargs: Any) -> None:
-        """Create ports, and change each at once."""
+        """Create ports one after another, and change each before the next is created."""
         for port in self._ports(**kwargs):
             self.update("port", port, port_update_args)
 
     @openstack("NeutronNetworks.create_and_delete_ports", takes=_ports, **NEEDS)
     def create_and_delete_ports(self, **kwargs: Any) -> None:
-        """Create ports, and delete each at once."""
+        """Create ports one after another, and delete each before the next is created."""
         for port in self._ports(**kwargs):
             self.delete("port", port)
 
@@ -247,7 +253,10 @@ class NeutronNetworks(NeutronScenario):
         "NeutronNetworks.create_and_bind_ports", admin=True, contexts={"network": {}}, **NEEDS
     )
     def create_and_bind_ports(self, ports_per_network: int = 1) -> None:
-        """Create two subnets in each network of the project, and ports that the admin binds."""
+        """Create two subnets (IPv4, IPv6) and ports in each network of the project.
+
+        The administrator binds each port to the host of a live agent.
+        """
         for network in self.context[neutron.NETWORKS][self.cloud.project_id]:
             for version in (4, 6):
                 self.create_subnet(network["id"], args={"ip_version": version})
@@ -275,7 +284,7 @@ class NeutronNetworks(NeutronScenario):
     def create_and_list_floating_ips(
         self, floating_network: str | None = None, floating_ip_args: Attributes = None
     ) -> None:
-        """Create a floating IP and list all floating IPs."""
+        """Create a floating IP, list all floating IPs, and check that it is among them."""
         self.list_with("floatingip", [self._floating_ip(floating_ip_args)])
 
     @openstack("NeutronNetworks.create_and_delete_floating_ips", **NEEDS)
@@ -310,7 +319,10 @@ class NeutronNetworks(NeutronScenario):
 
 
 def _host(admin: Cloud) -> str:
-    """Return the host of a live agent. Raises DeploymentError if there is none."""
+    """Return the host of the last live agent to which ports can be bound.
+
+    Raises DeploymentError if there is none.
+    """
     hosts = [
         str(one["host"])
         for one in neutron.listed(admin, "agent")

@@ -1,4 +1,4 @@
-"""Base of scenarios of Neutron."""
+"""Base of the scenarios of Neutron: actions on its objects, checks of arguments."""
 
 from __future__ import annotations
 
@@ -21,11 +21,17 @@ _COUNTS = ("subnets_per_network", "ports_per_network")
 
 
 class NeutronScenario(OpenStackScenario):
-    """Creates, lists, shows, changes and deletes objects, each in an action of Rally's name."""
+    """Base class that creates, lists, gets, changes and deletes objects of Neutron.
+
+    Each is an atomic action with the name that Rally gives it.
+    """
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Refuse attributes by which osbench finds objects, counts below 1, and wrong ranges."""
+        """Return a message for each argument that cannot work.
+
+        Reported are attributes that osbench sets itself, counts below 1, and wrong address ranges.
+        """
         found = super().check_arguments(method, args)
         for name, value in args.items():
             if name in _COUNTS and not (isinstance(value, int) and value >= 1):
@@ -35,7 +41,10 @@ class NeutronScenario(OpenStackScenario):
         return found + _misfit("subnet_cidr_start", args.get("subnet_cidr_start"))
 
     def create(self, kind: str, fields: Mapping[str, Any]) -> str:
-        """Create an object with a name; return its id."""
+        """Create an object of a kind, such as "network", with a unique name; return its id.
+
+        A floating IP has the name as its description.
+        """
         # floating IPs have no name
         named = "description" if kind == "floatingip" else "name"
         with self.action("create", kind):
@@ -43,35 +52,39 @@ class NeutronScenario(OpenStackScenario):
         return str(made["id"])
 
     def show(self, kind: str, identity: str) -> None:
-        """Get an object."""
+        """Get an object by its id, as an action; the response is discarded."""
         with self.action("show", kind):
             self.cloud.document("GET", neutron.SERVICE, neutron.path_of(kind, identity))
 
     def update(self, kind: str, identity: str, fields: Mapping[str, Any]) -> None:
-        """Change an object."""
+        """Change attributes of an object by its id, as an action."""
         with self.action("update", kind):
             path = neutron.path_of(kind, identity)
             self.cloud.document("PUT", neutron.SERVICE, path, json={kind: dict(fields)})
 
     def delete(self, kind: str, identity: str) -> None:
-        """Delete an object."""
+        """Delete an object by its id, as an action; does not check that it is gone."""
         with self.action("delete", kind):
             self.cloud.request("DELETE", neutron.SERVICE, neutron.path_of(kind, identity))
 
     def list_with(self, kind: str, created: list[str]) -> None:
-        """List all objects, and check that those created are among them."""
+        """List all objects of a kind; fail the iteration if an id of `created` is missing."""
         with self.action("list", kind):
             found = {one["id"] for one in neutron.listed(self.cloud, kind)}
         missing = [identity for identity in created if identity not in found]
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 
     def action(self, verb: str, kind: str) -> ActionTimer:
-        """Return the action of Rally for a request."""
+        """Return a timer of the action that Rally names for a verb and a kind of object."""
         several = "s" if verb == "list" else ""
         return ActionTimer(self, f"neutron.{verb}_{_IN_ACTIONS.get(kind, kind)}{several}")
 
     def own_network(self, network_create_args: Attributes) -> str:
-        """Return the id of a network that contexts made or found, in turn, or of a new one."""
+        """Return the id of a network of the project: by turns of iterations, or a new one.
+
+        Networks are of the contexts `network` and `existing_network`; without these, one is
+        created.
+        """
         networks = self.context.get(neutron.NETWORKS)
         if networks is None:
             return self.create("network", neutron.network_fields(network_create_args))
@@ -87,10 +100,10 @@ class NeutronScenario(OpenStackScenario):
         first: str | None = None,
         router: str = "",
     ) -> str:
-        """Create subnet `position` of the `count` of an iteration; return its id.
+        """Create subnet `position` of the `count` of an iteration in a network; return its id.
 
-        Its address range follows `first`, unless `args` name one. It becomes an interface of
-        `router`, if there is one.
+        Its address range is counted from `first`, without overlap in the load, unless `args` name
+        one. It becomes an interface of `router`, if there is one.
         """
         number = self._range_number(position, count)
         fields = neutron.subnet_fields(network, args, number, first)
@@ -101,14 +114,14 @@ class NeutronScenario(OpenStackScenario):
         return str(made["id"])
 
     def change_interface(self, change: str, router: str, subnet: str) -> None:
-        """Make a subnet an interface of a router, or no longer: `add` or `remove`."""
+        """Add a subnet as an interface of a router, or remove it; `change` is `add` or `remove`."""
         with ActionTimer(self, f"neutron.{change}_interface_router"):
             neutron.change_router(
                 self.cloud, router, f"{change}_router_interface", subnet_id=subnet
             )
 
     def _range_number(self, position: int, count: int) -> int:
-        """Return the range number for subnet `position` of the `count` of an iteration.
+        """Return the number of the address range of subnet `position` of an iteration's `count`.
 
         No two subnets of a workload have the same, in whatever process they are created.
         """
@@ -117,7 +130,7 @@ class NeutronScenario(OpenStackScenario):
 
 
 def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
-    """Return problems of the attributes of an object."""
+    """Return messages on the attributes in argument `name`: reserved or malformed ones."""
     if name.endswith("_update_args") and not attributes and "security" not in name:
         return [f"{name} must name at least one attribute to change"]
     reserved = [key for key in neutron.RESERVED if key in attributes]
@@ -134,7 +147,7 @@ def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _misfit(place: str, addresses: Any) -> list[str]:
-    """Return the problem of an address range; "" if it is valid."""
+    """Return a list with the problem of an address range; empty if it is valid or not a string."""
     try:
         if isinstance(addresses, str):
             neutron.version_of(addresses)

@@ -13,13 +13,16 @@ _GROUP, _RULE = "security_group", "security_group_rule"
 
 
 class NeutronSecurityGroup(NeutronScenario):
-    """Rally's `NeutronSecurityGroup` scenarios. Rules are for incoming TCP by default."""
+    """Rally's `NeutronSecurityGroup` scenarios: security groups and their rules.
+
+    Rules are for incoming TCP by default.
+    """
 
     @openstack("NeutronSecurityGroup.create_and_list_security_groups", **NEEDS)
     def create_and_list_security_groups(
         self, security_group_create_args: Attributes = None
     ) -> None:
-        """Create a security group and list all security groups."""
+        """Create a security group, list all, and check that it is among them."""
         self.list_with(_GROUP, [self._group(security_group_create_args)])
 
     @openstack("NeutronSecurityGroup.create_and_show_security_group", **NEEDS)
@@ -40,7 +43,7 @@ class NeutronSecurityGroup(NeutronScenario):
         security_group_create_args: Attributes = None,
         security_group_update_args: Attributes = None,
     ) -> None:
-        """Create a security group, and give it a new name and the attributes to change."""
+        """Create a security group; change its name and the attributes in the update arguments."""
         group = self._group(security_group_create_args)
         fields = {**(security_group_update_args or {}), "name": self.new_name()}
         self.update(_GROUP, group, fields)
@@ -52,7 +55,7 @@ class NeutronSecurityGroup(NeutronScenario):
         security_group_args: Attributes = None,
         security_group_rule_args: Attributes = None,
     ) -> None:
-        """Create a security group with rules, each for another port, and list all rules."""
+        """Create a security group with rules, one per port; check that the list of all has them."""
         group = self._group(security_group_args)
         rules = [
             self._rule(
@@ -92,7 +95,10 @@ class NeutronSecurityGroup(NeutronScenario):
         return self.create(_GROUP, args or {})
 
     def _rule(self, group: str, args: Mapping[str, Any]) -> str:
-        """Create a rule, which has no name: it goes with its group."""
+        """Create a rule in a group; return its id.
+
+        A rule has no name: the clean-up removes it with its group.
+        """
         fields = {"direction": "ingress", "protocol": "tcp", **args, "security_group_id": group}
         with self.action("create", _RULE):
             return str(neutron.create(self.cloud, _RULE, fields)["id"])

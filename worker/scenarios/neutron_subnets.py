@@ -1,4 +1,4 @@
-"""The scenario of Neutron's subnets that a context has made."""
+"""The scenario that deletes subnets of Neutron which the context `network` has made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class NeutronSubnets(NeutronScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that there is a subnet for each user. Raises DeploymentError."""
+        """Check before the load that each user of a project has a subnet to delete in each network.
+
+        Raises DeploymentError if not, or without the context `network`.
+        """
         if neutron.RANGES_USED not in context:
             raise DeploymentError(
                 "NeutronSubnets.delete_subnets needs the context network, whose subnets it deletes"
@@ -34,7 +37,7 @@ class NeutronSubnets(NeutronScenario):
 
     @openstack("NeutronSubnets.delete_subnets", **NEEDS)
     def delete_subnets(self) -> None:
-        """Delete a subnet of each network of the project; each user deletes another one."""
+        """Delete one subnet of each network of the project; each user of it deletes another one."""
         project = self.cloud.project_id
         users = _users_by_project(self.context).get(project, [])
         user = self.cloud.user_id
@@ -44,7 +47,7 @@ class NeutronSubnets(NeutronScenario):
 
 
 def _users_by_project(context: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return ids of the users that contexts made, by the id of their project."""
+    """Return the ids of the users that contexts made, in their order, by project id."""
     found: dict[str, list[str]] = {}
     for user in context.get(USERS, ()):
         found.setdefault(user["project_id"], []).append(user["id"])

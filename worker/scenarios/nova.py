@@ -1,4 +1,4 @@
-"""Scenarios of Nova's servers."""
+"""Scenarios of Nova's servers: they boot, list, change, move and delete servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DESCRIBED = "2.19"
 
 
 class NovaServers(ServerChanges, Volumes):
-    """Rally's `NovaServers` scenarios.
+    """Rally's `NovaServers` scenarios: boot, list, change, move and delete servers.
 
     `image` and `flavor` are `{id: ...}` or `{name: ...}`, a name or a regular expression that
     matches one. `nics` is `none`, `auto` or a list of `{net-id: ...}`; further arguments are
@@ -43,7 +43,10 @@ class NovaServers(ServerChanges, Volumes):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return problems of the arguments of all scenarios, and of the actions of a bounce."""
+        """Return a message for each problem of the arguments; else an empty list.
+
+        Looks at arguments of all scenarios, and at the actions of a bounce.
+        """
         found = super().check_arguments(method, args)
         if method == "boot_and_bounce_server" and args.get("actions"):
             said = bounce_problem(args["actions"])
@@ -52,7 +55,10 @@ class NovaServers(ServerChanges, Volumes):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up images, flavors, types of volumes and the network."""
+        """Check the arguments before the load; look up images, flavors, and the external network.
+
+        Keeps their ids in `context`. Raises DeploymentError if one is wrong or does not exist.
+        """
         super().prepare(context, cloud)
         args = context["args"]
         if "floating_network" in cls.method(context).__annotations__:
@@ -63,19 +69,19 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.boot_server", **_BOOTED)
     def boot_server(self, **server_kwargs: Any) -> None:
-        """Boot a server."""
+        """Boot a server and wait until it is active."""
         self.boot(**server_kwargs)
 
     @openstack("NovaServers.boot_and_list_server", **_BOOTED)
     def boot_and_list_server(self, detailed: bool = True, **server_kwargs: Any) -> None:
-        """Boot a server, list all servers, and find it among them."""
+        """Boot a server, list all servers, and check that it is among them."""
         server = self.boot(**server_kwargs)
         found = {one["id"] for one in self.list_all(detailed)}
         self.checked(server in found, "the server that was booted is not in the list")
 
     @openstack("NovaServers.list_servers", services=("nova",))
     def list_servers(self, detailed: bool = True) -> None:
-        """List all servers."""
+        """List all servers of the user's project, with all fields if `detailed`."""
         self.list_all(detailed)
 
     @openstack("NovaServers.boot_and_show_server", **_BOOTED)
@@ -87,7 +93,7 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.boot_and_update_server", **_BOOTED)
     def boot_and_update_server(self, description: str | None = None, **server_kwargs: Any) -> None:
-        """Boot a server, and change its name and its description."""
+        """Boot a server, and change its name, and its description if one is given."""
         server = self.boot(**server_kwargs)
         wanted = {"name": self.new_name(), "description": description or None}
         with ActionTimer(self, "nova.update_server"):
@@ -101,7 +107,7 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.boot_and_get_console_output", **_BOOTED)
     def boot_and_get_console_output(self, length: int | None = None, **server_kwargs: Any) -> None:
-        """Boot a server and get the last `length` lines of its console, or all."""
+        """Boot a server and get the last `length` lines of its console; all if null."""
         server = self.boot(**server_kwargs)
         with ActionTimer(self, "nova.get_console_output_server"):
             self.send_action(SERVER, server, {"os-getConsoleOutput": {"length": length}})
@@ -204,7 +210,10 @@ class NovaServers(ServerChanges, Volumes):
         actions: list[dict[str, int]] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, do `actions` (`[{hard_reboot: 1}, {stop_start: 2}]`), and delete it."""
+        """Boot a server, do `actions` (`[{hard_reboot: 1}, {stop_start: 2}]`), and delete it.
+
+        Each action is done as often as its number says.
+        """
         server = self.boot(**server_kwargs)
         for one in actions or ():
             for name, times in one.items():
@@ -254,7 +263,10 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.snapshot_server", takes=Servers.boot, **_IMAGED)
     def snapshot_server(self, force_delete: bool = False, **server_kwargs: Any) -> None:
-        """Boot a server, make an image of it, and boot a server from that; delete all three."""
+        """Boot a server, make an image of it, delete it, and boot another server from the image.
+
+        Then the second server and the image are deleted.
+        """
         server = self.boot(**server_kwargs)
         image = self.snapshot(server)
         self.delete_server(server, force_delete)
@@ -309,7 +321,7 @@ class NovaServers(ServerChanges, Volumes):
         max_sleep: float = 0,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, pause, migrate it while it runs, and delete it."""
+        """Boot a server, pause, migrate it to another host while it runs, and delete it."""
         server = self.boot(**server_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.live_migrate(server, block_migration, disk_over_commit)
@@ -324,7 +336,7 @@ class NovaServers(ServerChanges, Volumes):
         create_floating_ip_args: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, create a floating IP, and associate it."""
+        """Boot a server, create a floating IP, and associate it with the server."""
         server = self.boot(**server_kwargs)
         self.associate(server, self.create_floating_ip(self.context["floating_network"]))
 
@@ -335,7 +347,7 @@ class NovaServers(ServerChanges, Volumes):
         create_floating_ip_args: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, create a floating IP, associate and dissociate it."""
+        """Boot a server, create a floating IP, associate it with the server and dissociate it."""
         server = self.boot(**server_kwargs)
         floating_ip = self.create_floating_ip(self.context["floating_network"])
         self.associate(server, floating_ip)

@@ -35,7 +35,11 @@ class AdminScenario(ResourceScenario):
         rxtx_factor: float = 1.0,
         is_public: bool = True,
     ) -> str:
-        """Create a flavor; return its id."""
+        """Create a flavor as the administrator; return its id.
+
+        `ram` and `swap` are in MB, `disk` and `ephemeral` in GB; `flavorid: auto` leaves the id to
+        Nova.
+        """
         fields = {
             "ram": ram,
             "vcpus": vcpus,
@@ -49,19 +53,22 @@ class AdminScenario(ResourceScenario):
         return str(self.post(_FLAVOR, fields, cloud=self.admin)["id"])
 
     def set_specs(self, flavor: str, specs: Mapping[str, Any]) -> None:
-        """Set extra specs of a flavor."""
+        """Set extra specs of a flavor, by its id, as the administrator."""
         path = f"flavors/{flavor}/os-extra_specs"
         self.admin.document("POST", "nova", path, json={"extra_specs": dict(specs)})
 
     @action_timer("nova.list_hypervisors")
     def list_all_hypervisors(self, detailed: bool = True) -> list[dict[str, Any]]:
-        """Return all hypervisors."""
+        """Return all hypervisors of the cloud, page after page, as the administrator."""
         path = "os-hypervisors/detail" if detailed else "os-hypervisors"
         return self.list_pages(_HYPERVISOR, path, cloud=self.admin)
 
 
 class NovaFlavors(AdminScenario):
-    """Rally's `NovaFlavors` scenarios. `ram` is in MB, `disk` in GB."""
+    """Rally's `NovaFlavors` scenarios: create, list and delete flavors, give access to them.
+
+    `ram` is in MB, `disk` in GB.
+    """
 
     @openstack("NovaFlavors.list_flavors", services=("nova",))
     def list_flavors(
@@ -119,7 +126,7 @@ class NovaFlavors(AdminScenario):
         **_FLAVORS,
     )
     def create_and_list_flavor_access(self, **flavor_kwargs: Any) -> None:
-        """Create a private flavor, whatever `is_public` is, and list who has access."""
+        """Create a private flavor, whatever `is_public` is, and list the projects with access."""
         flavor = self.create_one_flavor(**{**flavor_kwargs, "is_public": False})
         with ActionTimer(self, "nova.list_flavor_access"):
             self.admin.document("GET", "nova", f"flavors/{flavor}/os-flavor-access")
@@ -149,7 +156,7 @@ class NovaFlavors(AdminScenario):
 
 
 class NovaAggregates(AdminScenario, Servers):
-    """Rally's `NovaAggregates` scenarios."""
+    """Rally's `NovaAggregates` scenarios: host aggregates, as the administrator."""
 
     @openstack("NovaAggregates.list_aggregates", **_ADMIN)
     def list_aggregates(self) -> None:
@@ -158,7 +165,7 @@ class NovaAggregates(AdminScenario, Servers):
 
     @openstack("NovaAggregates.create_and_list_aggregates", **_AGGREGATES)
     def create_and_list_aggregates(self, availability_zone: str | None) -> None:
-        """Create an aggregate, list all, and find it among them."""
+        """Create an aggregate, list all, and check that it is among them."""
         aggregate = self._create(availability_zone)
         found = {str(one["id"]) for one in self._list()}
         self.checked(aggregate in found, "the aggregate that was created is not in the list")
@@ -188,7 +195,7 @@ class NovaAggregates(AdminScenario, Servers):
 
     @openstack("NovaAggregates.create_aggregate_add_and_remove_host", **_AGGREGATES)
     def create_aggregate_add_and_remove_host(self, availability_zone: str | None) -> None:
-        """Create an aggregate, add the first host, and remove it."""
+        """Create an aggregate, add the cloud's first host to it, and remove the host."""
         aggregate = self._create(availability_zone)
         hypervisors = self.list_all_hypervisors()
         self.checked(bool(hypervisors), "this cloud has no hypervisor")
@@ -213,7 +220,7 @@ class NovaAggregates(AdminScenario, Servers):
         disk: int = 1,
         boot_server_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create an aggregate with a host, and a flavor for it; boot a server, which is there."""
+        """Create an aggregate with a host and a flavor for it; boot a server and check its host."""
         aggregate = self._create(availability_zone)
         usable = [
             one["service"]["host"]
@@ -248,23 +255,23 @@ class NovaAggregates(AdminScenario, Servers):
 
 
 class NovaHypervisors(AdminScenario):
-    """Rally's `NovaHypervisors` scenarios."""
+    """Rally's `NovaHypervisors` scenarios: list and get hypervisors, as the administrator."""
 
     @openstack("NovaHypervisors.list_hypervisors", **_ADMIN)
     def list_hypervisors(self, detailed: bool = True) -> None:
-        """List all hypervisors."""
+        """List all hypervisors of the cloud, with all fields if `detailed`."""
         self.list_all_hypervisors(detailed)
 
     @openstack("NovaHypervisors.list_and_get_hypervisors", **_ADMIN)
     def list_and_get_hypervisors(self, detailed: bool = True) -> None:
-        """List all hypervisors and get each."""
+        """List all hypervisors and get each, as separate actions."""
         for one in self.list_all_hypervisors(detailed):
             with ActionTimer(self, "nova.get_hypervisor"):
                 self.show(_HYPERVISOR, str(one["id"]), cloud=self.admin)
 
     @openstack("NovaHypervisors.statistics_hypervisors", **_ADMIN)
     def statistics_hypervisors(self) -> None:
-        """Get the sums of all hypervisors."""
+        """Get the statistics of the cloud: sums over all hypervisors."""
         with ActionTimer(self, "nova.statistics_hypervisors"):
             self.admin.document("GET", "nova", "os-hypervisors/statistics")
 
@@ -286,22 +293,22 @@ class NovaHypervisors(AdminScenario):
 
 
 class NovaServices(ResourceScenario):
-    """Rally's `NovaServices` scenario."""
+    """Rally's `NovaServices` scenario: list Nova's services, as the administrator."""
 
     @openstack("NovaServices.list_services", **_ADMIN)
     def list_services(self, host: str | None = None, binary: str | None = None) -> None:
-        """List the services of Nova: all, or only the services of a host or of a binary."""
+        """List Nova's services: all, or only services of `host` or of `binary`."""
         params = without_none({"host": host, "binary": binary})
         with ActionTimer(self, "nova.list_services"):
             self.admin.document("GET", "nova", "os-services", params=params)
 
 
 class NovaAvailabilityZones(ResourceScenario):
-    """Rally's `NovaAvailabilityZones` scenario."""
+    """Rally's `NovaAvailabilityZones` scenario: list zones, as the administrator."""
 
     @openstack("NovaAvailabilityZones.list_availability_zones", **_ADMIN)
     def list_availability_zones(self, detailed: bool = True) -> None:
-        """List all availability zones."""
+        """List all availability zones, with their hosts and services if `detailed`."""
         path = "os-availability-zone/detail" if detailed else "os-availability-zone"
         with ActionTimer(self, "nova.list_availability_zones"):
             self.admin.document("GET", "nova", path)

@@ -27,11 +27,17 @@ _TYPED = "2.2"
 
 
 class NovaKeypair(Servers):
-    """Rally's `NovaKeypair` scenarios: `public_key` and `key_type` are arguments of a key pair."""
+    """Rally's `NovaKeypair` scenarios: create, list and delete key pairs.
+
+    `public_key` and `key_type` are arguments of a key pair.
+    """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up image and flavor. Raises DeploymentError."""
+        """Check the arguments before the load; look up image and flavor.
+
+        Raises DeploymentError for an unknown argument, or if an object does not exist.
+        """
         super().prepare(context, cloud)
         _, further = further_arguments(cls.method(context), context["args"])
         for name in sorted(further.keys() - _RENAMED.keys()):
@@ -42,7 +48,7 @@ class NovaKeypair(Servers):
 
     @openstack("NovaKeypair.create_and_list_keypairs", **_KEYPAIRS)
     def create_and_list_keypairs(self, **keypair_kwargs: Any) -> None:
-        """Create a key pair, list all of the user, and find it among them."""
+        """Create a key pair, list all of the user, and check that it is among them."""
         name = self._create(keypair_kwargs)
         with ActionTimer(self, "nova.list_keypairs"):
             found = self.cloud.document("GET", "nova", _KEYPAIR.path)["keypairs"]
@@ -93,13 +99,16 @@ class NovaKeypair(Servers):
 
 
 class NovaServerGroups(ResourceScenario):
-    """Rally's `NovaServerGroups` scenarios; `policies` is one, or a list of one."""
+    """Rally's `NovaServerGroups` scenarios: create, list, get and delete server groups.
+
+    `policies` is a policy, or a list of one.
+    """
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Refuse a group without a policy; get a token of the administrator if it lists.
+        """Raise DeploymentError if no policy is given; get a token of the administrator if needed.
 
-        Raises DeploymentError.
+        It is needed for `all_projects`.
         """
         args = context["args"]
         if not (args.get("policies") or (args.get("kwargs") or {}).get("policies")):
@@ -115,7 +124,10 @@ class NovaServerGroups(ResourceScenario):
         all_projects: bool = False,
         kwargs: dict[str, Any] | None = None,
     ) -> None:
-        """Create a server group, list all, also of other projects, and find it among them."""
+        """Create a server group, list all, and check that it is among them.
+
+        With `all_projects` the administrator lists the groups of all projects.
+        """
         group = self._create(policies, kwargs)
         with ActionTimer(self, "nova.list_server_groups"):
             cloud = self.as_administrator() if all_projects else self.cloud

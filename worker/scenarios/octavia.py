@@ -1,4 +1,4 @@
-"""Scenarios of Octavia's load balancers and pools."""
+"""Scenarios of Octavia's load balancers, and of pools in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BALANCER, _POOL = "loadbalancer", "pool"
 
 
 class Octavia(OpenStackScenario):
-    """Rally's `Octavia` scenarios.
+    """Rally's `Octavia` scenarios: create, list, change and delete load balancers and pools.
 
     They create a load balancer, and a pool in it, for each subnet of the networks of the user's
     project, which the context `network` makes. Users need the role `load-balancer_member`.
@@ -30,7 +30,7 @@ class Octavia(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check that there are subnets. Raises DeploymentError."""
+        """Raise DeploymentError unless each project has a network with a subnet, from a context."""
         networks = context.get(neutron.NETWORKS)
         if not networks or not all(
             any(one["subnets"] for one in several) for several in networks.values()
@@ -50,7 +50,10 @@ class Octavia(OpenStackScenario):
         provider: str | None = None,
         vip_qos_policy_id: str | None = None,
     ) -> Iterator[str]:
-        """Create all load balancers, then wait for each, one after another, as they are used."""
+        """Create a load balancer for each subnet of the project's networks; yield the ids.
+
+        All are requested first; each is awaited until active before it is yielded.
+        """
         fields = without_none(
             {
                 "description": description,
@@ -77,13 +80,13 @@ class Octavia(OpenStackScenario):
 
     @openstack("Octavia.create_and_list_loadbalancers", takes=_balancers, **_SCENARIO)
     def create_and_list_loadbalancers(self, **kwargs: Any) -> None:
-        """Create load balancers and list all load balancers."""
+        """Create load balancers, list all, and check that they are among them."""
         created = list(self._balancers(**kwargs))
         self._list_with("octavia.load_balancer_list", _BALANCER, created)
 
     @openstack("Octavia.create_and_delete_loadbalancers", takes=_balancers, **_SCENARIO)
     def create_and_delete_loadbalancers(self, **kwargs: Any) -> None:
-        """Create load balancers and have each deleted."""
+        """Create load balancers and request the deletion of each, without waiting for it."""
         for balancer in self._balancers(**kwargs):
             with ActionTimer(self, "octavia.load_balancer_delete"):
                 self.cloud.request("DELETE", "octavia", _path(_BALANCER, balancer))
@@ -116,7 +119,10 @@ class Octavia(OpenStackScenario):
     # pools
 
     def _pools(self, protocol: str, lb_algorithm: str) -> Iterator[str]:
-        """Create a pool in each of the load balancers, one after another, as they are used."""
+        """Create a pool in each new load balancer; yield its id once it is active.
+
+        A load balancer is awaited, and its pool created, when the next id is requested.
+        """
         for balancer in self._balancers():
             fields = {
                 "loadbalancer_id": balancer,
@@ -132,12 +138,12 @@ class Octavia(OpenStackScenario):
 
     @openstack("Octavia.create_and_list_pools", takes=_pools, **_SCENARIO)
     def create_and_list_pools(self, **kwargs: Any) -> None:
-        """Create pools and list all pools."""
+        """Create pools, list all, and check that they are among them."""
         self._list_with("octavia.pool_list", _POOL, list(self._pools(**kwargs)))
 
     @openstack("Octavia.create_and_delete_pools", takes=_pools, **_SCENARIO)
     def create_and_delete_pools(self, **kwargs: Any) -> None:
-        """Create pools and have each deleted."""
+        """Create pools and request the deletion of each, without waiting for it."""
         for pool in self._pools(**kwargs):
             with ActionTimer(self, "octavia.pool_delete"):
                 self.cloud.request("DELETE", "octavia", _path(_POOL, pool))
@@ -151,7 +157,7 @@ class Octavia(OpenStackScenario):
 
     @openstack("Octavia.create_and_update_pools", takes=_pools, **_SCENARIO)
     def create_and_update_pools(self, **kwargs: Any) -> None:
-        """Create pools and give each a new name."""
+        """Create pools and give each a new name, without waiting for the change."""
         for pool in self._pools(**kwargs):
             with ActionTimer(self, "octavia.pool_set"):
                 self._rename(_POOL, pool)

@@ -1,4 +1,4 @@
-"""Base of scenarios that load an OpenStack cloud."""
+"""Base of scenarios that send requests to an OpenStack cloud, and their declaration."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WAIT_S = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceNeeds:
-    """The needs of one scenario in the cloud."""
+    """The needs of one scenario in the cloud: services, accounts and contexts."""
 
     services: tuple[str, ...]
     #: Whether it acts as the administrator, as users, or both.
@@ -71,13 +71,14 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
     requires: tuple[str, ...] = (),
     less: str = "",
 ) -> Callable[[F], F]:
-    """Mark a method as the scenario `name`, and give it the arguments `session`, `retries`.
+    """Return a decorator that makes a method the scenario `name`.
 
-    `takes` is a method that gets the scenario's `**kwargs`: task files give its arguments.
-    `services` must be in the catalogue. After the load, resources that iterations left in the
-    services of `cleanup` are removed. `contexts` are further contexts that it needs, which the task
-    may configure; the contexts that it `requires` the task must have. `less` names the requests
-    that only Rally's scenario of this name makes.
+    The scenario has the further arguments `session` and `retries`. `takes` is a method that gets
+    the scenario's `**kwargs`: task files give its arguments. `services` must be in the catalogue.
+    After the load, resources that iterations left in the services of `cleanup` are removed.
+    `contexts` are further contexts that it needs, which the task may configure; the contexts that
+    it `requires` the task must have. `less` names the requests that only Rally's scenario of this
+    name makes.
     """
     context: dict[str, Any] = dict(contexts)
     if cleanup:
@@ -119,7 +120,10 @@ def openstack(  # noqa: PLR0913 - one for each need of a scenario
 
 
 def _with_arguments(signature: inspect.Signature, taken: inspect.Signature) -> inspect.Signature:
-    """Return a signature with the arguments of another method instead of `**kwargs`."""
+    """Return `signature` with the arguments of the method `taken` instead of its `**kwargs`.
+
+    `self` stays first, arguments with a default follow others, and `**kwargs` of `taken` is last.
+    """
     instance, *own, _ = signature.parameters.values()
     merged = [*list(taken.parameters.values())[1:], *own]
     # arguments without a default come first, and further ones last
@@ -157,7 +161,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return problems of the arguments that all scenarios have."""
+        """Return a message if `retries` is not an integer from 0; else an empty list."""
         retries = args.get("retries", 0)
         number = isinstance(retries, int) and not isinstance(retries, bool)
         if number and retries >= 0:
@@ -170,7 +174,12 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Get tokens and check services. Raises DeploymentError if something is missing."""
+        """Get tokens, check that services exist, and call `prepare`; once, before the load.
+
+        A scenario that `openstack` marks `warm=False` does none of that. Puts the `UserSelector`
+        into `context`. Raises DeploymentError if something is missing, and errors of authentication
+        and of requests.
+        """
         name = context["scenario"].partition("@")[0]
         needs: ServiceNeeds = cls.method(context).needs
         deployment = openstack_of(context.get("deployment"), name)
@@ -200,29 +209,34 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Look up named objects before the load; `context["args"]` are the workload's arguments."""
+        """Look up named objects before the load; here: nothing.
+
+        `context["args"]` are the workload's arguments; results go to `context`. `cloud` sends
+        requests as a user, or as the administrator if the scenario acts as that only.
+        """
 
     @classmethod
     def method(cls, context: Mapping[str, Any]) -> Any:
-        """Return the method of the workload's scenario, as `openstack` marked it."""
+        """Return the decorated method of the workload's scenario, which has its `needs`."""
         return getattr(cls, context["scenario"].partition("@")[0].rpartition(".")[2])
 
     def new_name(self) -> str:
-        """Return a unique name for a resource, by which the clean-up finds it."""
+        """Return a unique name for a new resource, by which the clean-up finds it."""
         context = self.context
         return resource_names.in_iteration(
             context["run"], context["workload"], context["iteration"], context.get(NAMES_KEY, "")
         )
 
     def checked(self, correct: bool, message: str) -> None:
-        """Fail the iteration with a message unless `correct`."""
+        """Raise AssertionError with `message`, which fails the iteration, unless `correct`."""
         if not correct:
             raise AssertionError(message)
 
     def wait_until(self, what: str, look: Callable[[], T | None]) -> T:
-        """Poll `look`, in a separate action, until it returns a value, and return that.
+        """Poll `look` until it returns a value other than None, and return that.
 
-        Raises NotReady after the workload's timeout, or `WAIT_S`.
+        Polling is an action `READY`, with growing pauses. Raises NotReady, which names `what`,
+        after the workload's timeout, or `WAIT_S` seconds without one; exceptions of `look` pass.
         """
         with ActionTimer(self, READY):
             begin = time.monotonic()
@@ -237,7 +251,10 @@ class OpenStackScenario(Scenario):
                 pause(min(max(POLL_S, POLL_SHARE * waited_s), POLL_MOST_S))
 
     def as_administrator(self) -> Client:
-        """Return a client of the administrator, who has a token if `prepare` requested one."""
+        """Return a client of the administrator, for scenarios that act as a user otherwise.
+
+        Its token is requested at the first request, unless `prepare` has done it.
+        """
         selector: UserSelector = self.context["user_selector"]
         return self._client(selector, selector.admin)
 
@@ -268,12 +285,15 @@ class OpenStackScenario(Scenario):
 
 
 def further_arguments(method: Any, args: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of the parameter for further arguments, and the arguments that it takes."""
+    """Return the name of a method's `**` parameter, and the arguments that it takes from `args`.
+
+    The name is "" if there is no such parameter; the arguments are then unknown ones.
+    """
     parameters = inspect.signature(method).parameters
     taking = next((one.name for one in parameters.values() if one.kind is one.VAR_KEYWORD), "")
     return taking, {key: value for key, value in args.items() if key not in parameters}
 
 
 def without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the mapping without values that are None: services would take null for a value."""
+    """Return a copy without values that are None: services would take null for a value."""
     return {key: value for key, value in values.items() if value is not None}

@@ -7,7 +7,7 @@ from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, opens
 
 
 class Placement(OpenStackScenario):
-    """Scenarios of Placement; Rally has none."""
+    """Scenarios of Placement's resource providers, as the administrator; Rally has none."""
 
     @openstack(
         "Placement.list_resource_providers", services=("placement",), admin=True, users=False

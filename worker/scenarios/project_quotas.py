@@ -1,4 +1,4 @@
-"""Scenarios of quotas."""
+"""Scenarios that read and change quotas of Nova, Cinder and Neutron."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _UPDATED: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def _needs(service: str, *, restored: bool = True) -> dict[str, Any]:
-    """Return the needs of a scenario that acts on a user's project as the administrator."""
+    """Return the needs, for `openstack`, of a scenario that changes a project's quotas.
+
+    `restored`: after the load the project gets its former quotas.
+    """
     contexts = {"restored_quotas": {service: list(_UPDATED[service])}} if restored else {}
     return {"services": (service,), "admin": True, "contexts": contexts}
 
@@ -46,13 +49,13 @@ def _needs(service: str, *, restored: bool = True) -> dict[str, Any]:
 class ProjectQuotas(OpenStackScenario):
     """Rally's `Quotas` scenarios: quotas of the project of the iteration's user.
 
-    Each value is random, from -1 to `max_quota`. After the load a project has the quotas that it
-    had before.
+    The administrator sets each to a random value from -1 (unlimited) to `max_quota`. After the load
+    a project has the quotas that it had before.
     """
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Refuse a maximum below the least quota."""
+        """Return messages on arguments, among them `max_quota` below -1; empty without problems."""
         found = super().check_arguments(method, args)
         most = args.get("max_quota", -1)
         if not isinstance(most, int) or most < -1:
@@ -61,39 +64,39 @@ class ProjectQuotas(OpenStackScenario):
 
     @openstack("Quotas.nova_update", **_needs("nova"))
     def nova_update(self, max_quota: int = 1024) -> None:
-        """Update quotas of Nova."""
+        """Set quotas of Nova to random values."""
         self._update("nova", max_quota)
 
     @openstack("Quotas.nova_update_and_delete", **_needs("nova"))
     def nova_update_and_delete(self, max_quota: int = 1024) -> None:
-        """Update quotas of Nova and delete them."""
+        """Set quotas of Nova to random values, then reset them to the defaults."""
         self._update("nova", max_quota)
         self._delete("nova")
 
     @openstack("Quotas.nova_get", **_needs("nova", restored=False))
     def nova_get(self) -> None:
-        """Get quotas of Nova."""
+        """Get the quotas of Nova."""
         self._get("nova")
 
     @openstack("Quotas.cinder_update", **_needs("cinder"))
     def cinder_update(self, max_quota: int = 1024) -> None:
-        """Update quotas of Cinder."""
+        """Set quotas of Cinder to random values."""
         self._update("cinder", max_quota)
 
     @openstack("Quotas.cinder_update_and_delete", **_needs("cinder"))
     def cinder_update_and_delete(self, max_quota: int = 1024) -> None:
-        """Update quotas of Cinder and delete them."""
+        """Set quotas of Cinder to random values, then reset them to the defaults."""
         self._update("cinder", max_quota)
         self._delete("cinder")
 
     @openstack("Quotas.cinder_get", **_needs("cinder", restored=False))
     def cinder_get(self) -> None:
-        """Get quotas of Cinder."""
+        """Get the quotas of Cinder."""
         self._get("cinder")
 
     @openstack("Quotas.neutron_update", **_needs("neutron"))
     def neutron_update(self, max_quota: int = 1024) -> None:
-        """Update quotas of Neutron."""
+        """Set quotas of Neutron to random values."""
         self._update("neutron", max_quota)
 
     def _update(self, service: str, most: int) -> None:

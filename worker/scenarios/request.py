@@ -1,4 +1,4 @@
-"""A request to any service of the catalogue."""
+"""The scenario that sends a request to any service of an OpenStack cloud."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from osbench.worker.scenarios.openstack_scenario import OpenStackScenario, opens
 
 
 class OpenStack(OpenStackScenario):
-    """Requests that are specified in the task."""
+    """Requests to a cloud that are specified in the task."""
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Check before the load that the service exists and the paths of the checks are valid.
 
-        Raises DeploymentError.
+        With `as_admin`, gets a token of the administrator. Raises DeploymentError.
         """
         args = context["args"]
         if args.get("as_admin"):

@@ -15,7 +15,7 @@ from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScena
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceKind:
-    """Objects of a service, as its API addresses and describes them."""
+    """A kind of objects of a service: paths in its API, and the fields with an object's state."""
 
     service: str
     #: Path of the list.
@@ -30,7 +30,10 @@ class ResourceKind:
     reason: str = ""
 
     def refuse_failed(self, found: Mapping[str, Any]) -> None:
-        """Raise NotReady if an object is in a failed state."""
+        """Raise NotReady, with the reason if known, if an object is in a failed state.
+
+        `found` is the object as in a response.
+        """
         status = str(found[self.status])
         if not status.lower().startswith(self.failed) and not status.lower().endswith(self.failed):
             return
@@ -41,7 +44,11 @@ class ResourceKind:
 
 
 class ResourceScenario(OpenStackScenario):
-    """Base of scenarios that create objects, change and delete them."""
+    """Base of scenarios that create, list, change and delete objects of a service.
+
+    Methods act as the iteration's user, or by `cloud` if that is given. RequestFailed of a request
+    passes.
+    """
 
     def list_pages(
         self,
@@ -54,7 +61,8 @@ class ResourceScenario(OpenStackScenario):
     ) -> list[dict[str, Any]]:
         """Return all objects of a kind, page after page; one page if `params` have a limit.
 
-        `path` replaces that of the kind, as for a list with details.
+        `path` replaces that of the kind, as for a list with details. `page` is the page size; 0
+        leaves it to the service.
         """
         key = kind.path.rpartition("/")[2].removeprefix("os-")
         return listed(cloud or self.cloud, kind.service, path or kind.path, key, params, page=page)
@@ -62,7 +70,10 @@ class ResourceScenario(OpenStackScenario):
     def post(
         self, kind: ResourceKind, fields: Mapping[str, Any], *, cloud: Cloud | None = None
     ) -> dict[str, Any]:
-        """Create an object with a name given by osbench; return it as in the response."""
+        """Create an object with a unique name and `fields`; return it as in the response.
+
+        Does not wait until it is ready.
+        """
         sent = {kind.key: {"name": self.new_name(), **fields}}
         found = (cloud or self.cloud).document("POST", kind.service, kind.path, json=sent)
         return dict(found[kind.key])
@@ -75,7 +86,10 @@ class ResourceScenario(OpenStackScenario):
         *,
         cloud: Cloud | None = None,
     ) -> Any:
-        """Request an action on an object; return the document of the response."""
+        """Request an action on an object; return the JSON of the response, None if it is empty.
+
+        `body` names the action. Does not wait for its end.
+        """
         path = f"{kind.path}/{identity}/action"
         return (cloud or self.cloud).document("POST", kind.service, path, json=body)
 
@@ -87,7 +101,7 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         traced: bool = True,
     ) -> dict[str, Any]:
-        """Return an object."""
+        """Get an object by its id and return it; `traced=False` keeps the request out of traces."""
         path = f"{kind.path}/{identity}"
         found = (cloud or self.cloud).document("GET", kind.service, path, traced=traced)
         return dict(found.get(kind.key, found))
@@ -100,9 +114,9 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Wait until an object has a state of `wanted`, and further fields these values.
+        """Poll an object until it has a state of `wanted`, and `fields` have the given values.
 
-        Returns the object. Raises NotReady.
+        Returns the object. Raises NotReady if its state is a failed one, or at the timeout.
         """
 
         def look() -> dict[str, Any] | None:
@@ -115,7 +129,10 @@ class ResourceScenario(OpenStackScenario):
         return self.wait_until(f"the {kind.key}", look)
 
     def await_end(self, kind: ResourceKind, identity: str, *, gone: tuple[str, ...] = ()) -> None:
-        """Wait until an object does not exist, or has a state of `gone`. Raises NotReady."""
+        """Poll an object until it does not exist, or has a state of `gone`.
+
+        Raises NotReady if its state is a failed one, or at the timeout.
+        """
         path = f"{kind.path}/{identity}"
 
         def look() -> bool | None:
@@ -134,11 +151,11 @@ class ResourceScenario(OpenStackScenario):
         self.wait_until(f"the end of the {kind.key}", look)
 
     def delete(self, kind: ResourceKind, identity: str, *, cloud: Cloud | None = None) -> None:
-        """Delete an object, without waiting for its end."""
+        """Request the deletion of an object; does not wait until it is gone."""
         (cloud or self.cloud).request("DELETE", kind.service, f"{kind.path}/{identity}")
 
     def delete_and_wait(self, action: str, kind: ResourceKind, identity: str) -> None:
-        """Delete an object and wait for its end, as an action."""
+        """Delete an object and wait until it is gone, as an action. Raises NotReady."""
         with ActionTimer(self, action):
             with ActionTimer(self, ACCEPTED):
                 self.delete(kind, identity)

@@ -1,4 +1,4 @@
-"""Conversion of arguments for new servers from novaclient's names to the names in Nova's API."""
+"""Arguments for new servers: from novaclient's names, as tasks have them, to Nova's API."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ _OTHERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = MappingProxyType(
 
 
 def check(wanted: Mapping[str, Any], place: str = "", *, picks: bool = False) -> None:
-    """Check before the load that all arguments can be sent; `place` is the enclosing argument.
+    """Check before the load that all arguments for a server can be sent.
 
-    `picks`: there are networks of a context to pick from. Raises DeploymentError.
+    `place` is the argument that contains them, for messages. `picks`: there are networks of a
+    context to pick from. Raises DeploymentError for the first problem.
     """
     within = f" in {place}" if place else ""
     known = _SAME | _RENAMED.keys() | _OTHERS.keys() | {"scheduler_hints", _PICKED}

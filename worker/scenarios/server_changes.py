@@ -54,7 +54,7 @@ BOUNCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def bounce_problem(actions: Any) -> str:
-    """Return why a list of bounces cannot be done; "" if it can."""
+    """Return the first problem of the actions of a bounce, in words; "" if there is none."""
     for one in actions if isinstance(actions, list) else [actions]:
         if not isinstance(one, Mapping) or len(one) != 1:
             return f"expected a mapping with one action, such as {{hard_reboot: 1}}, got {one!r}"
@@ -67,10 +67,16 @@ def bounce_problem(actions: Any) -> str:
 
 
 class ServerChanges(Servers, ImageScenario):
-    """Base of scenarios that change servers."""
+    """Base of scenarios that change servers of Nova: state, size, host, image, floating IP.
+
+    Each change is an atomic action, and waits for its result.
+    """
 
     def change(self, action: str, server: str) -> None:
-        """Do a change that needs no arguments."""
+        """Change the state of a server and wait for the new state; locks need no waiting.
+
+        `action` is a key of `_CHANGES`, such as "pause_server". Raises NotReady.
+        """
         body, status = _CHANGES[action]
         if status:
             # a shelved server is offloaded before Nova is done with it
@@ -81,7 +87,11 @@ class ServerChanges(Servers, ImageScenario):
             self.send_action(SERVER, server, body)
 
     def bounce(self, name: str, server: str) -> None:
-        """Do a change and undo it, within an action of both."""
+        """Run the changes of a bounce, such as stop and start, and wait for each.
+
+        `name` is a key of `BOUNCES`. Two changes are enclosed in an action of both. Raises
+        NotReady.
+        """
         several = BOUNCES[name]
         if len(several) == 1:
             self.change(several[0], server)
@@ -91,7 +101,7 @@ class ServerChanges(Servers, ImageScenario):
                 self.change(action, server)
 
     def confirm(self, server: str, confirm: bool) -> None:
-        """Keep a new size or host of a server, or return to the previous."""
+        """Confirm a server's new size or host, or else revert it; wait until it is active."""
         action = "confirm" if confirm else "revert"
         self.change_server(f"resize_{action}", server, {f"{action}Resize": None}, "ACTIVE")
 
@@ -99,7 +109,11 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.migrate")
     def migrate(self, server: str) -> None:
-        """Migrate a server to another host, as the administrator."""
+        """Migrate a server to another host, as the administrator, and wait for it.
+
+        It still has to be confirmed. Fails the iteration if there is one hypervisor, or if the host
+        is the same.
+        """
         before = self._host_before(server)
         with ActionTimer(self, ACCEPTED):
             self.send_action(SERVER, server, {"migrate": None}, cloud=self.admin)
@@ -109,7 +123,10 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.live_migrate")
     def live_migrate(self, server: str, block_migration: bool, disk_over_commit: bool) -> None:
-        """Migrate a running server to another host, as the administrator."""
+        """Migrate a running server, as the administrator, and wait until it is on another host.
+
+        Fails the iteration if there is only one hypervisor. Raises NotReady at the timeout.
+        """
         before = self._host_before(server)
         wanted = {
             "host": None,
@@ -136,7 +153,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.snapshot_server")
     def snapshot(self, server: str) -> str:
-        """Create an image of a server; return its id."""
+        """Create an image of a server and wait until both are ready; return the image's id."""
         wanted = {"createImage": {"name": self.new_name(), "metadata": {}}}
         with ActionTimer(self, ACCEPTED):
             path = f"{SERVER.path}/{server}/action"
@@ -153,7 +170,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.delete_image")
     def delete_snapshot_image(self, image: str) -> None:
-        """Delete an image and wait for its end."""
+        """Delete an image and wait until it is gone. Raises NotReady."""
         self.delete_image(image)
         with ActionTimer(self, "glance.wait_for_delete"):
             self.await_end(IMAGE, image, gone=GOING)
@@ -162,7 +179,10 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("neutron.create_floating_ip")
     def create_floating_ip(self, network: str) -> dict[str, Any]:
-        """Create a floating IP in an external network; the clean-up finds its description."""
+        """Create a floating IP in an external network, by its id; return it as in the response.
+
+        The clean-up finds it by its description.
+        """
         wanted = {"floating_network_id": network, "description": self.new_name()}
         body = {"floatingip": wanted}
         document = self.cloud.document("POST", "neutron", _FLOATING_IP.path, json=body)
@@ -170,7 +190,10 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.associate_floating_ip")
     def associate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
-        """Associate a floating IP with the first port of a server."""
+        """Associate a floating IP with a server's first port; wait until the server has it.
+
+        Fails the iteration if the server has no port.
+        """
         with ActionTimer(self, ACCEPTED), ActionTimer(self, "neutron.associate_floating_ip"):
             with ActionTimer(self, "neutron.list_ports"):
                 path = f"ports?device_id={server}"
@@ -181,7 +204,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.dissociate_floating_ip")
     def dissociate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
-        """Dissociate a floating IP from its server."""
+        """Dissociate a floating IP from its server, and wait until the server lacks it."""
         with ActionTimer(self, ACCEPTED), ActionTimer(self, "neutron.dissociate_floating_ip"):
             self._set_port(floating_ip, None)
         self._await_address(server, floating_ip, there=False)

@@ -1,4 +1,4 @@
-"""Base of scenarios with servers of Nova: boots, changes and deletes them."""
+"""Base of scenarios with servers of Nova: boots, changes, lists and deletes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _NESTED = ("boot_server_kwargs", "create_vm_params")
 
 
 class Servers(ResourceScenario):
-    """Base of scenarios with servers."""
+    """Base of scenarios with servers of Nova.
+
+    Servers have the network and security group that contexts made for their project.
+    """
 
     OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
@@ -37,7 +40,11 @@ class Servers(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments; look up images and flavors. Raises DeploymentError."""
+        """Check the arguments before the load; look up images and flavors.
+
+        Keeps their ids in `context` by argument, "" if not given. Raises DeploymentError if an
+        argument is not supported or no single object matches.
+        """
         args = context["args"]
         picks = bool(context.get("networks"))
         super().prepare(context, cloud)
@@ -65,7 +72,7 @@ class Servers(ResourceScenario):
         auto_assign_nic: bool = False,
         **server_kwargs: Any,
     ) -> str:
-        """Boot a server as the task says; return its id."""
+        """Boot a server from the task's arguments and wait until it is active; return its id."""
         wanted = {**server_kwargs, "auto_assign_nic": auto_assign_nic}
         return self.booted(self.context["image"], wanted)
 
@@ -73,7 +80,11 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.boot_server")
     def booted(self, image: str, wanted: Mapping[str, Any], flavor: str = "") -> str:
-        """Boot a server; `wanted` are novaclient's arguments, `image` may be ""."""
+        """Boot a server and wait until it is active; return its id. Raises NotReady.
+
+        `wanted` are novaclient's arguments. `image` may be "" (from a volume); flavor "" is the
+        task's.
+        """
         with ActionTimer(self, ACCEPTED):
             server = self._post_server(image, wanted, flavor)
         self.await_status(SERVER, server, "ACTIVE")
@@ -81,7 +92,7 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.boot_servers")
     def boot_servers(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
-        """Boot servers, one request per server, then wait for each of them."""
+        """Boot `count` servers, one request per server, then wait until each is active."""
         with ActionTimer(self, ACCEPTED):
             servers = [self._post_server(image, wanted) for _ in range(count)]
         for server in servers:
@@ -89,7 +100,10 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.boot_servers")
     def boot_together(self, image: str, count: int, wanted: Mapping[str, Any]) -> list[str]:
-        """Boot servers by one request, and wait for each of them; return their ids."""
+        """Boot `count` servers by one request, wait until each is active; return their ids.
+
+        Fails the iteration if the list has another number of them.
+        """
         name = self.new_name()
         several = {**wanted, "min_count": count, "max_count": count}
         with ActionTimer(self, ACCEPTED):
@@ -114,18 +128,22 @@ class Servers(ResourceScenario):
         cloud: Cloud | None = None,
         **fields: Any,
     ) -> dict[str, Any]:
-        """Change a server and wait for its new state, as an action; return the server."""
+        """Send `body` as an action on a server, wait for the state `status`, return the server.
+
+        All is one atomic action, `nova.ACTION`. `fields` must have their values, too. Raises
+        NotReady.
+        """
         with ActionTimer(self, f"nova.{action}"):
             with ActionTimer(self, ACCEPTED):
                 self.send_action(SERVER, server, body, cloud=cloud)
             return self.await_status(SERVER, server, status, **fields)
 
     def delete_server(self, server: str, force: bool = False) -> None:
-        """Delete a server and wait for its end."""
+        """Delete a server and wait until it is gone; `force` makes Nova delete it at once."""
         self._delete_servers([server], force, "delete_server")
 
     def delete_servers(self, servers: Sequence[str], force: bool = False) -> None:
-        """Delete servers, then wait for the end of each."""
+        """Delete servers, then wait until each is gone; `force` as in `delete_server`."""
         self._delete_servers(servers, force, "delete_servers")
 
     def _delete_servers(self, servers: Sequence[str], force: bool, action: str) -> None:
@@ -141,7 +159,7 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.list_servers")
     def list_all(self, detailed: bool = True) -> list[dict[str, Any]]:
-        """Return all servers, page after page."""
+        """Return all servers of the project, page after page; with all fields if `detailed`."""
         return self.list_pages(SERVER, "servers/detail" if detailed else "servers")
 
     def _post_server(
@@ -158,7 +176,10 @@ class Servers(ResourceScenario):
         return str(found["server"]["id"])
 
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments with network and security group that contexts made for the project."""
+        """Return `wanted` with the network and security group that contexts made for the project.
+
+        The network is added unless `nics` are given: the first, or by turns with `auto_assign_nic`.
+        """
         found = dict(wanted)
         project = self.cloud.project_id if self._made_for_projects() else ""
         networks = self.context.get("networks", {}).get(project)
@@ -173,5 +194,5 @@ class Servers(ResourceScenario):
         return found
 
     def _made_for_projects(self) -> bool:
-        """Return whether contexts made something for servers: only then the project matters."""
+        """Return whether contexts made networks or security groups for servers of a project."""
         return bool(self.context.get("networks") or self.context.get("ssh_groups"))

@@ -21,7 +21,10 @@ _ANY: Mapping[str, str] = {"Accept": "*/*"}
 
 
 class SwiftObjects(OpenStackScenario):
-    """Rally's `SwiftObjects` scenarios. `object_size` is in bytes, which are all zero."""
+    """Rally's `SwiftObjects` scenarios: create containers, upload, list and download objects.
+
+    Objects have `object_size` bytes, all zero.
+    """
 
     # the arguments of scenarios that create a container
 
@@ -32,7 +35,7 @@ class SwiftObjects(OpenStackScenario):
         public: bool = False,
         headers: dict[str, str] | None = None,
     ) -> tuple[str, list[str]]:
-        """Create a container with objects; return its name and theirs."""
+        """Create a container and upload objects; return its name and the objects' names."""
         container = self._create_container({**(_PUBLIC if public else {}), **(headers or {})})
         with tempfile.TemporaryFile() as data:
             data.truncate(object_size)
@@ -48,14 +51,14 @@ class SwiftObjects(OpenStackScenario):
         "SwiftObjects.create_container_and_object_then_list_objects", takes=_fill, **_SCENARIO
     )
     def create_container_and_object_then_list_objects(self, **container_kwargs: Any) -> None:
-        """Create a container with objects, list them, and find each."""
+        """Create a container with objects, list them, and check that each is listed."""
         container, names = self._fill(**container_kwargs)
         missing = set(names) - set(self._list_objects(container))
         self.checked(not missing, f"{len(missing)} of the objects are not in the list")
 
     @openstack("SwiftObjects.create_container_and_object_then_delete_all", takes=_fill, **_SCENARIO)
     def create_container_and_object_then_delete_all(self, **container_kwargs: Any) -> None:
-        """Create a container with objects, and delete these and the container."""
+        """Create a container with objects; delete the objects, then the container."""
         container, names = self._fill(**container_kwargs)
         for name in names:
             self._delete_object(container, name)
@@ -65,7 +68,7 @@ class SwiftObjects(OpenStackScenario):
         "SwiftObjects.create_container_and_object_then_download_object", takes=_fill, **_SCENARIO
     )
     def create_container_and_object_then_download_object(self, **container_kwargs: Any) -> None:
-        """Create a container with objects, and download each."""
+        """Create a container with objects, download each, and check its size."""
         container, names = self._fill(**container_kwargs)
         wanted = container_kwargs.get("object_size", _SIZE)
         for name in names:
@@ -107,7 +110,7 @@ class SwiftObjects(OpenStackScenario):
 
     @action_timer("swift.download_object")
     def _download(self, container: str, name: str) -> int:
-        """Download an object; return its size."""
+        """Download an object and discard it; return its size in bytes."""
         path = _path(container, name)
         response = self.cloud.request("GET", "swift", path, headers=_ANY, stream=True)
         return sum(map(len, response.iter_content(_BLOCK)))
@@ -125,7 +128,7 @@ class SwiftObjects(OpenStackScenario):
         return self._names(_path(container))
 
     def _names(self, path: str) -> list[str]:
-        """Return all names of a list, page after page: the page after the last is empty."""
+        """Return all names in the list at a path, page after page until an empty one."""
         found: list[str] = []
         params = {"format": "json"}
         while page := self.cloud.document("GET", "swift", path, params=params):

@@ -1,4 +1,4 @@
-"""Base of scenarios with volumes of Cinder: creates, changes and deletes them."""
+"""Base of scenarios with volumes and snapshots of Cinder: creates and deletes them."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def _check(wanted: Mapping[str, Any], known: frozenset[str], place: str = "") ->
 
 
 def drawn_size(size: Any) -> int:
-    """Return a size in GB: `size`, or a random size of `{min, max}`."""
+    """Return `size` as an integer, GB; for `{min, max}` a random size between them, inclusive."""
     if isinstance(size, Mapping):
         return random.randint(size["min"], size["max"])  # noqa: S311 - load, not secrets
     return int(size)
 
 
 class Volumes(ResourceScenario):
-    """Base of scenarios with volumes."""
+    """Base of scenarios with volumes and snapshots of Cinder."""
 
     OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType({"volume_type": "volume type"})
     QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(
@@ -75,7 +75,10 @@ class Volumes(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Check the arguments for new volumes; look up types of volumes."""
+        """Check the arguments for new volumes and snapshots, and that types of volumes exist.
+
+        Raises DeploymentError if an argument is not supported or there is no such type.
+        """
         super().prepare(context, cloud)
         args = context["args"]
         taking, further = further_arguments(cls.method(context), args)
@@ -88,7 +91,10 @@ class Volumes(ResourceScenario):
                 named(cloud, "volume type", where["volume_type"])
 
     def project_volume(self) -> dict[str, Any]:
-        """Return a random volume of the context `volumes`: its `id` and `size`."""
+        """Return a random volume that the context `volumes` made for the project.
+
+        It has `id` and `size`, in GB.
+        """
         found = self.context["volumes"][self.cloud.project_id]
         return dict(random.choice(found))  # noqa: S311 - load, not secrets
 
@@ -96,7 +102,10 @@ class Volumes(ResourceScenario):
 
     @action_timer("cinder_v3.create_volume")
     def create_one(self, size: Any, wanted: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Create a volume and return it; `wanted` are arguments of Rally."""
+        """Create a volume, wait until it is available, and return it. Raises NotReady.
+
+        `size` is in GB, as for `drawn_size`; `wanted` are arguments that Rally's scenarios have.
+        """
         given = without_none(wanted or {})
         hints = given.pop(_HINTS, None)
         sent: dict[str, Any] = {
@@ -108,14 +117,17 @@ class Volumes(ResourceScenario):
         return self.await_status(VOLUME, str(made["id"]), "available")
 
     def delete_one(self, volume: str) -> None:
-        """Delete a volume and wait for its end."""
+        """Delete a volume, by its id, and wait until it is gone. Raises NotReady."""
         self.delete_and_wait("cinder_v3.delete_volume", VOLUME, volume)
 
     @action_timer("cinder_v3.create_snapshot")
     def create_snapshot(
         self, volume: str, force: bool = False, wanted: Mapping[str, Any] | None = None
     ) -> str:
-        """Create a snapshot of a volume; return its id."""
+        """Create a snapshot of a volume and wait until it is available; return its id.
+
+        `force` allows it for a volume that is attached. Raises NotReady.
+        """
         fields = {**without_none(wanted or {}), "volume_id": volume, "force": force}
         with ActionTimer(self, ACCEPTED):
             made = self.post(SNAPSHOT, fields)
@@ -123,5 +135,5 @@ class Volumes(ResourceScenario):
         return str(made["id"])
 
     def delete_snapshot(self, snapshot: str) -> None:
-        """Delete a snapshot and wait for its end."""
+        """Delete a snapshot, by its id, and wait until it is gone. Raises NotReady."""
         self.delete_and_wait("cinder_v3.delete_snapshot", SNAPSHOT, snapshot)

@@ -14,13 +14,16 @@ _TTL_S = 360
 
 
 class ZaqarBasic(OpenStackScenario):
-    """Rally's `ZaqarBasic` scenarios."""
+    """Rally's `ZaqarBasic` scenarios: create queues, post and read messages.
+
+    `name_length` is ignored.
+    """
 
     @openstack("ZaqarBasic.create_queue", services=("zaqar",), cleanup=("zaqar",))
     def create_queue(
         self, name_length: int | None = None, metadata: dict[str, Any] | None = None
     ) -> None:
-        """Create a queue. Unlike Rally's scenario, it sends the request to Zaqar."""
+        """Create a queue with `metadata`. Unlike Rally's scenario, it sends a request to Zaqar."""
         self._create(metadata)
 
     @openstack("ZaqarBasic.producer_consumer", services=("zaqar",), cleanup=("zaqar",))
@@ -31,7 +34,10 @@ class ZaqarBasic(OpenStackScenario):
         max_msg_count: int = 200,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Create a queue, post messages in one request, read all of them, and delete the queue."""
+        """Create a queue, post messages in one request, read all of them, and delete the queue.
+
+        Their number is random, between the two bounds. Fails if not all are read.
+        """
         queue = self._create(metadata)
         count = random.randint(min_msg_count, max_msg_count)  # noqa: S311 - load, not secrets
         messages = [{"body": {"id": number}, "ttl": _TTL_S} for number in range(count)]
@@ -50,7 +56,7 @@ class ZaqarBasic(OpenStackScenario):
 
     @action_timer("zaqar.list_messages")
     def _read(self, queue: str) -> int:
-        """Read the messages of the queue, page after page; return their number."""
+        """Read all messages of a queue, page after page; return their count."""
         # Zaqar hides a client's own messages from it unless asked
         params: dict[str, Any] = {"echo": "true"}
         count = 0

@@ -1,1 +1,1 @@
-"""The event loop of an engine of coroutines."""
+"""The event loop of an engine of coroutines: its thread, precise timer and blocking calls."""

@@ -17,7 +17,7 @@ _TFD_TIMER_ABSTIME = 1
 
 
 class _Setting(ctypes.Structure):
-    """`struct itimerspec`: interval and time, each in seconds and nanoseconds."""
+    """`struct itimerspec` of timerfd_settime(2): interval and time, in seconds and nanoseconds."""
 
     _fields_ = (
         ("interval_s", ctypes.c_long),
@@ -28,7 +28,10 @@ class _Setting(ctypes.Structure):
 
 
 class Alarm:
-    """Calls a function at a set time. Only for the loop's thread."""
+    """A timer that calls a function of an event loop at a set time. Only for the loop's thread.
+
+    Without timerfd (Linux) it is as exact as the loop's own timers.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
         self._loop = loop
@@ -46,7 +49,10 @@ class Alarm:
             loop.add_reader(self._fd, self._ring)
 
     def set(self, at_ns: int) -> None:
-        """Call the function at a time, monotonic nanoseconds, instead of at the time set before."""
+        """Set the time of the next call, monotonic ns; replaces the time set before.
+
+        The function is called once; at once if the time has passed.
+        """
         if at_ns == self._at_ns:
             return
         self._at_ns = at_ns
@@ -62,7 +68,7 @@ class Alarm:
         self._handle = self._loop.call_later(left_s, self._ring)
 
     def close(self) -> None:
-        """Close the timer: the function is not called any more."""
+        """Cancel the call that is set, and close the timer: the function is not called any more."""
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)

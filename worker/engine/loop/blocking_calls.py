@@ -1,4 +1,4 @@
-"""Threads for blocking calls, which coroutines wait for."""
+"""Threads that run blocking calls of coroutines, which wait for them without blocking the loop."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ THREADS = 256
 
 
 class CallRemains:
-    """A blocking call whose iteration timed out."""
+    """A blocking call that still runs although its coroutine was cancelled, after a timeout."""
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
 
     def is_alive(self) -> bool:
-        """Return whether the call still runs."""
+        """Return whether the call has not ended."""
         return not self._future.done()
 
 
 class BlockingCalls:
-    """Runs calls in threads. Threads are started as they are needed."""
+    """Runs blocking calls in at most `THREADS` threads, which are started as they are needed."""
 
     def __init__(self) -> None:
         self._forks = process_forks()
@@ -44,9 +44,11 @@ class BlockingCalls:
         self.left: list[CallRemains] = []
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """Run a call in a thread, in a copy of the caller's context; return its result.
+        """Run a call in a thread, in a copy of the caller's context variables; return its result.
 
-        Exceptions of the call pass.
+        Exceptions of the call pass; a StopIteration becomes RuntimeError. Raises TypeError if it
+        returns a coroutine. Beyond `THREADS` at once, calls wait, with one warning. If the caller
+        is cancelled, a call that has begun runs on and is added to `left`.
         """
         self._wanted += 1
         if self._wanted > THREADS and not self._told:
@@ -68,7 +70,7 @@ class BlockingCalls:
             self._wanted -= 1
 
     def close(self) -> None:
-        """Start no call any more; running calls go on."""
+        """Cancel the calls that wait for a thread; running calls go on. Does not wait for them."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _guarded(self, call: Callable[[], Any]) -> Any:

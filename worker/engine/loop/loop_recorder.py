@@ -1,4 +1,4 @@
-"""The recorder of an iteration that is a coroutine."""
+"""The recorder of an iteration that is a coroutine: actions, requests and blocking calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _NEW = object.__new__
 
 
 class LoopRecorder(Recorder):
-    """A recorder whose innermost open action depends on the task; see `new_loop_recorder`."""
+    """A recorder whose innermost open action depends on the calling task.
+
+    Actions of tasks that run side by side do not become each other's parents. Made by
+    `new_loop_recorder`.
+    """
 
     __slots__ = ("_calls",)
 
@@ -27,7 +31,7 @@ class LoopRecorder(Recorder):
 
     @property
     def open(self) -> int:
-        """Return the position of the innermost open action of this task; -1 at the top."""
+        """Return the position of the calling task's innermost open action; -1 if none is open."""
         return _OPEN.get()
 
     @open.setter
@@ -40,12 +44,18 @@ class LoopRecorder(Recorder):
         self.asked = asked
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
-        """Run a blocking call in a thread of the engine; return its result."""
+        """Run a blocking call in a thread of the engine; return its result, or raise its exception.
+
+        As `BlockingCalls.run`.
+        """
         return await self._calls.run(call)
 
 
 def new_loop_recorder(names: Names, calls: BlockingCalls) -> LoopRecorder:
-    """Return a recorder for an iteration, in half the time that a constructor would take."""
+    """Return a recorder for an iteration, and set "no open action" for the calling task.
+
+    Takes half the time that a constructor would.
+    """
     recorder = _NEW(LoopRecorder)
     recorder.names = names
     recorder.actions = []

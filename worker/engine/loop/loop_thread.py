@@ -1,4 +1,4 @@
-"""An event loop in its own thread, which measures how late it is."""
+"""An asyncio event loop in its own thread, which measures how late the loop is."""
 
 from __future__ import annotations
 
@@ -36,10 +36,14 @@ END_S = 1.0
 
 
 class LoopThread:
-    """Runs an event loop until `stop`. All but `lateness` may be used by any thread."""
+    """Runs an event loop in a thread until `stop`. All but `lateness` may be used by any thread."""
 
     def __init__(self, tell: Callable[[str], object]) -> None:
-        """`tell` gets a message on each failure outside the iterations; it counts equal ones."""
+        """Create the loop and start its thread.
+
+        `tell` is called in that thread with a message about each task or callback that a scenario
+        left behind and that failed. It should count equal messages.
+        """
         self.loop = _new_loop()
         self._tell = tell
         #: Identity of the thread; 0 before it runs.
@@ -55,26 +59,35 @@ class LoopThread:
         self._thread.start()
 
     def call(self, function: Callable[..., object], *args: Any) -> None:
-        """Call a function in the loop's thread, soon; no effect after the loop's end."""
+        """Call a function in the loop's thread soon, without waiting; not if the loop is closed."""
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(function, *args)
 
     def stop(self) -> None:
-        """End the loop, and cancel the tasks that scenarios left behind in it."""
+        """End the loop soon, without waiting, and cancel the tasks that scenarios left in it.
+
+        Tasks that do not end within `END_S` seconds are left, with a warning.
+        """
         self.call(self._stop)
 
     def overdue_ns(self, now: int) -> int:
-        """Return by how much the loop's next beat is overdue, nanoseconds; 0 if it is in time."""
+        """Return by how much the loop's next beat is late, nanoseconds; 0 if on time or not begun.
+
+        `now`: monotonic ns.
+        """
         return max(0, now - self.due_ns) if self.ident else 0
 
     def cpu_ns(self) -> int:
-        """Return the CPU time of the thread, nanoseconds; 0 if the system does not report it."""
+        """Return the CPU time of the loop's thread, ns; 0 before it runs, or if not known."""
         if not self.ident or not hasattr(time, "pthread_getcpuclockid"):
             return 0
         return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident))
 
     def is_asleep(self) -> bool:
-        """Return whether the thread waits for something other than a core; True if unknown."""
+        """Return whether the loop's thread sleeps: it waits for something other than a core.
+
+        True if /proc cannot be read.
+        """
         try:
             stat = Path(f"/proc/self/task/{self._native_id}/stat").read_text()
         except OSError:
@@ -83,7 +96,7 @@ class LoopThread:
         return stat.rpartition(") ")[2][:1] != "R"
 
     def is_alive(self) -> bool:
-        """Return whether the thread still runs."""
+        """Return whether the loop's thread has not ended."""
         return self._thread.is_alive()
 
     def _stop(self) -> None:
@@ -118,7 +131,11 @@ class LoopThread:
         self.loop.call_later(BEAT_S, self._beat)
 
     def _complain(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Report a failure outside the iterations, without its message, which may hold secrets."""
+        """Report a failed task or callback by type and place; called by the loop.
+
+        The exception's message is left out, as it may hold secrets. Without an exception, asyncio's
+        message is reported.
+        """
         error = context.get("exception")
         if error is None:
             what = str(context.get("message", "see asyncio's debug mode"))

@@ -1,1 +1,1 @@
-"""The life of virtual users outside their iterations: beginning, think times and end."""
+"""Virtual users outside their iterations: begin and end, think times, numbers, forked children."""

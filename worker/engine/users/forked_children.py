@@ -1,4 +1,4 @@
-"""Processes that a scenario forked and that return into the worker: each ends at once.
+"""Ends processes that a scenario forked and that return into the worker's code.
 
 Such a process would go on as if it were the worker: it would start iterations, and use sockets that
 are not its own. Children that do not return (of multiprocessing and subprocess, or that call
@@ -28,10 +28,10 @@ _OF_PYTHON = ("asyncio", "concurrent", "multiprocessing", "os", "threading")
 
 
 class ProcessForks:
-    """Knows whether this process is a child of the worker. One for each process."""
+    """Detects whether this process is a forked child of the worker. One object for each process."""
 
     def __init__(self) -> None:
-        """Notice forks from now on."""
+        """Register a callback for forks from now on, and map a page shared with all children."""
         #: Forks between the process that made this object and this one.
         self.generation = 0
         self._place = ""
@@ -40,12 +40,19 @@ class ProcessForks:
         os.register_at_fork(after_in_child=self._begin_child)
 
     def end_if_child(self, generation: int, error: BaseException | None = None) -> None:
-        """End this process if it is a child, for `error`; `generation` is the worker's."""
+        """End this process if it is a child of the process in which `generation` was read.
+
+        As `end_child`, with `error`.
+        """
         if self.generation != generation:
             self.end_child(error)
 
     def end_child(self, error: BaseException | None = None) -> NoReturn:
-        """End this process, a child, without flushing or sending anything."""
+        """End this process, a child, at once, without flushing or sending anything.
+
+        Its exit code is that of `error` if it is a SystemExit. Else it is `RETURNED`, and the place
+        of the fork is written to the page for the worker.
+        """
         if isinstance(error, SystemExit):
             # asked for; as Python does it
             code = error.code
@@ -55,7 +62,10 @@ class ProcessForks:
         os._exit(RETURNED)
 
     def returned(self) -> list[str]:
-        """Return a message with the place of the fork for each child that newly returned."""
+        """Return a message with the place of the fork for each child that newly returned.
+
+        Children with equal process ids modulo `_SLOTS` between two calls count once.
+        """
         found = []
         for at in range(0, _SLOT * _SLOTS, _SLOT):
             if self._page[at]:
@@ -81,7 +91,11 @@ class ProcessForks:
             sys.setprofile(functools.partial(self._look, root))
 
     def _look(self, root: FrameType, frame: FrameType, event: str, _: Any) -> None:
-        """End the child when its coroutine waits or returns."""
+        """End the child when its coroutine `root` waits or returns.
+
+        Profile function of a child that was forked in a coroutine; `root` is the outermost one. A
+        process of multiprocessing is left alone.
+        """
         if event == "return" and frame is root:
             self.end_child()
         if event == "call" and frame.f_globals.get("__name__") == "multiprocessing.process":
@@ -91,7 +105,7 @@ class ProcessForks:
 
 @functools.cache
 def process_forks() -> ProcessForks:
-    """Return the only `ProcessForks` of this process."""
+    """Return the only `ProcessForks` of this process; created at the first call."""
     return ProcessForks()
 
 

@@ -1,4 +1,4 @@
-"""When users start the next iteration: think times, and a limit on the rate of a process."""
+"""Pauses between iterations: think times, and a limit on the rate of a worker process."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ DRAWS = 20
 
 
 def thinking(wish: Mapping[str, Any]) -> Callable[[], int] | None:
-    """Return a function that draws think times, nanoseconds; None for none.
+    """Return a function that draws a think time, nanoseconds; None if users do not pause.
 
     `wish` is the task's key `think`: min and max (seconds; max is min unless given), and
     distribution: "uniform", "normal" (the middle of the two as its mean, a sixth of the way between
-    them as its deviation) or "exponential" (the middle as its mean). All are within min and max.
+    them as its deviation) or "exponential" (the middle as its mean). Values outside min and max are
+    drawn again, at most `DRAWS` times, then moved to the bound.
     """
     if not wish:
         return None
@@ -55,7 +56,10 @@ NOTICE_NS = 500_000_000
 
 
 class Pacing:
-    """Hands out turns at an even distance; missed turns are not made up for."""
+    """Rate limit of the iterations of this process: turns at an even distance. Thread-safe.
+
+    A turn is the time at which one iteration may start. Missed turns are not made up for.
+    """
 
     def __init__(self) -> None:
         self._interval_ns = 0
@@ -66,7 +70,10 @@ class Pacing:
         self._lock = threading.Lock()
 
     def set_rate(self, rate: float) -> None:
-        """Set the rate limit, iterations per second; 0 means no limit."""
+        """Set the rate limit of this process, iterations per second; 0 means no limit.
+
+        Users that wait get a turn of the new rate.
+        """
         interval_ns = int(1e9 / rate) if rate > 0 else 0
         with self._lock:
             if interval_ns == self._interval_ns:
@@ -79,14 +86,15 @@ class Pacing:
 
     @property
     def limits(self) -> bool:
-        """Return whether there is a limit."""
+        """Return whether a rate limit is set."""
         return self._interval_ns > 0
 
     def turns(self, turn: int, free_ns: int) -> Generator[int, None, int]:
-        """Wait for a turn: yields times to sleep until, returns the turn; 0 without a limit.
+        """Wait for a turn: yields times to sleep until, monotonic ns; returns the turn.
 
-        `turn` is a turn that the user got before and did not use: it holds until the next turn
-        would begin. `free_ns` is the time from which the user is free, monotonic nanoseconds.
+        Returns 0 without a limit. `turn` is a turn that the user got before and did not use, 0 if
+        none: it holds until the next turn would begin. `free_ns` is the time from which the user is
+        free, monotonic nanoseconds.
         """
         if turn and monotonic_ns() - turn <= self._interval_ns:
             return turn

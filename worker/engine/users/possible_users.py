@@ -1,4 +1,4 @@
-"""The number of virtual users a worker process can have with the free resources of its host."""
+"""Limits on the virtual users of a worker process, by memory and limits of host and container."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Read = Callable[[Path], int | None]
 
 @dataclass(frozen=True, kw_only=True)
 class UserLimits:
-    """Virtual users that a worker process can have."""
+    """The most virtual users that a worker process can have, as threads and as coroutines."""
 
     #: As threads: `[worker] virtual_users`.
     threads: int
@@ -37,20 +37,24 @@ class UserLimits:
     coroutines: int
 
     def of(self, *, coroutines: bool) -> int:
-        """Return the limit for a scenario whose users are coroutines, or threads."""
+        """Return the limit for a scenario whose users are coroutines, or else threads."""
         return self.coroutines if coroutines else self.threads
 
 
 def user_limits(threads: int, processes: int) -> UserLimits:
-    """Return the limits of each of `processes` worker processes with the host's free resources."""
+    """Return the limits of each of `processes` worker processes on this host.
+
+    `threads` is the configured limit and not checked here. Coroutines: the lowest of `limits`, at
+    least 1.
+    """
     found = limits(processes, coroutines=True)
     return UserLimits(threads=threads, coroutines=max(1, min(possible for possible, _ in found)))
 
 
 def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
-    """Refuse more virtual users than each of `processes` worker processes of this host can have.
+    """Raise FleetError if `users` are more than each of `processes` worker processes can have.
 
-    Raises FleetError with the possible number.
+    The message has the possible number and the limit. Reads free memory and limits of this host.
     """
     found = limits(processes, coroutines=coroutines)
     possible, why = min(found, key=lambda limit: limit[0])
@@ -65,7 +69,11 @@ def refuse_too_many(users: int, processes: int, *, coroutines: bool) -> None:
 
 
 def limits(processes: int, *, coroutines: bool, read: Read | None = None) -> list[tuple[int, str]]:
-    """Return, per limit, the virtual users of each of `processes` and the name of the limit."""
+    """Return each limit of this host: (virtual users of each of `processes`, name of the limit).
+
+    Limits of threads that the host or the user has count in full, without threads that exist.
+    `read` returns the number in a file, for tests.
+    """
     read = read or _number
     each = COROUTINE_BYTES if coroutines else THREAD_BYTES
     found = [
@@ -99,7 +107,7 @@ def _threads(read: Read) -> Iterator[tuple[int, str]]:
 
 
 def _number(path: Path) -> int | None:
-    """Return the number in a file; None if there is none: "max" means no limit."""
+    """Return the number in a file; None if it cannot be read or has none: "max" means no limit."""
     try:
         return int(path.read_text("ascii"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The settings and numbers of the virtual users of a workload."""
+"""The settings of a workload's virtual users, and their numbers in this process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ LONGEST_PAUSE_NS = 30_000_000_000
 
 
 class NoRow(LookupError):
-    """The data file of `users` has no row for a virtual user."""
+    """Error of a virtual user for which the data file of `users` has no row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserPlan:
-    """The settings of virtual users: how they begin, think and end."""
+    """The settings of a workload's virtual users: data, HTTP session, begin, think time and end."""
 
     #: The scenario has an `on_start`, an `on_stop`.
     begins: bool = False
@@ -40,7 +40,10 @@ class UserPlan:
 
     @classmethod
     def of(cls, scenario: type[Scenario], **more: Any) -> UserPlan:
-        """Return the plan of a scenario class."""
+        """Return the plan of a scenario class, with `more` fields.
+
+        It notes whether the class has an `on_start` and an `on_stop`.
+        """
         return cls(
             begins=scenario.on_start is not Scenario.on_start,
             ends=scenario.on_stop is not Scenario.on_stop,
@@ -49,11 +52,14 @@ class UserPlan:
 
     @property
     def has_life(self) -> bool:
-        """Return whether a user has to begin before its first iteration."""
+        """Return whether users must begin first: there is an `on_start`, an `on_stop` or rows."""
         return self.begins or self.ends or bool(self.rows)
 
     def user(self, number: int) -> VirtualUser:
-        """Return the virtual user of a number, from 1. Raises NoRow."""
+        """Return a new virtual user `number`, from 1, with its row; empty without a data file.
+
+        Raises NoRow if each row has one user (`order: sequential`, `unique`) and none is left.
+        """
         return VirtualUser(number, self._row(number) if self.rows else NO_DATA, self.open_http)
 
     def _row(self, number: int) -> Mapping[str, Any]:
@@ -80,19 +86,19 @@ class UserPlan:
 
 
 def pause_ns(tries: int) -> int:
-    """Return the pause after so many failed attempts to start a user, nanoseconds."""
+    """Return the pause, ns, after `tries` failed starts of a user: 1 s, doubled to 30 s at most."""
     return min(FIRST_PAUSE_NS << min(tries - 1, 10), LONGEST_PAUSE_NS)
 
 
 class UserNumbers:
-    """Numbers by position in this process; replaced as a whole when more come."""
+    """Numbers of virtual users in the whole load, by their positions in this process. Immutable."""
 
     def __init__(self, numbers: Sequence[Interval] = ()) -> None:
-        """`numbers` are half-open intervals; positions beyond them count on from 1."""
+        """`numbers` are half-open intervals, in the order of positions."""
         self._numbers = tuple((low, high) for low, high in numbers)
 
     def at(self, position: int) -> int:
-        """Return the number of the user at a position, from 0."""
+        """Return the number of the user at `position`, from 0; `position` + 1 beyond intervals."""
         left = position
         for low, high in self._numbers:
             if left < high - low:

@@ -1,1 +1,1 @@
-"""Flows of HTTP requests that a task describes, without code."""
+"""The parts of `HttpFlow`: sequences of HTTP requests that a task describes, without code."""

@@ -1,4 +1,4 @@
-"""Mistakes in the steps of a flow that a schema does not find."""
+"""Checks of the steps of a flow, before the load, for mistakes that its JSON schema cannot find."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _SAVED = re.compile(r"[A-Za-z_][\w-]*")
 
 
 def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the mistakes in the arguments of a flow, without its steps, in words."""
+    """Yield a message for each mistake in the arguments of a flow other than its steps.
+
+    Looks at base, mix, common headers and relogin.
+    """
     base, mix = args.get("base"), args.get("mix")
     if isinstance(base, str) and placeholders.are_in(base):
         yield f"base is the same for all requests: no placeholder is filled in in {base!r}"
@@ -45,7 +48,10 @@ def of_flow(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
-    """Yield reasons why a virtual user cannot log in again."""
+    """Yield a message for each reason why `relogin` could never log a virtual user in again.
+
+    There are no steps of on_start, or a step expects the status code that `relogin` names.
+    """
     steps = all_steps(args)
     wishes = [one.get("relogin") for one in (args, *steps) if one.get("relogin") is not None]
     if wishes and ("steps" in args or "mix" in args) and not args.get("on_start"):
@@ -58,7 +64,10 @@ def _of_relogin(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the mistakes in a step, whose keys may be of any type, in words."""
+    """Yield a message for each mistake in one step, whose keys may be of any type.
+
+    Looks at placeholders, path, headers, body, checks, saved values, repeat, when and think.
+    """
     yield from _of_values(step)
     yield from _of_paths(step)
     yield from header_faults(_mapping(step.get("headers")))
@@ -77,7 +86,7 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the mistakes in placeholders and addresses."""
+    """Yield a message for each mistake in placeholders, and in the path if it is a URL."""
     name, path = step.get("name"), step.get("path")
     if isinstance(name, str) and placeholders.are_in(name):
         yield f"a name is the same for all requests: no placeholder is filled in in {name!r}"
@@ -90,7 +99,7 @@ def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield placeholders in names, and names of attributes that a virtual user does not have."""
+    """Yield a message for each placeholder in a key, and for unknown `{user.NAME}`."""
     for key in placeholders.names(dict(value)):
         if placeholders.are_in(key):
             yield f"a placeholder stands in values; in names none is filled in: {key!r}"
@@ -100,7 +109,10 @@ def _of_names(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the mistakes in the paths of checks and saved values."""
+    """Yield a message for each mistake in the keys check, verify and save of a step.
+
+    Mistakes are malformed paths and names, and parts of a body that the response will not have.
+    """
     saves = _mapping(step.get("save"))
     sources = [source for source in saves.values() if isinstance(source, str)]
     yield from filter(None, map(part_fault, sources))
@@ -130,7 +142,7 @@ def _of_paths(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
-    """Yield values that no header of a response has."""
+    """Yield a message for each expected header value that is not a string or null."""
     for key in ("check", "verify"):
         for path, wanted in _mapping(step.get(key)).items():
             of_header = str(path).lower().startswith("header ")
@@ -140,7 +152,10 @@ def _of_headers(step: Mapping[str, Any]) -> Iterator[str]:
 
 
 def all_steps(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the steps of a flow, wherever they stand; nothing else of a wrong task."""
+    """Return all steps: of on_start, steps and on_stop, then of the branches of mix.
+
+    Items that are not mappings are left out: the schema reports them.
+    """
     lists = [args.get(key) for key in ("on_start", "steps", "on_stop")]
     mix = args.get("mix")
     branches = mix if isinstance(mix, list | tuple) else ()
@@ -163,5 +178,5 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def _is_less(high: Any, low: Any) -> bool:
-    """Compare two numbers; return False for other types, which the schema reports."""
+    """Return whether `high` is less than `low`; False if one is not a number."""
     return isinstance(high, int | float) and isinstance(low, int | float) and high < low

@@ -1,4 +1,4 @@
-"""JSON schema of the arguments of `HttpFlow.run`."""
+"""JSON schema of the arguments of the scenario `HttpFlow.run`, and of one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of a flow, compiled from the task: a request each, and the handling of its response."""
+"""Steps of a flow, compiled from the task: each sends a request and handles its response."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Relogin = Callable[[Scenario, Values], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class CommonParts:
-    """Settings that all steps of a flow share."""
+    """The settings of a flow that apply to all of its steps."""
 
     #: Headers by name.
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class CommonParts:
 
     @classmethod
     def of(cls, args: Mapping[str, Any]) -> CommonParts:
-        """Return the common parts of a flow with these arguments."""
+        """Return the settings from the arguments of a flow, which fit its schema."""
         saves = [(str(n), s) for step in all_steps(args) for n, s in step.get("save", {}).items()]
         return cls(
             headers=args.get("headers", {}),
@@ -71,7 +71,7 @@ class CommonParts:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowStep:
-    """A request of a flow."""
+    """A compiled step of a flow: a request, its conditions, and parts of the response to save."""
 
     name: str
     method: str
@@ -94,7 +94,10 @@ class FlowStep:
 
     @classmethod
     def of(cls, step: Mapping[str, Any], common: CommonParts) -> FlowStep:
-        """Compile a step that fits the schema."""
+        """Compile a step that fits the schema.
+
+        Its headers and relogin replace the flow's (`common`).
+        """
         wishes = {_PASSED[key] or key: value for key, value in step.items() if key in _PASSED}
         own = {str(name).lower() for name in step.get("headers", ())}
         hides = not common.hidden.isdisjoint(names_of("saved", step["path"]))
@@ -120,9 +123,12 @@ class FlowStep:
     async def play(
         self, scenario: Scenario, values: Values, relogin: Relogin | None = None
     ) -> None:
-        """Make the request, as often as the step says. Exceptions of the request pass.
+        """Send the request `repeat` times, saving values and thinking after each response.
 
-        `relogin` is called if the response asks for it; then the request is made once more.
+        Does nothing if `when` is not true. Saved values go to `values["saved"]`. If `relogin` is
+        given and a response has a status code for which the step has to log in again, `relogin` is
+        awaited and the request sent once more. Exceptions of requests, placeholders and saved parts
+        pass.
         """
         if self.when is not None and not _holds(self.when(values)):
             return
@@ -144,7 +150,11 @@ class FlowStep:
     async def _request(
         self, scenario: Scenario, values: Values, may_login: bool = False
     ) -> HttpResponse | None:
-        """Make the request and return its response; None if it asks for a login, if `may_login`."""
+        """Send the request once and return its response.
+
+        Returns None if `may_login` and its status asks for a login. Raises UnexpectedStatus,
+        MissingValue, ValueError and other errors of requests.
+        """
         user, save = scenario.user, self.save
         HIDDEN.set(lambda text: hidden_in(text, user, save))
         path, wishes = str(self.path(values)), self.wishes(values)
@@ -171,7 +181,10 @@ class FlowStep:
         return response
 
     def _common_headers(self, scenario: Scenario, path: str, values: Values) -> dict[str, Any]:
-        """Return header fields of the flow that have a value, for requests to its own host."""
+        """Return the flow's headers, filled in; headers without a value yet are left out.
+
+        Empty if `path` is a URL of another host than base.
+        """
         found: dict[str, Any] = {}
         if not self.headers or not _is_home(scenario, path):
             return found
@@ -184,7 +197,7 @@ class FlowStep:
         return found
 
     def _times(self, values: Values) -> int:
-        """Return how often the request is made. Raises ValueError."""
+        """Return how often to send the request. Raises ValueError if `repeat` is not a count."""
         given = self.repeat(values)
         try:
             times = int(given)
@@ -198,22 +211,22 @@ class FlowStep:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowBranch:
-    """Steps that an iteration makes as often as their weight says."""
+    """A branch of the mix: its steps are played by a fraction of the iterations, by its weight."""
 
     name: str
     steps: Sequence[FlowStep]
 
     @property
     def is_its_step(self) -> bool:
-        """Return whether it is a single step with the branch's name, whose action is enough."""
+        """Return whether the branch is a single step of its name: then it needs no own action."""
         return len(self.steps) == 1 and self.steps[0].name == self.name
 
 
 class Flow:
-    """All steps of a workload."""
+    """All compiled steps of a workload, shared by its virtual users."""
 
     def __init__(self, args: Mapping[str, Any]) -> None:
-        """`args` are the arguments of the scenario, which fit its schema."""
+        """Compile the steps in `args`, the arguments of the scenario, which fit its schema."""
         self.base: str = args.get("base", "")
         common = CommonParts.of(args)
         self._on_start = _steps(args.get("on_start", ()), common)
@@ -227,16 +240,20 @@ class Flow:
         self._sums = list(itertools.accumulate(float(one.get("weight", 1)) for one in mix))
 
     async def start(self, scenario: Scenario, values: Values) -> None:
-        """Make the steps `on_start`."""
+        """Play the steps of `on_start`, in order. Exceptions of a step pass and end it."""
         for step in self._on_start:
             await step.play(scenario, values)
 
     async def stop(self, scenario: Scenario, values: Values) -> None:
-        """Make the steps `on_stop`."""
+        """Play the steps of `on_stop`, in order. Exceptions of a step pass and end it."""
         await self._played(self._on_stop, scenario, values)
 
     async def play(self, scenario: Scenario, values: Values, branch_name: str = "") -> None:
-        """Make one iteration: the steps, then a branch of the mix, drawn unless it is named."""
+        """Play one iteration: the steps, then a branch of mix, `branch_name` or drawn by weight.
+
+        The branch is an atomic action. `values` has the values of placeholders; steps add saved
+        ones. Raises KeyError if there is no branch of that name.
+        """
         await self._played(self._steps, scenario, values)
         if self._sums:
             branch = self._by_name[branch_name] if branch_name else self._drawn()
@@ -255,7 +272,10 @@ class Flow:
             await step.play(scenario, values, self._login_again)
 
     async def _login_again(self, scenario: Scenario, values: Values) -> None:
-        """Make the steps `on_start` once more, as an action, without their saved values."""
+        """Play `on_start` once more, as the action `relogin`, after removing the values it saves.
+
+        If it fails, the saved values are restored and the exception passes.
+        """
         saved = values["saved"]
         assert isinstance(saved, dict)
         before = dict(saved)
@@ -282,7 +302,10 @@ def _codes(relogin: Mapping[str, Any] | None) -> frozenset[int]:
 
 
 def _is_home(scenario: Scenario, path: str) -> bool:
-    """Return whether a request may carry the flow's headers: not to other hosts than its."""
+    """Return whether a request may carry the flow's headers: its URL is below base.
+
+    Also True if there is no base, or `path` is not an absolute URL.
+    """
     base = scenario.http.base
     return not base.url or not path.startswith(("http://", "https://")) or base.is_below(path)
 
@@ -300,5 +323,5 @@ def _bounds(think: Any) -> tuple[float, float] | None:
 
 
 def _holds(value: Any) -> bool:
-    """Return whether a filled-in condition is true; texts that say no are not."""
+    """Return whether a filled-in condition is true; empty, false, 0, no and none are not."""
     return bool(value) and str(value).strip().lower() not in ("", "false", "0", "no", "none")

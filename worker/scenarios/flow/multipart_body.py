@@ -1,4 +1,4 @@
-"""Bodies with several parts, such as forms with files: multipart/form-data (RFC 7578)."""
+"""Request bodies of several parts, such as forms with files: multipart/form-data (RFC 7578)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTENTS = ("content", "base64", "size")
 
 
 def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield problems of the parts of a body, in words."""
+    """Yield a message for each problem of the parts of a body; nothing is encoded."""
     for name, given in parts.items():
         for one in given if isinstance(given, list) else [given]:
             if isinstance(one, Mapping):
@@ -27,7 +27,11 @@ def part_faults(parts: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def encoded(parts: Mapping[str, Any]) -> tuple[bytes, str]:
-    """Return the body of some parts, and its media type. Raises ValueError."""
+    """Return the encoded body of `parts`, and its media type with a random boundary.
+
+    A file is given by content, base64 or size (bytes of zeros). Raises ValueError if base64 cannot
+    be decoded or a size is not a number.
+    """
     fields: list[Any] = []
     for name, given in parts.items():
         for one in given if isinstance(given, list | tuple) else [given]:

@@ -1,4 +1,4 @@
-"""Values in braces: `{user.number}`, `{data.name}`, `{saved.token}`, `{iteration}`, `{run}`.
+"""Placeholders: `{user.number}`, `{data.name}`, `{saved.token}`, `{iteration}`, `{run}`.
 
 `{brace}` is an opening brace, for texts that need one before a letter.
 """
@@ -19,21 +19,24 @@ Fill = Callable[[Values], Any]
 
 
 class MissingValue(LookupError):
-    """A placeholder has no value now."""
+    """Error of a placeholder without a value, such as a saved one before the step that saves it."""
 
 
 def filler(value: Any) -> Fill:
-    """Return a function that returns `value` with its placeholders filled in.
+    """Return a function that returns `value` with its placeholders filled in, at any depth.
 
-    A text that is one placeholder becomes the value itself, of whatever type. The function raises
-    MissingValue.
+    A string that is one placeholder becomes the value itself, of whatever type; keys are not filled
+    in. The function raises MissingValue if a value lacks.
     """
     made = _filler(value)
     return made if made is not None else lambda values: value
 
 
 def names_of(kind: str, value: Any) -> Iterator[str]:
-    """Yield names of `{KIND.NAME}` anywhere in a value; the kind is user, data or saved."""
+    """Yield the NAME of each `{KIND.NAME}` in `value`, keys included, at any depth, with repeats.
+
+    `kind` is user, data or saved.
+    """
     for text in _texts(value):
         for found, name, _ in _PLACEHOLDER.findall(text):
             if found == kind:
@@ -41,7 +44,7 @@ def names_of(kind: str, value: Any) -> Iterator[str]:
 
 
 def without_saved(text: str, names: Collection[str]) -> str:
-    """Return a text with [NAME] for each `{saved.NAME}` of some names."""
+    """Return `text` with [NAME] instead of `{saved.NAME}`, for the given names only."""
     return _PLACEHOLDER.sub(
         lambda found: (
             f"[{found[2]}]" if found[1] == "saved" and found[2] in names else found.group()
@@ -51,7 +54,7 @@ def without_saved(text: str, names: Collection[str]) -> str:
 
 
 def unknown(value: Any) -> Iterator[str]:
-    """Yield texts in braces anywhere in a value that look like placeholders and are not."""
+    """Yield texts in braces that look like placeholders and are not, at any depth, also keys."""
     for text in _texts(value):
         for found in _LIKE.findall(text):
             if not _PLACEHOLDER.fullmatch(found):
@@ -59,17 +62,17 @@ def unknown(value: Any) -> Iterator[str]:
 
 
 def are_in(text: str) -> bool:
-    """Return whether a text has placeholders."""
+    """Return whether `text` has at least one placeholder."""
     return _PLACEHOLDER.search(text) is not None
 
 
 def is_one(text: str) -> bool:
-    """Return whether a text is a placeholder and nothing else."""
+    """Return whether `text` is a single placeholder and nothing else."""
     return _PLACEHOLDER.fullmatch(text) is not None
 
 
 def names(value: Any) -> Iterator[str]:
-    """Yield names of all mappings within a value."""
+    """Yield the keys of all mappings in `value`, at any depth, as strings."""
     if isinstance(value, Mapping):
         yield from map(str, value)
         for inner in value.values():
@@ -92,7 +95,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _filler(value: Any) -> Fill | None:
-    """Return a function that fills in the placeholders; None if there are none."""
+    """Return a function that fills in the placeholders in `value`; None if it has none."""
     if isinstance(value, str):
         return _text_filler(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Parts of a response that a step of a flow saves, by the words that name them.
+"""Parts of a response that a step of a flow saves, by the expressions that name them.
 
 `$...` is a JSONPath, `header NAME` a header, `cookie NAME` a cookie of the virtual user, `input
 NAME` (`of form FORM`) an input of a form of the page, and `regex PATTERN` a part of the text.
@@ -35,11 +35,11 @@ _OPEN_HEADERS = frozenset({"location", "etag"})
 
 
 class NothingToSave(ValueError):
-    """The response lacks the part that a step is to save."""
+    """Error of a response that lacks the part that a step is to save."""
 
 
 def part_fault(source: str) -> str:
-    """Return the problem of the name of a part, in words; "" for none."""
+    """Return the problem of an expression that names a part; "" if it is valid."""
     kind, name = _kind_of(source)
     if kind == "$":
         try:
@@ -63,12 +63,19 @@ def part_fault(source: str) -> str:
 
 
 def is_of_body(source: str) -> bool:
-    """Return whether a part is in the body."""
+    """Return whether a part is taken from the body: it is not a header or a cookie.
+
+    True for an expression of no kind.
+    """
     return _kind_of(source)[0] not in ("header", "cookie")
 
 
 def is_hidden(name: str, source: str) -> bool:
-    """Return whether a part may be a secret, by its kind and its names."""
+    """Return whether a part has to be hidden in messages, as it may be a secret.
+
+    True for cookies, inputs and expressions, for headers but Location and ETag, and if `name` or
+    `source` is the name of a secret.
+    """
     kind, of = _kind_of(source)
     if kind == "header":
         return of.lower() not in _OPEN_HEADERS
@@ -76,7 +83,11 @@ def is_hidden(name: str, source: str) -> bool:
 
 
 def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str]:
-    """Return the secrets in a text of a virtual user: its saved values, and values to be saved."""
+    """Return the strings to hide in `text`, which messages may show.
+
+    These are all hidden saved values of `user`, and values of hidden parts of `saves` that are in
+    `text`, if of at least `_LEAST_HIDDEN` characters.
+    """
     found = set(user.hidden.values())
     for name, source in saves.items():
         kind, of = _kind_of(source)
@@ -98,15 +109,19 @@ def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str
 
 
 class ResponseParts:
-    """The parts of one response."""
+    """Extracts the parts of one response that a step saves."""
 
     def __init__(self, response: HttpResponse, scenario: Scenario, step: str) -> None:
-        """`step` is the name of the step, for messages."""
+        """Take parts of `response` to `scenario`; `step` is the name of the step, for messages."""
         self._answer, self._scenario, self._step = response, scenario, step
         self._text: str | None = None
 
     def take(self, name: str, source: str) -> Any:
-        """Return a part, which is saved under `name`. Raises NothingToSave."""
+        """Return the first value of a part; raises NothingToSave if there is none.
+
+        `source` is the expression that names the part. A string that may be a secret is noted in
+        `user.hidden` under `name`.
+        """
         values = self._values(source)
         if not values:
             raise NothingToSave(f"{self._step}: the response has nothing at {source}")
@@ -116,7 +131,10 @@ class ResponseParts:
         return found
 
     def _values(self, source: str) -> list[Any]:
-        """Return the values of a part; empty if there is none."""
+        """Return the values of the part that `source` names; empty if there is none.
+
+        Raises NothingToSave for a JSONPath if the response is not JSON.
+        """
         kind, of = _kind_of(source)
         if kind == "$":
             return self._by_path(of)
@@ -153,7 +171,10 @@ def _input(of: str, page: str) -> str | None:
 
 
 def _kind_of(source: str) -> tuple[str, str]:
-    """Return the kind of a part, and its name or expression; "" for no kind."""
+    """Split an expression: return its kind ("$", header, cookie, input, regex) and the rest.
+
+    The kind is "" if there is none.
+    """
     if source.startswith("$"):
         return "$", source
     found = _WORD.fullmatch(source)

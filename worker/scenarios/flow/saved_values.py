@@ -1,4 +1,4 @@
-"""Values that steps use before any step can have saved them."""
+"""Check for values that steps of a flow use before any step can have saved them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def unsaved(
 
     A virtual user keeps saved values. So a branch may use a value that another branch saves, which
     it has in some of its iterations. `headers` are the headers of the flow, which are left out
-    until then.
+    until their values are saved: only a name that no step ever saves is reported.
     """
     first, always, last = list(on_start), list(steps), list(on_stop)
     parts = [list(branch) for branch in branches]
@@ -51,7 +51,7 @@ def unsaved(
 
 
 def _saved(steps: Iterable[Step]) -> set[str]:
-    """Return the names that steps save; a step that is never made saves none."""
+    """Return the names that steps save; a step with `repeat: 0` saves none."""
     made = (step.get("save") for step in steps if step.get("repeat") != 0)
     return {str(name) for saves in made if isinstance(saves, Mapping) for name in saves}
 
