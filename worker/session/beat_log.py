@@ -18,13 +18,15 @@ class BeatLog:
         self._lock = threading.Lock()
 
     def note(self, beat: int, at_ns: int) -> None:
-        """Note that heartbeat `beat` is about to be sent, monotonic nanoseconds."""
+        """Note that heartbeat `beat` is sent at `at_ns`, monotonic ns; only the last `KEPT`
+        stay.
+        """
         with self._lock:
             self._sent[beat] = at_ns
             while len(self._sent) > KEPT:
                 self._sent.popitem(last=False)
 
     def sent_ns(self, beat: int) -> int | None:
-        """Return when a heartbeat was sent; None if it is unknown or too old."""
+        """Return when heartbeat `beat` was sent, monotonic ns; None if it is unknown or too old."""
         with self._lock:
             return self._sent.get(beat)
