@@ -26,7 +26,7 @@ Address = tuple[int, tuple[str, int] | tuple[str, int, int, int]]
 
 
 class NameLookups:
-    """The addresses of hosts for all threads of a process.
+    """The addresses of hosts for all threads of a process, cached for `kept_s` seconds.
 
     A resolver that hangs blocks one thread per host, and no other lookup. Each new connection
     begins with the next address of its host, so that several servers behind one name, such as a

@@ -341,7 +341,9 @@ class Agent:
             self._left.add(session)
 
     def _move(self, session: Session | None) -> None:
-        """Switch to `session` (or none) and issue a fresh challenge."""
+        """Switch to `session` (None: no run) and issue a new challenge, which the next offer must
+        name.
+        """
         self._place = (session, secrets.token_hex(16))
 
     def _retire(self, session: Session) -> None:

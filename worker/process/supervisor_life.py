@@ -47,7 +47,7 @@ class SupervisorLife:
             self._feed()
 
     def close(self) -> None:
-        """Remove the record."""
+        """Remove the record of this supervisor from the data directory."""
         self._record.close()
 
     def _feed(self) -> None:

@@ -1,4 +1,8 @@
-"""Send times of heartbeats: a lease counts from the heartbeat that the coordinator replies to."""
+"""Send times of heartbeats.
+
+A lease, the time until which iterations may start, counts from the heartbeat that the coordinator
+replies to.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The batches of one membership: each is taken once, in order, or never."""
+"""The batches of one membership (a worker process's part in one run), in order.
+
+Each batch is taken once, or never.
+"""
 
 from __future__ import annotations
 

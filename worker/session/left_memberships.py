@@ -1,4 +1,7 @@
-"""Memberships that this process has left and whose last blocks are still to be delivered."""
+"""Memberships that this process has left and whose last blocks are still to be delivered.
+
+A membership is a worker process's part in one run; its blocks carry its results.
+"""
 
 from __future__ import annotations
 

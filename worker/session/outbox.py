@@ -32,7 +32,7 @@ class _Kept:
 
 
 class Outbox:
-    """Unacknowledged blocks: in memory up to a limit, then in a spool file.
+    """Result blocks that are not acknowledged: in memory up to a limit, then in a spool file.
 
     Thread-safe. The file is private to this process and removed by `close`. If it cannot be
     written, blocks stay in memory, so that a full disk loses no results.

@@ -226,7 +226,10 @@ class Preparation:
 
 
 def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
-    """Call the warm-up of a scenario. Raises PluginError, which names the place in its file."""
+    """Call `warm_up` of a scenario; errors of osbench pass.
+
+    Other errors become PluginError, which names the place in the scenario's file.
+    """
     forks = process_forks()
     generation = forks.generation
     try:

@@ -1,4 +1,7 @@
-"""Packs the results of a membership into numbered, signed blocks for the result stream."""
+"""Packs the results of a membership into numbered, signed blocks for the result stream.
+
+A membership is a worker process's part in one run.
+"""
 
 from __future__ import annotations
 
@@ -107,7 +110,9 @@ class Shipper:
             self._pack()
 
     def finish(self) -> None:
-        """Put the rest into blocks and make the last one; no block is made after it."""
+        """Put the remaining results into blocks and make the last one; no block is made after
+        it.
+        """
         with self._lock:
             self._pack()
             if not self._final:

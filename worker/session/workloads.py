@@ -152,7 +152,7 @@ class Workloads:
 
     @property
     def awaits_start(self) -> bool:
-        """Return whether the workload is prepared, and its load has no t0 yet."""
+        """Return whether the workload is prepared, and its load has no start time (t0) yet."""
         return self.engine is None and self._ready is not None
 
     # granted numbers

@@ -35,7 +35,7 @@ def uuid_text(id_: bytes) -> str:
 
 
 def prefix(ids: TraceIds) -> str:
-    """Return a span's id without its last 12 digits: the same for all spans of a trace."""
+    """Return the part of span ids that all spans of a trace share: all but the last 12 digits."""
     text = ids[1].hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:]}-"
 

@@ -1,4 +1,4 @@
-"""Expectations of a scenario from a response: its status, and checks of its content."""
+"""Expectations of a scenario on a response: its status, and checks of its content."""
 
 from __future__ import annotations
 

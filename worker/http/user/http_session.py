@@ -62,8 +62,8 @@ class UserHttp(Generic[R]):
     `check`, by which the iteration fails, and `verify`, which is only counted: expected values by
     subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
     `stream=True` keeps nothing of the body; and these of `requests.request`: params, headers, json,
-    data, files, timeout, allow_redirects, auth, cert, proxies. TLS verification is set in the task
-    (`http`).
+    data, files, cookies, timeout, allow_redirects, auth, cert, proxies, hooks. TLS verification is
+    set in the task (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
     ConnectionError, ValueError and TypeError.
@@ -161,31 +161,31 @@ class UserHttp(Generic[R]):
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """Make a GET request: see `request`."""
+        """Make a GET request; arguments, result and errors are as of `request`."""
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """Make a POST request: see `request`."""
+        """Make a POST request; arguments, result and errors are as of `request`."""
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """Make a PUT request: see `request`."""
+        """Make a PUT request; arguments, result and errors are as of `request`."""
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """Make a PATCH request: see `request`."""
+        """Make a PATCH request; arguments, result and errors are as of `request`."""
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """Make a DELETE request: see `request`."""
+        """Make a DELETE request; arguments, result and errors are as of `request`."""
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """Make a HEAD request: see `request`."""
+        """Make a HEAD request; arguments, result and errors are as of `request`."""
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """Make an OPTIONS request: see `request`."""
+        """Make an OPTIONS request; arguments, result and errors are as of `request`."""
         return self.request("OPTIONS", path, **wishes)
 
 

@@ -33,7 +33,7 @@ class CannotSecure(ConnectionError):
 
 
 class ConnectTimedOut(TimeoutError):
-    """Name lookup, connection and TLS took longer than the request may wait for them."""
+    """Name lookup, connecting and TLS took longer than the time limits of the request."""
 
     #: Whether there was a connection, and only TLS was missing.
     connected = False

@@ -19,11 +19,11 @@ class WireRequest(Protocol):
 
     @property
     def host(self) -> str:
-        """Return the host name or address of its origin."""
+        """Return the host name or address that the request goes to."""
 
     @property
     def port(self) -> int:
-        """Return the TCP port of its origin."""
+        """Return the TCP port that the request goes to."""
 
     @property
     def secure(self) -> bool:
@@ -39,7 +39,7 @@ class WireRequest(Protocol):
 
     @property
     def bodiless(self) -> bool:
-        """Return whether responses to it have no body."""
+        """Return whether responses to the request have no body, as for HEAD."""
 
     @property
     def last(self) -> bool:
