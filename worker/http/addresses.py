@@ -19,9 +19,9 @@ _PLAIN = re.compile(r"https?://[A-Za-z0-9!#$&'()*+,/:;=?@\[\]~._-]+")
 
 
 def sent(url: str, params: Any = None) -> str:
-    """Return the URL as requests would send it: quoted, with `params` added to its query.
+    """Return the URL as `requests` would send it: quoted, with `params` added to its query.
 
-    Raises ValueError (a class of requests) for an HTTP URL that is malformed or has no host, and
+    Raises ValueError (a class of `requests`) for an HTTP URL that is malformed or has no host, and
     for a text without a scheme. URLs of other schemes are returned unchanged.
     """
     if params is None and _PLAIN.fullmatch(url):

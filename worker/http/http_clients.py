@@ -1,4 +1,4 @@
-"""Choice of the HTTP client of each request: osbench's, libcurl for a proxy, else requests."""
+"""Choice of the HTTP client of each request: osbench's, libcurl for a proxy, else `requests`."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class HttpClients:
         """Make a request and read the whole response; the coroutine returns the status code.
 
         `options` are the keyword arguments of `requests.request`. `timeout` (seconds) bounds the
-        whole request, a pair the time to connect and each wait; libcurl and requests apply it to
-        each redirect anew. `own` are header lines that are only sent to the host of `url`.
-        `recorder` is the recorder of the iteration: it gets the measurements, and runs blocking
-        clients in a thread. Raises TimeoutError, ConnectionError or ValueError, and the exceptions
-        of requests for wrong arguments.
+        whole request, a pair the time to connect and each wait; libcurl applies it to each redirect
+        anew, and the library `requests` to connecting and each wait. `own` are header lines that
+        are only sent to the host of `url`. `recorder` is the recorder of the iteration: it gets the
+        measurements, and runs blocking clients in a thread. Raises TimeoutError, ConnectionError or
+        ValueError, and the exceptions of `requests` for wrong arguments.
         """
         ready = self._of_loop.ready(method, url, options)
         if ready is not None:
@@ -101,7 +101,10 @@ class HttpClients:
         options: Mapping[str, Any],
         recorder: Recorder,
     ) -> int:
-        """Make a request as `status`, blocking this thread; return the status code."""
+        """Make a request and return the status code; blocks this thread.
+
+        Arguments and errors: see `status`.
+        """
         response = self._of_threads.request(
             method, url, own, options, keep_body=False, recorder=recorder
         )
@@ -139,7 +142,10 @@ class HttpClients:
     def blocking_answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
     ) -> WholeResponse:
-        """Make a request as `answer`, blocking this thread; return the response."""
+        """Make a request of a virtual user and return the response; blocks this thread.
+
+        Arguments and errors: see `answer`.
+        """
         response = self._of_threads.request(
             asked.method,
             asked.url,

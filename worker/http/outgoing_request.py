@@ -43,10 +43,10 @@ Field = tuple[str, str | None]
 def unable(
     method: str, url: str, options: Mapping[str, Any], known: frozenset[str] = OPTIONS
 ) -> str:
-    """Return the first part of a request that only requests can send; "" if there is none.
+    """Return the first part of a request that only `requests` can send; "" if there is none.
 
-    Wrong arguments count, too: requests has error messages for them. `known`: names of the options
-    that the caller can send.
+    Wrong arguments count, too: `requests` has error messages for them. `known`: names of the
+    options that the caller can send.
     """
     verb = method.upper()
     if verb not in METHODS:
@@ -153,7 +153,7 @@ class OutgoingRequest:
         return request
 
     def redirect(self, code: int, location: str) -> None:
-        """Change this request into the one for `location`, by the rules of requests.
+        """Change this request into the one for `location`, by the rules of `requests`.
 
         Status `code` decides whether method and body stay. Private headers and secrets are dropped
         on the way to another host. Raises ValueError if `location` is not HTTP.
@@ -184,7 +184,7 @@ def _verb_after(code: int, verb: str) -> str:
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:
-    """Return body and Content-Type ("" for none), as requests makes them from `data` or `json`.
+    """Return body and Content-Type ("" for none), as `requests` makes them from `data` or `json`.
 
     Raises ValueError for NaN or infinity in `json`.
     """

@@ -58,7 +58,7 @@ class RequestLimits:
 
 
 class ReadyRequest:
-    """The part that all requests with equal arguments share; never changed."""
+    """A request prepared for all calls with equal arguments: bytes, limits, TLS; never changed."""
 
     __slots__ = ("follows", "limits", "options", "repeatable", "request", "trust")
 

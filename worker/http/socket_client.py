@@ -87,7 +87,7 @@ class SocketClient:
         Clients with the same `opener` share addresses and TLS sessions. A thread keeps at most
         `kept` connections. Without `resends` no request is sent a second time. Before a request
         that must not be sent twice, its idle connection is polled. `bound` limits responses whose
-        body is kept. `observer` as in `ExchangeRules`.
+        body is kept. `observer` is called with each request and its outcome.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._most = kept
@@ -104,9 +104,11 @@ class SocketClient:
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
-        """Make a request as `request`, without keeping the body; return the status code.
+        """Make a request, follow its redirects and return the final status code; the body is
+        discarded.
 
-        Returns None, and sends nothing, if another client has to make the request.
+        Arguments and errors: see `request`. Returns None, and sends nothing, if another client has
+        to make the request.
         """
         response = self.request(method, url, own, options, keep_body=False)
         return response.status if response is not None else None

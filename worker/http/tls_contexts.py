@@ -1,4 +1,4 @@
-"""TLS settings of requests, and caches of the contexts and sessions made for them."""
+"""TLS settings of HTTP requests, with caches of their contexts and sessions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Trust(NamedTuple):
 
 
 def trust_of(options: Mapping[str, Any]) -> Trust:
-    """Return the TLS settings of a request from its options `verify` and `cert`, as in requests."""
+    """Return the TLS settings of a request from its options `verify` and `cert`, as in
+    `requests`.
+    """
     verify = options.get("verify", True)
     certificate = options.get("cert")
     if isinstance(certificate, list):
@@ -41,7 +43,7 @@ def trust_of(options: Mapping[str, Any]) -> Trust:
 
 
 def default_bundle() -> str:
-    """Return the path of the CA bundle that requests uses: from the environment, or its own."""
+    """Return the path of the CA bundle that `requests` uses: from the environment, or its own."""
     environ = os.environ
     return (
         environ.get("REQUESTS_CA_BUNDLE")

@@ -13,7 +13,7 @@ from osbench.worker.openstack.short_way import ShortWay
 
 
 class ClientSessions:
-    """Replacement of the function of keystoneauth1 that creates a session of requests.
+    """Replacement of the function of keystoneauth1 that creates a session of `requests`.
 
     keystoneauth1 has no option for it; its own test fixture for recorded requests replaces the same
     function.

@@ -63,7 +63,7 @@ class Sessions:
     ) -> None:
         """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`.
 
-        `short_way` sends ordinary requests by osbench's client; without it requests sends all.
+        `short_way` sends ordinary requests by osbench's client; without it `requests` sends all.
         """
         admin = (deployment.admin,) if deployment.admin else ()
         self.credentials: tuple[Credential, ...] = deployment.users or admin
@@ -118,7 +118,7 @@ class Sessions:
     def warm(self, account: Account) -> None:
         """Log the account in, if it has no tokens yet, and add its services' hosts to `hosts`.
 
-        Raises the same errors as `authenticate`.
+        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
         """
         account.token(self.session())
         account.for_service("keystone").token(self.session())
@@ -239,10 +239,10 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """Return the headers to send to a URL: for other hosts than the deployment's without
-        secrets.
+        """Return the given headers as they may be sent to a URL: without secrets outside the
+        deployment.
 
-        Services of the deployment get the headers of the current trace, if `traced`.
+        Services of the deployment get the headers of the current trace in addition, if `traced`.
         """
         given = headers or {}
         if not self._is_known(url):

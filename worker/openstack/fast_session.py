@@ -1,4 +1,4 @@
-"""A session of the library requests that sends ordinary requests by osbench's HTTP client."""
+"""A session of the library `requests` that sends ordinary requests by osbench's HTTP client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SENDS = (requests.Session.send, HTTPAdapter.send)
 
 
 class FastSession(HomeSession):
-    """Sends ordinary requests of OpenStack's clients by osbench's client, others by requests."""
+    """Sends ordinary requests of OpenStack's clients by osbench's client, others by `requests`."""
 
     #: None sends everything by requests; so does a session that was pickled.
     short_way: ShortWay | None = None
@@ -89,7 +89,9 @@ class FastSession(HomeSession):
             self._client.close()
 
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
-        """Return the part of a request that only requests can send; "" if osbench's client can."""
+        """Return the part of a request that only `requests` can send; "" if osbench's client
+        can.
+        """
         why = "" if _TAKEN.issuperset(options) else _other_option(options)
         data, timeout = options.get("data"), options.get("timeout")
         if why:
@@ -159,7 +161,7 @@ class FastSession(HomeSession):
         site: SessionSite,
         options: dict[str, Any],
     ) -> requests.Response:
-        """Return the last response of a chain of redirects; requests sends the further requests.
+        """Return the last response of a chain of redirects; `requests` sends the further requests.
 
         With `allow_redirects` False, return the redirect itself, with its `next` request.
         """
@@ -179,13 +181,13 @@ class FastSession(HomeSession):
 
 @lru_cache(64)
 def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
-    """Return the limits, in seconds, for a timeout of requests: to connect, and for each wait."""
+    """Return the limits, in seconds, for a timeout of `requests`: to connect, and for each wait."""
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
     return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
 
 
 def _other_option(options: dict[str, Any]) -> str:
-    """Return the first option that has a value and that only requests supports; else ""."""
+    """Return the first option that has a value and that only `requests` supports; else ""."""
     for name, value in options.items():
         if name not in _TAKEN and value is not None and (value or name == "json"):
             return f"option {name}"

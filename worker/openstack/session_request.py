@@ -1,4 +1,4 @@
-"""A request of a session: as bytes for osbench's client, and as requests describes it."""
+"""A request of a session: as bytes for osbench's client, and as `requests` describes it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fields = dict[str, tuple[str, str]]
 
 
 class UnusualHeader(Exception):
-    """A header that requests has to check: malformed, or a header that frames the request."""
+    """A header that `requests` has to check: malformed, or a header that frames the request."""
 
 
 @lru_cache(1024)
@@ -42,7 +42,8 @@ def _key(name: str) -> str:
 def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None) -> Fields:
     """Merge the headers of a session with a request's; None as value removes a header.
 
-    Raises UnusualHeader if requests has to check a header or to add User-Agent or Accept-Encoding.
+    Raises UnusualHeader if `requests` has to check a header or to add User-Agent or
+    Accept-Encoding.
     """
     fields: Fields = {}
     for several in (of_session, given or {}):
@@ -70,7 +71,9 @@ def _pairs(headers: Any) -> Any:
 
 
 class DescribedRequest(PreparedRequest):
-    """The request of a response, as requests describes it; rarely read parts are made when read."""
+    """The request of a response, as `requests` describes it; rarely read parts are made when
+    read.
+    """
 
     def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
         self.method = verb
@@ -85,7 +88,7 @@ class DescribedRequest(PreparedRequest):
         return RequestsCookieJar()
 
     def take_cookies(self, jar: Any) -> None:
-        """Add the header Cookie for the cookies in `jar` that apply, as requests does."""
+        """Add the header Cookie for the cookies in `jar` that apply, as `requests` does."""
         merge: Any = merge_cookies
         header: Any = get_cookie_header
         merge(self._cookies, jar)
@@ -95,7 +98,7 @@ class DescribedRequest(PreparedRequest):
 
 
 def described(fields: Fields) -> CaseInsensitiveDict[str]:
-    """Return `fields` as the mapping that requests uses for headers; not a copy."""
+    """Return `fields` as the mapping that `requests` uses for headers; not a copy."""
     headers: Any = CaseInsensitiveDict.__new__(CaseInsensitiveDict)
     headers._store = fields
     found: CaseInsensitiveDict[str] = headers

@@ -1,4 +1,4 @@
-"""Responses as requests returns them, made from the responses of osbench's client."""
+"""Responses as `requests` returns them, made from the responses of osbench's client."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from osbench.worker.openstack.session_site import SessionSite
 
 
 class SessionResponse(Response):
-    """A response of the library requests, whose rarely used parts are made when read."""
+    """A response of the library `requests`, whose rarely used parts are made when read."""
 
     def __init__(self, request: DescribedRequest, response: RawResponse, site: SessionSite) -> None:
-        """Raises the exceptions of requests for a body that does not match its content codings."""
+        """Raises the exceptions of `requests` for a body that does not match its content
+        codings.
+        """
         self._next = None
         self.history = []
         self.request = request
@@ -60,7 +62,7 @@ class SessionResponse(Response):
 
     @cached_property
     def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
-        """Return the response as urllib3 describes it, made at the first access; its body is
+        """Return the response as urllib3's class, made at the first access; its body is empty, as
         read.
         """
         return self._described(b"")
@@ -84,7 +86,7 @@ class SessionResponse(Response):
 
 
 class _Original:
-    """The part of http.client's response that requests uses: the lines of cookies."""
+    """The part of http.client's response that `requests` uses: the lines of cookies."""
 
     def __init__(self, headers: HTTPHeaderDict) -> None:
         self.msg = self

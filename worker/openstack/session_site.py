@@ -37,7 +37,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class SentUrl(NamedTuple):
-    """A URL as requests sends it, with its parts."""
+    """A URL as `requests` sends it, with its parts."""
 
     url: str
     #: Scheme, host and port.
@@ -48,7 +48,7 @@ class SentUrl(NamedTuple):
 
 @lru_cache(1024)
 def sent_url(url: str) -> SentUrl:
-    """Return a URL as requests sends it, with its parts.
+    """Return a URL as `requests` sends it, with its parts.
 
     Raises ValueError for a URL that is malformed or not HTTP.
     """
@@ -101,9 +101,9 @@ class SessionSite:
 def found_site(
     session: requests.Session, place: str, adapter: Any, verify: Any, cert: Any
 ) -> SessionSite | str:
-    """Return the settings of a session for a host, or why only requests can send there.
+    """Return the settings of a session for a host, or why only `requests` can send there.
 
-    Reads the environment and .netrc, as requests does.
+    Reads the environment and .netrc, as `requests` does.
     """
     parts = urlsplit(place)
     if "@" in parts.netloc:

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ShortWay:
-    """Shared caches of addresses and TLS sessions, and counts of requests left to requests."""
+    """Shared caches of addresses and TLS sessions, and counts of requests left to `requests`."""
 
     def __init__(self, bound: ResponseBound = USUAL) -> None:
         #: For the responses to sessions that clients create for themselves.
@@ -27,7 +27,7 @@ class ShortWay:
         self.left: Counter[str] = Counter()
 
     def leave(self, why: str) -> None:
-        """Count a request left to requests because of `why`; log the count at 1, 10, 100 and so
+        """Count a request left to `requests` because of `why`; log the count at 1, 10, 100 and so
         on.
         """
         with self._lock:

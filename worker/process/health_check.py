@@ -18,7 +18,10 @@ HANG_S = 60.0
 
 
 def host_name() -> str:
-    """Return this host's name as incarnations begin with it: unusual characters become "-"."""
+    """Return this host's name as incarnations begin with it: only letters, digits and hyphens.
+
+    Other characters become hyphens.
+    """
     return "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
 
 

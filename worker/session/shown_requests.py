@@ -31,7 +31,7 @@ Fields = Iterable[tuple[str, str]]
 
 
 class ShownRequests:
-    """Notes requests and responses of osbench's HTTP clients, and of the library requests.
+    """Notes requests and responses of osbench's HTTP clients, and of the library `requests`.
 
     Other libraries are not seen, nor libcurl.
     """
@@ -76,7 +76,7 @@ class ShownRequests:
         outcome: RawResponse | Exception,
         took_s: float,
     ) -> None:
-        """Note a request of osbench's clients with its response or error; called as `Observer`."""
+        """Note a request of osbench's clients with its response or error; called by the clients."""
         if not self._level:
             return
         first, *lines = self._sent(request, own)

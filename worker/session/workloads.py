@@ -136,9 +136,10 @@ class Workloads:
         return sum(engine.unsettled for engine in self._engines())
 
     def longest(self) -> list[tuple[int, int, str, str]]:
-        """Return the iteration that has run for longest, as `Engine.longest`; empty without any.
+        """Return the iteration that has run for longest, in a list; an empty list if none has run
+        long.
 
-        The list has one entry at most.
+        The entry is its number, nanoseconds, innermost open action and place in the code.
         """
         found = [one for engine in self._engines() if (one := engine.longest()) is not None]
         return sorted(found, key=lambda one: -one[1])[:1]

@@ -38,7 +38,8 @@ class LoopClient:
     ) -> None:
         """`of_run` are header lines of every request, sent to the host of its URL only.
 
-        `bound` limits responses whose body is kept. `observer` as in `ExchangeRules`.
+        `bound` limits responses whose body is kept. `observer` is called with each request and its
+        outcome.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}

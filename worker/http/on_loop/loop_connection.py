@@ -362,8 +362,9 @@ class LoopConnection(asyncio.Protocol):
         return data
 
     def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
-        """Wake the waiting task, which reads the response or raises `fault`; also a waiting
-        sender.
+        """Wake the task that waits for the response, which reads it or raises `fault`.
+
+        A task that waits to send is woken, too.
         """
         self._phases = None
         self._fault = fault

@@ -33,9 +33,10 @@ _UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
 
 
 async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
-    """Do all steps of a generator; return its return value, raise its exceptions.
+    """Do all steps of a generator on the event loop; return its return value, raise its exceptions.
 
-    `first` and errors of steps as in `blocking_driver.drive`.
+    The outcome of each step is sent into the generator; the error of a step is thrown into it.
+    `first` is the response or error of the first step if a caller has done that step; else None.
     """
     try:
         step = next(steps)

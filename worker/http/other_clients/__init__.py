@@ -1,1 +1,1 @@
-"""HTTP clients for requests that osbench's own client cannot make: libcurl and requests."""
+"""HTTP clients for requests that osbench's own client cannot make: libcurl and `requests`."""

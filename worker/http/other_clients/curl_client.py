@@ -57,7 +57,7 @@ class CurlClient:
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
         request, and each redirect anew. `own` are header lines that are only sent to the host of
         `url`. `exchange` gets the facts about the bodies. Returns None, and sends nothing, if only
-        requests can make this request. Raises TimeoutError, ConnectionError or ValueError.
+        `requests` can make this request. Raises TimeoutError, ConnectionError or ValueError.
         """
         if unable(method, url, options):
             return None

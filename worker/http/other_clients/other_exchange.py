@@ -1,4 +1,4 @@
-"""Record of a request that libcurl or requests makes instead of osbench's own client."""
+"""Record of a request that libcurl or `requests` makes instead of osbench's own client."""
 
 from __future__ import annotations
 

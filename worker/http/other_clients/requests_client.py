@@ -1,4 +1,4 @@
-"""HTTP client over the library requests, for options that only it supports."""
+"""HTTP client over the library `requests`, for options that only it supports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FAULT = "_osbench_fault"
 
 
 class RequestsClient:
-    """HTTP client with a session of requests per thread; keeps connections, no cookies."""
+    """HTTP client with a session of `requests` per thread; keeps connections, no cookies."""
 
     def __init__(self, of_run: Sequence[str], bound: ResponseBound = USUAL) -> None:
         """`of_run` are header lines of every request, sent to the host of its URL only.
@@ -74,9 +74,10 @@ class RequestsClient:
         keep_body: bool,
         exchange: OtherExchange | None = None,
     ) -> ForeignResponse:
-        """Make a request as `status`, but return the response, with its body if `keep_body`.
+        """Make a request, follow redirects and return the response, with its body if `keep_body`.
 
-        The `cookies` are sent, and get the cookies that responses set. Raises TooLongResponse, too.
+        The `cookies` are sent, and get the cookies that responses set. Other arguments and errors:
+        see `status`. Raises TooLongResponse, too.
         """
         exchange = exchange or OtherExchange()
         return self._answered(
@@ -125,7 +126,7 @@ class RequestsClient:
 
 
 class ForeignResponse:
-    """A response of the library requests, with the parts of `RawResponse` that scenarios see."""
+    """A response of the library `requests`, with the parts of `RawResponse` that scenarios see."""
 
     def __init__(self, response: requests.Response) -> None:
         self.status = response.status_code
@@ -180,7 +181,7 @@ def _read(
 
     urllib3 ignores that a coded body is cut short; and a body that is not kept it would unpack into
     memory as a whole, at a size that the service decides. A hook of the session. Raises
-    TooLongResponse for a body that is kept, and Timeout and ConnectionError of requests.
+    TooLongResponse for a body that is kept, and Timeout and ConnectionError of `requests`.
     """
     codings = response.headers.get("content-encoding", "")
     body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)

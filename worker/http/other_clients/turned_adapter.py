@@ -1,4 +1,4 @@
-"""Connections of the library requests that take the addresses of a host in turn."""
+"""Connections of the library `requests` that take the addresses of a host in turn."""
 
 from __future__ import annotations
 

@@ -67,8 +67,9 @@ def expected(expect: Any) -> str:
 
 
 def fits(status: int, expect: Any) -> bool:
-    """Return whether a status is expected: for None any below 400. Raises TypeError as
-    `expected`.
+    """Return whether a status is among the expected ones; for None, whether it is below 400.
+
+    Raises TypeError unless `expect` is None, a status code, a range, or a collection of codes.
     """
     if type(expect) is int:
         return status == expect
@@ -83,8 +84,8 @@ def check_status(
 ) -> None:
     """Raise UnexpectedStatus if the status of a response is not expected.
 
-    Its message shows the body, with secrets and the values `hidden` masked. Raises TypeError as
-    `expected`.
+    Its message shows the body, with secrets and the values `hidden` masked. Raises TypeError if
+    `expect` is not valid.
     """
     if not fits(response.status, expect):
         body = shown_body(response, hidden)

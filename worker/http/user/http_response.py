@@ -40,7 +40,7 @@ class WholeResponse(Protocol):
         """Return the body without its content codings.
 
         Raises BadResponse if it does not match its codings, and ValueError if it was not kept; a
-        response of the library requests has b"" then.
+        response of the library `requests` has b"" then.
         """
 
 
@@ -74,7 +74,7 @@ class HttpResponse:
     def body(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises ValueError if it was not kept (`stream=True`; if the library requests made the
+        Raises ValueError if it was not kept (`stream=True`; if the library `requests` made the
         request: b"") and ConnectionError if it is cut short or not in its content codings.
         """
         if self._body is None:
@@ -88,7 +88,8 @@ class HttpResponse:
     def text(self) -> str:
         """Return the body as text, by the response's charset, else UTF-8.
 
-        Bytes that are not valid become U+FFFD. Raises as `body`.
+        Bytes that are not valid become U+FFFD. Raises ValueError if the body was not kept, and
+        ConnectionError if it cannot be decoded.
         """
         content_type = self.headers.get("content-type", "")
         parsed = Message()
@@ -106,7 +107,8 @@ class HttpResponse:
     def json(self) -> Any:
         """Return the parsed JSON of the body, the same object each time.
 
-        Raises ValueError if the body is not JSON, and as `body`.
+        Raises ValueError if the body is not JSON or was not kept, and ConnectionError if it cannot
+        be decoded.
         """
         if self._document is _UNREAD:
             self._document = json.loads(self.body)

@@ -80,7 +80,7 @@ class UserHttp(Generic[R]):
 
     @property
     def cookies(self) -> RequestsCookieJar:
-        """Return the user's cookies, as a cookie jar of requests; they are kept between
+        """Return the user's cookies, as a cookie jar of `requests`; they are kept between
         iterations.
         """
         return self._cookies.jar
@@ -161,31 +161,52 @@ class UserHttp(Generic[R]):
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """Make a GET request; arguments, result and errors are as of `request`."""
+        """Make a GET request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """Make a POST request; arguments, result and errors are as of `request`."""
+        """Make a POST request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """Make a PUT request; arguments, result and errors are as of `request`."""
+        """Make a PUT request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """Make a PATCH request; arguments, result and errors are as of `request`."""
+        """Make a PATCH request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """Make a DELETE request; arguments, result and errors are as of `request`."""
+        """Make a DELETE request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """Make a HEAD request; arguments, result and errors are as of `request`."""
+        """Make a HEAD request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """Make an OPTIONS request; arguments, result and errors are as of `request`."""
+        """Make an OPTIONS request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("OPTIONS", path, **wishes)
 
 

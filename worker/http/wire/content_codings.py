@@ -51,7 +51,7 @@ class Decoder(Protocol):
 class BodyDecoder:
     """Decoder of all codings of a Content-Encoding header, the last one first.
 
-    Decoding ends before the first unknown coding: the bytes stay as they are, as in requests.
+    Decoding ends before the first unknown coding: the bytes stay as they are, as in `requests`.
     """
 
     def __init__(self, codings: str, bound: ResponseBound) -> None:
@@ -200,7 +200,10 @@ def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None,
 
 
 def decoded(data: bytes, codings: str, bound: ResponseBound) -> bytes:
-    """Return the decoded body in one go, for threads without other users; errors as `decoding`."""
+    """Return the decoded body in one go, for threads without other users.
+
+    Raises BadResponse and TooLongResponse as `decoding`.
+    """
     return at_once(decoding(data, codings, bound))
 
 

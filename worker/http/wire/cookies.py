@@ -1,4 +1,4 @@
-"""Cookies that responses set, sent with later requests by the rules of requests."""
+"""Cookies that responses set, sent with later requests by the rules of `requests`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redirects of a request: makes the requests that they lead to, by the rules of requests."""
+"""Redirects of a request: makes the requests that they lead to, by the rules of `requests`."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _absolute(url: str, location: str) -> str:
-    """Return the URL that a Location names, relative to `url`, as requests reads it."""
+    """Return the URL that a Location names, relative to `url`, as `requests` reads it."""
     # servers send UTF-8 where latin-1 is meant to be
     location = location.encode("latin-1").decode("utf-8", "replace")
     if location.startswith("//"):
