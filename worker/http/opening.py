@@ -73,9 +73,7 @@ class Opener:
         return connection
 
     def keep_session(self, request: WireRequest, connection: HttpConnection) -> None:
-        """Store the TLS session of a connection, after its first response, for the next
-        connection.
-        """
+        """Store the TLS session of a connection for the next one, after its first response."""
         self._contexts.keep_of(request.origin, connection.tls)
 
     def _looked_up(self, request: WireRequest, left_s: float | None) -> Steps[list[Address]]:
@@ -135,9 +133,7 @@ class _ConnectClock:
         self._begun_ns = begun_ns
 
     def left_s(self) -> float | None:
-        """Return the seconds left; None if there is no limit. Raises ConnectTimedOut if none are
-        left.
-        """
+        """Return the seconds left, None without a limit. Raises ConnectTimedOut at the limit."""
         if not self._limit_s:
             return None
         left_s = self._limit_s - (monotonic_ns() - self._begun_ns) / 1e9

@@ -70,9 +70,7 @@ class ReadyRequest:
         options: Mapping[str, Any],
         bound: ResponseBound,
     ) -> None:
-        """Prepare a request. Raises ValueError for a URL, a header or JSON data that cannot be
-        sent.
-        """
+        """Raises ValueError for a URL, a header or JSON data that cannot be sent."""
         self.options = snapshot(options)
         #: What TLS is to check, also where a redirect leads.
         self.trust = trust_of(options)

@@ -13,9 +13,7 @@ IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
 def not_again(verb: str) -> str:
-    """Return the message for a request that got no response over an idle connection and is
-    final.
-    """
+    """Return the message for a request that is not sent again after its idle connection ended."""
     return f"the kept connection ended without an answer, and a {verb} is not sent twice"
 
 

@@ -104,8 +104,7 @@ class SocketClient:
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
-        """Make a request, follow its redirects and return the final status code; the body is
-        discarded.
+        """Make a request, discard the body and return the final status code.
 
         Arguments and errors: see `request`. Returns None, and sends nothing, if another client has
         to make the request.

@@ -30,9 +30,7 @@ class Trust(NamedTuple):
 
 
 def trust_of(options: Mapping[str, Any]) -> Trust:
-    """Return the TLS settings of a request from its options `verify` and `cert`, as in
-    `requests`.
-    """
+    """Return the TLS settings for the options `verify` and `cert`, which are as in `requests`."""
     verify = options.get("verify", True)
     certificate = options.get("cert")
     if isinstance(certificate, list):

@@ -34,9 +34,7 @@ class Client(Cloud):
         versions: Mapping[str, ApiVersion],
         retries: int = 0,
     ) -> None:
-        """`retries`: how often at most a request is sent again after a 429 or 503 with
-        Retry-After.
-        """
+        """`retries`: most repetitions of a request after a 429 or 503 with Retry-After."""
         super().__init__(account, sessions.session, versions)
         self._retries = retries
         self._scenario = scenario

@@ -82,9 +82,7 @@ class Sessions:
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
-        """Return the credential of an iteration (from 1), in turn; the admin's if there are no
-        users.
-        """
+        """Return the credential of an iteration (from 1), in turn; without users the admin's."""
         return self.credentials[(iteration - 1) % len(self.credentials)]
 
     def discover(self) -> None:
@@ -227,9 +225,7 @@ class Transport(FastSession):
         return response
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Return whether a request to `url` may carry secrets: to services of the deployment
-        only.
-        """
+        """Return whether a request may carry secrets: to services of the deployment only."""
         return self._is_known(url)
 
     def _is_known(self, url: str) -> bool:
@@ -239,8 +235,7 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """Return the given headers as they may be sent to a URL: without secrets outside the
-        deployment.
+        """Return headers as they may be sent to a URL: outside the deployment without secrets.
 
         Services of the deployment get the headers of the current trace in addition, if `traced`.
         """

@@ -89,9 +89,7 @@ class FastSession(HomeSession):
             self._client.close()
 
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
-        """Return the part of a request that only `requests` can send; "" if osbench's client
-        can.
-        """
+        """Return which part of a request only `requests` can send; "" for none."""
         why = "" if _TAKEN.issuperset(options) else _other_option(options)
         data, timeout = options.get("data"), options.get("timeout")
         if why:

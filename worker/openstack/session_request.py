@@ -71,9 +71,7 @@ def _pairs(headers: Any) -> Any:
 
 
 class DescribedRequest(PreparedRequest):
-    """The request of a response, as `requests` describes it; rarely read parts are made when
-    read.
-    """
+    """The request of a response, as `requests` describes it; rare parts are made when read."""
 
     def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
         self.method = verb

@@ -24,9 +24,7 @@ class SessionResponse(Response):
     """A response of the library `requests`, whose rarely used parts are made when read."""
 
     def __init__(self, request: DescribedRequest, response: RawResponse, site: SessionSite) -> None:
-        """Raises the exceptions of `requests` for a body that does not match its content
-        codings.
-        """
+        """Raises exceptions of `requests` for a body that does not match its content codings."""
         self._next = None
         self.history = []
         self.request = request
@@ -62,9 +60,7 @@ class SessionResponse(Response):
 
     @cached_property
     def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
-        """Return the response as urllib3's class, made at the first access; its body is empty, as
-        read.
-        """
+        """Return the response as urllib3's class, made at the first access; its body is empty."""
         return self._described(b"")
 
     def _described(self, body: bytes) -> HTTPResponse:

@@ -27,9 +27,7 @@ class ShortWay:
         self.left: Counter[str] = Counter()
 
     def leave(self, why: str) -> None:
-        """Count a request left to `requests` because of `why`; log the count at 1, 10, 100 and so
-        on.
-        """
+        """Count a request left to `requests` because of `why`; log it at 1, 10, 100 and so on."""
         with self._lock:
             self.left[why] += 1
             count = self.left[why]

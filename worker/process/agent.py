@@ -341,9 +341,7 @@ class Agent:
             self._left.add(session)
 
     def _move(self, session: Session | None) -> None:
-        """Switch to `session` (None: no run) and issue a new challenge, which the next offer must
-        name.
-        """
+        """Switch to `session` (None: no run) and issue a new challenge for the next offer."""
         self._place = (session, secrets.token_hex(16))
 
     def _retire(self, session: Session) -> None:
@@ -375,9 +373,7 @@ class Agent:
         return held or self._stuck_count() >= self._patience.max_stuck
 
     def _news(self) -> object:
-        """Return the part of the state whose changes are sent at once, as the coordinator waits for
-        it.
-        """
+        """Return the part of the state whose changes are sent at once, for the coordinator."""
         session, challenge = self._place
         if session is None:
             return challenge, self._state()
@@ -394,9 +390,7 @@ class Agent:
         return session.state if session is not None else "idle"
 
     def _describe(self, number: int) -> Heartbeat:
-        """Return heartbeat `number` with the present figures; called by the thread of
-        heartbeats.
-        """
+        """Return heartbeat `number` with present figures; called by the thread of heartbeats."""
         session, challenge = self._place
         offset = self._offset
         assert offset is not None

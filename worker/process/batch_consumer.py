@@ -38,8 +38,8 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
         """A consumer without tasks, timers or pool: the thread that reads a message handles it."""
 
         def ensure_connected(self, conn: Any) -> Any:
-            """Return the connection once the broker is reachable; tries every `RETRY_S` to
-            `RETRY_MOST_S`.
+            """Return the connection once the broker is reachable; tries every one to three
+            seconds.
             """
             conn.ensure_connection = partial(
                 conn.ensure_connection,
@@ -50,9 +50,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
             return super().ensure_connected(conn)
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
-            """Return the function that handles a message: it passes the signed batch to
-            `receive`.
-            """
+            """Return the function that handles a message: it passes the signed batch on."""
             return lambda message: receive(signed_batch(message))
 
         def on_decode_error(self, *_: object) -> None:

@@ -73,8 +73,9 @@ class _Consumer:
     """Celery's consumer in a thread: passes batches to the agent; started again after errors."""
 
     def __init__(self, app: Celery, name: str, agent: Agent, repair: Callable[[], None]) -> None:
-        """Start the thread. `repair` makes the queue usable if something else was put in its
-        place.
+        """Start the thread.
+
+        `repair` makes the queue usable if something else was put in its place.
         """
         app.conf.task_queues = (broker.queue(name),)
         app.conf.task_default_queue = redis_keys.queue(name)
@@ -94,9 +95,7 @@ class _Consumer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the consumer; returns after `STOP_S` seconds at the latest, even if it has not
-        ended.
-        """
+        """Stop the consumer; returns after `STOP_S` seconds at the latest, ended or not."""
         self._stopping.set()
         # Celery has no timeout here and would block while the broker is unreachable
         if self._controller is not None:

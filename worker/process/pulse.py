@@ -26,8 +26,9 @@ class Pulse:
         self._thread.start()
 
     def follow(self, look: Callable[[], tuple[str, float]]) -> None:
-        """Use `look` from now on: it returns the state and the time of last progress, monotonic
-        s.
+        """Use `look` from now on: it returns the state and the time of last progress.
+
+        The time is monotonic, in seconds. `look` is called by the thread.
         """
         self._look = look
 

@@ -163,8 +163,9 @@ class Supervisor:
             self._life.tell(state)
 
     def _reap(self) -> int:
-        """Schedule replacements of exited processes; return an exit code if one is not replaced,
-        else 0.
+        """Schedule replacements of exited processes.
+
+        Returns the exit code of a process that is not replaced; 0 if all are.
         """
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]
@@ -190,8 +191,9 @@ class Supervisor:
         return failed
 
     def _bequeath(self, child: _Child) -> None:
-        """Send the will of a process that has ended, if it was in a run: its work that has not
-        started.
+        """Send the will of a process that has ended, if it was in a run.
+
+        The will says which of its work has not started.
         """
         will = child.page.read()
         child.page.close()

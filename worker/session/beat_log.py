@@ -22,8 +22,9 @@ class BeatLog:
         self._lock = threading.Lock()
 
     def note(self, beat: int, at_ns: int) -> None:
-        """Note that heartbeat `beat` is sent at `at_ns`, monotonic ns; only the last `KEPT`
-        stay.
+        """Note that heartbeat `beat` is sent at `at_ns`, monotonic ns.
+
+        Only the last `KEPT` heartbeats stay.
         """
         with self._lock:
             self._sent[beat] = at_ns

@@ -111,9 +111,7 @@ class LogBook:
         return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
-        """Remove and return the waiting entries, and the count of texts that were left out or
-        cut.
-        """
+        """Remove and return the waiting entries, and the count of texts left out or cut."""
         if not self._entries and not self._cut:
             return [], 0
         with self._lock:

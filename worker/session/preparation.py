@@ -127,8 +127,9 @@ class Preparation:
             self._writer.close(timeout_s)
 
     def _scenario(self, specification: Specification) -> ScenarioPlugin:
-        """Return the scenario. Raises PluginError if it is missing or not the coordinator's
-        version.
+        """Return the scenario.
+
+        Raises PluginError if it is missing or not the coordinator's version.
         """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:

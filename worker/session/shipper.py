@@ -84,9 +84,7 @@ class Shipper:
             self._interval_s, self._longest_s = SHORTEST_S, interval_s
 
     def give_back(self, workload: int, numbers: Iterable[Interval]) -> None:
-        """Queue iterations that no engine has had: the next block gives them back to the
-        coordinator.
-        """
+        """Queue iterations that no engine has had: the next block gives them back."""
         with self._lock:
             self._returned[workload].update(numbers)
         self._wake.set()
@@ -110,8 +108,9 @@ class Shipper:
             self._pack()
 
     def finish(self) -> None:
-        """Put the remaining results into blocks and make the last one; no block is made after
-        it.
+        """Put the remaining results into blocks and make the last block.
+
+        No block is made after it.
         """
         with self._lock:
             self._pack()
@@ -136,9 +135,7 @@ class Shipper:
             self._away = False
 
     def close(self) -> None:
-        """End the thread, waiting at most five seconds; unacknowledged blocks stay in the
-        outbox.
-        """
+        """End the thread, waiting at most five seconds; undelivered blocks stay in the outbox."""
         self._ended = True
         self._wake.set()
         self._thread.join(timeout=5)

@@ -127,9 +127,7 @@ class ShownRequests:
         return [f"{request.verb} {request.url}", *self._part(">", pairs, body + request.rest)]
 
     def _part(self, sign: str, fields: Fields, body: bytes) -> list[str]:
-        """Return lines with header fields, if they are shown, and the body of a request or
-        response.
-        """
+        """Return lines of a request or response: header fields, if they are shown, and the body."""
         lines = []
         if self._level == WHOLE:
             lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]

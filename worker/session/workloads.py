@@ -136,8 +136,7 @@ class Workloads:
         return sum(engine.unsettled for engine in self._engines())
 
     def longest(self) -> list[tuple[int, int, str, str]]:
-        """Return the iteration that has run for longest, in a list; an empty list if none has run
-        long.
+        """Return the iteration that has run for longest, in a list; [] if none has run long.
 
         The entry is its number, nanoseconds, innermost open action and place in the code.
         """
@@ -145,9 +144,7 @@ class Workloads:
         return sorted(found, key=lambda one: -one[1])[:1]
 
     def stuck(self) -> list[Remains]:
-        """Return the remainders of timed-out iterations that still run: threads, coroutines,
-        calls.
-        """
+        """Return remainders of timed-out iterations that still run: threads, coroutines, calls."""
         found = [one for engine in self._engines() for one in engine.abandoned]
         return [one for one in found if one.is_alive()]
 
@@ -196,9 +193,7 @@ class Workloads:
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Give iterations back to the coordinator that have no engine, or whose engine starts no
-        more.
-        """
+        """Give iterations back that have no engine, or whose engine starts no more."""
         self._return_stock()
         now = monotonic_ns()
         for engine in self._engines():
@@ -371,8 +366,7 @@ class Workloads:
             self.add(batch)
 
     def _once(self, workload: int, script: ScriptedRunner) -> Callable[[ScriptedLoad], None]:
-        """Return the code of a runner; for a workload that it has begun before, a function that
-        raises.
+        """Return the code of a runner; once it has begun for a workload, a function that raises.
 
         A load that was stopped and is resumed is not begun again. The function raises PluginError.
         """
@@ -386,9 +380,7 @@ class Workloads:
         return refuse
 
     def _leave(self) -> None:
-        """End the current engine, if there is one; running iterations go on, and are shipped
-        later.
-        """
+        """End the current engine, if any; running iterations go on, and are shipped later."""
         if self.engine is None:
             return
         self.engine.close()

@@ -95,9 +95,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self._close(info_text(info) if info else "")
 
     def traceparent(self) -> str:
-        """Return the W3C header `traceparent` for a request made now, within the innermost open
-        span.
-        """
+        """Return the W3C header `traceparent` for a request within the innermost open span."""
         return traceparent(self._ids, self._open[-1][0])
 
     def trace_headers(self) -> dict[str, str]:

@@ -99,8 +99,9 @@ class Tracer:
             _CURRENT.profiler = None
 
     def begin(self, iteration: int) -> IterationProfiler:
-        """Start the trace of an iteration in this thread; return its profiler, with an open root
-        span.
+        """Start the trace of an iteration in this thread: return its profiler.
+
+        The root span is open.
         """
         self.clear()
         profiler = self._kind(self._hmac_key, self._ids.mint(), f"{self._root_info}{iteration}")
@@ -138,9 +139,7 @@ class Tracer:
 
 
 def trace_headers() -> dict[str, str]:
-    """Return headers that attach a request made now to the iteration's trace; {} if there is
-    none.
-    """
+    """Return headers that attach a request made now to the iteration's trace; {} if none."""
     profiler = _CURRENT.profiler
     if profiler is None:
         return {}

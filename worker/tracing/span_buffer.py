@@ -35,9 +35,7 @@ class SpanBuffer:
         self._left = self._written = 0
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace; if too many spans wait, drop it and count its spans. Never
-        waits.
-        """
+        """Take a finished trace; drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         if self._entered - self._left + spans > self._limit:
             self._dropped += spans
@@ -46,8 +44,7 @@ class SpanBuffer:
         self._traces.append(trace)
 
     def take(self) -> bytes:
-        """Remove the oldest waiting traces and return them packed for `Block.spans`; b"" if none
-        wait.
+        """Remove the oldest waiting traces and return them packed; b"" if none wait.
 
         Takes traces until `_SPANS` spans or `_CHARS` characters are reached; they count as written.
         """
@@ -84,8 +81,7 @@ class SpanBuffer:
         """Do nothing: waiting traces go with blocks of a membership, or are dropped by `clear`."""
 
     def _form(self, trace: Trace) -> list[Any]:
-        """Return a trace as lists for a block: trace id, part of the span ids, suffix of span 0,
-        spans.
+        """Return a trace as lists: trace id, part of the span ids, suffix of span 0, spans.
 
         A span is its number, its parent's, its name, wall-clock start and duration in ns, and its
         info as JSON.

@@ -38,8 +38,9 @@ class WallClock:
         self._until_ns = 0
 
     def __call__(self, monotonic_ns: int) -> int:
-        """Return the wall-clock time of a monotonic one, in ns; the offset is measured once a
-        second.
+        """Return the wall-clock time of a monotonic one, ns.
+
+        The offset is measured once a second.
         """
         now = time.monotonic_ns()
         if now >= self._until_ns:

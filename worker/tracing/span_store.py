@@ -69,10 +69,10 @@ class SpanStore:
             raise
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands and wait for all replies; return for each None or, if refused, its error
-        code.
+        """Send commands, wait for all replies, and return for each None or its error code.
 
-        Raises OSError (TimeoutError among them) if the connection fails, and closes it.
+        None is success. Raises OSError (TimeoutError among them) if the connection fails, and
+        closes it.
         """
         try:
             return self._exchange(commands, replies, time.monotonic() + self._timeout_s)

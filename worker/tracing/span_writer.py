@@ -49,9 +49,7 @@ class SpanWriter:
         return True
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace; if too many spans wait, drop it and count its spans. Never
-        waits.
-        """
+        """Take a finished trace; drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         self._queue.put(trace, spans, spans)
 
@@ -60,8 +58,9 @@ class SpanWriter:
         return self._queue.stats()
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting spans, for at most `timeout_s` seconds; drop the rest. Ends the
-        thread.
+        """Write the waiting spans, for at most `timeout_s` seconds; drop the rest.
+
+        The thread ends.
         """
         self._queue.close(timeout_s)
 

@@ -40,7 +40,7 @@ class StoreConnection(Protocol):
         """Open the connection unless it is open. Raises OSError."""
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands; return for each reply None or its error code.
+        """Send commands; return for each reply None (success) or its error code.
 
         Raises OSError if the connection fails, and closes it.
         """
@@ -73,8 +73,7 @@ class StoreQueue(Generic[T]):
         limit: int,
         lost: Callable[[Parcel, str], None] = lambda parcel, refusal: None,
     ) -> None:
-        """`pack` converts items to commands, in the thread of the queue; it is called with none if
-        none wait.
+        """`pack` converts items to commands, in the thread of the queue; the list may be empty.
 
         `limit` bounds the total size of all waiting items. `lost` is called with each parcel that
         the store has not taken, and its error code, "" if it did not reply.
@@ -144,8 +143,9 @@ class StoreQueue(Generic[T]):
         }
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting items, for at most `timeout_s` seconds; drop the rest. Ends the
-        thread.
+        """Write the waiting items, for at most `timeout_s` seconds; drop the rest.
+
+        The thread ends.
         """
         self._stop_by = time.monotonic() + timeout_s
         self._wake.set()

@@ -43,9 +43,7 @@ class TaskProfiler(IterationProfiler):
         return span_text(self._ids, stack[-2]) if len(stack) > 1 else self.get_base_id()
 
     def traceparent(self) -> str:
-        """Return the W3C header `traceparent` for a request made now, within the innermost open
-        span.
-        """
+        """Return the W3C header `traceparent` for a request within the innermost open span."""
         return traceparent(self._ids, _STACK.get()[-1])
 
     def stop(self, info: dict[str, Any] | None = None) -> None:

@@ -240,8 +240,7 @@ class LoopConnection(asyncio.Protocol):
             self._finish(error)
 
     def _await_more(self, phases: ExchangePhases) -> None:
-        """Prepare for more bytes of an incomplete response: pause reading, or set the time limit
-        anew.
+        """Prepare for more bytes of an incomplete response: pause reading, or renew the limit.
 
         Raises EarlyEnd if the peer has ended TLS.
         """
@@ -422,8 +421,9 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Send all of `wire`, waiting while buffers are full; False if the connection failed or
-        ended.
+        """Send all of `wire`; return False if the connection failed or ended.
+
+        Waits while buffers are full.
         """
         transport = self._transport
         assert transport is not None

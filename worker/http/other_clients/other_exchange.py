@@ -22,7 +22,8 @@ class OtherExchange:
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """Return the record for a result block; `action` is the position of the requesting
-        action.
+        """Return the record for a result block.
+
+        `action` is the position of the requesting action in its iteration.
         """
         return pack_other(action, self._client, false_body=self.false_body)

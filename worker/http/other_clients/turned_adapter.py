@@ -57,8 +57,6 @@ class _TurnedTlsPool(HTTPSConnectionPool):
 
 
 class TurnedAdapter(BoundedLinesAdapter):
-    """A transport adapter whose direct connections take addresses in turn; by proxy as in
-    urllib3.
-    """
+    """A transport adapter whose connections take addresses in turn, unless they are by proxy."""
 
     pools = MappingProxyType({"http": _TurnedPool, "https": _TurnedTlsPool})

@@ -80,9 +80,7 @@ class UserHttp(Generic[R]):
 
     @property
     def cookies(self) -> RequestsCookieJar:
-        """Return the user's cookies, as a cookie jar of `requests`; they are kept between
-        iterations.
-        """
+        """Return the user's cookies, as a jar of `requests`; they are kept between iterations."""
         return self._cookies.jar
 
     def serve(self, scenario: Scenario) -> Self:

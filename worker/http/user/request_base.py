@@ -93,9 +93,7 @@ class Base:
         return f"{self.url.rstrip('/')}/{path.lstrip('/')}"
 
     def is_below(self, url: str) -> bool:
-        """Return whether a URL has scheme, host and port of the base, so that it may get the
-        token.
-        """
+        """Return whether a URL may get the token: it has scheme, host and port of the base."""
         there, here = urlsplit(url), urlsplit(self.url)
         return (there.scheme, there.netloc) == (here.scheme, here.netloc)
 

@@ -96,9 +96,7 @@ class ExchangePhases:
 
     @property
     def connect_ns(self) -> int:
-        """Return the duration of connecting, ns, without name lookup and TLS; 0 if not
-        connected.
-        """
+        """Return the duration of connecting, ns, without name lookup and TLS; 0 without it."""
         return self.connected_ns - self.looked_up_ns if self.connected_ns else 0
 
     @property

@@ -56,9 +56,7 @@ class RawResponse:
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Return header names as they were sent with their values, in the order in which they
-        came.
-        """
+        """Return header names as sent with their values, in the order in which they came."""
         return self._head.named_fields
 
     @property

@@ -87,9 +87,7 @@ class ResponseParser:
 
     @property
     def behind(self) -> bool:
-        """Return whether received bytes are unparsed: another `take`, also with b"", parses
-        them.
-        """
+        """Return whether received bytes are unparsed; another `take`, even of b"", parses them."""
         return self._chunks.behind
 
     def expect(self, *, bodiless: bool, keep_body: bool, bound: ResponseBound = UNBOUNDED) -> None:
@@ -203,10 +201,9 @@ class ResponseParser:
         return True
 
     def _heads(self, data: bytes) -> bytes | None:
-        """Take heads up to the final response's; return the bytes after it, None if it is
-        incomplete.
+        """Take heads up to the final response's; return the bytes after it.
 
-        Interim responses are skipped. Raises BadResponse.
+        Returns None if the head is incomplete. Interim responses are skipped. Raises BadResponse.
         """
         known = self._known
         if not self._held and data.startswith(known.raw):
@@ -257,9 +254,7 @@ class ResponseParser:
             self._join()
 
     def _join(self) -> None:
-        """Join the pieces of a kept body if there are many: each costs more than a byte that it
-        brings.
-        """
+        """Join the pieces of a kept body above `_PIECES`, as each costs more than a byte."""
         body = self._body
         if isinstance(body, list) and len(body) - self._joined > _PIECES:
             body[self._joined :] = [b"".join(body[self._joined :])]

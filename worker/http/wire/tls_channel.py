@@ -43,9 +43,7 @@ class TlsChannel:
         return True, self._outbox.read()
 
     def wrap(self, plain: bytes) -> bytes:
-        """Return plain bytes encrypted, ready to be sent. Raises EarlyEnd if the peer has ended
-        TLS.
-        """
+        """Return plain bytes encrypted for sending. Raises EarlyEnd if the peer has ended TLS."""
         try:
             self._tls.write(plain)
         except ssl.SSLError as error:
@@ -77,9 +75,7 @@ class TlsChannel:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def last_words(self) -> bytes:
-        """Return bytes that TLS itself has to send, such as alerts and key updates; b"" for
-        none.
-        """
+        """Return bytes that TLS itself has to send, such as alerts; b"" for none."""
         return self._outbox.read() if self._outbox.pending else b""
 
     @property

@@ -43,9 +43,7 @@ class WireRequest(Protocol):
 
     @property
     def last(self) -> bool:
-        """Return whether the connection ends after the response: the request says so to the
-        server.
-        """
+        """Return whether the connection ends after this request, as its head says to the server."""
 
     @property
     def repeatable(self) -> bool:
