@@ -214,7 +214,7 @@ class Agent:
         return self._eager_s if eager or self._draining.is_set() else READ_S
 
     def _hear(self) -> None:
-        """Read the records that coordinators write, and follow them; log errors of Redis.
+        """Read the records that coordinators write in Redis, and follow them; log errors of Redis.
 
         Measures the clock's offset again if that is due.
         """

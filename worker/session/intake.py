@@ -63,9 +63,10 @@ class Intake:
         return ""
 
     def recall(self, seqs: Iterable[int]) -> Recalled:
-        """Recall batches; return which were taken before, which are void, and which begin now.
+        """Recall batches: return which were taken before, which are void, and which begin now.
 
-        Batches that were recalled before are ignored.
+        A recalled batch that has not come yet is void: it will never be taken. Batches that were
+        recalled before are ignored.
         """
         found = Recalled()
         for seq in sorted(set(seqs) - self._recalled):

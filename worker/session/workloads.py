@@ -106,9 +106,9 @@ class Workloads:
 
     @property
     def surplus(self) -> int:
-        """Return the number of running iterations of users beyond the share.
+        """Return the number of running iterations of users beyond the share of this worker.
 
-        The share was lowered, or the workload is over.
+        The share, its number of virtual users, was lowered, or the workload is over.
         """
         left = sum(len(engine.inflight) for engine in self._past)
         return left + (self.engine.surplus if self.engine is not None else 0)

@@ -22,7 +22,7 @@ _UNREAD: Any = object()
 
 
 class WholeResponse(Protocol):
-    """The interface that the responses of all clients have."""
+    """The interface that the responses of all clients have: status, URL, headers and body."""
 
     @property
     def status(self) -> int:
