@@ -1,1 +1,1 @@
-"""The workers, which run iterations: Celery consumer, engine, profiling, scenarios."""
+"""Worker side: processes that take batches of iterations, run them and send the results."""

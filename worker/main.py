@@ -1,4 +1,4 @@
-"""The command `osbench-worker`."""
+"""The command `osbench-worker`: supervisor, worker processes, and their health checks."""
 
 from __future__ import annotations
 
@@ -127,7 +127,10 @@ def main(  # noqa: PLR0913 - one per option of the command
 
 
 def _begin_prepared() -> None:
-    """Import the modules of worker processes, and begin with the arguments that come."""
+    """Import the modules of worker processes, then run the command with the arguments that come.
+
+    Ends this process afterwards; returns only if no arguments come on standard input.
+    """
     # other starts need none of these modules so early
     from osbench.worker.process import prepared_start, process  # noqa: PLC0415 - see above
 
@@ -181,7 +184,7 @@ def _serve(
 
 
 def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
-    """Return the line printed at start."""
+    """Return the line printed at start: host, processes, virtual users, servers, plug-ins."""
     count, users = process_count(conf), conf.worker.virtual_users
     label = f" ({conf.worker.label})" if conf.worker.label else ""
     places = [f"Redis {shown(conf.messaging.redis_url)}"]
@@ -196,9 +199,9 @@ def _startup_line(conf: Any, plugin_paths: Sequence[str]) -> str:
 
 
 def _ready(conf: Any, plugin_paths: Sequence[str], life: SupervisorLife) -> None:
-    """Check key file and plug-in paths, then wait for Redis.
+    """Check key file and plug-in paths, then wait for Redis, without a limit of time.
 
-    Raises OsbenchError if one is missing or Redis is unusable.
+    Raises OsbenchError if a file is missing or Redis is unusable.
     """
     # imported here, since somebody waits for the workers of local mode
     from osbench.common.plugin import plugin_files  # noqa: PLC0415 - see above
@@ -246,7 +249,10 @@ def _check_ready(conf: Any, processes: int | None) -> int:
 
 
 def _configuration(config_files: Sequence[str], **given: Any) -> Any:
-    """Return the configuration with the command's options. Raises UsageError without a Redis."""
+    """Return the configuration, overridden by the options in `given` that are not None.
+
+    Raises ConfigError for a faulty file, and UsageError without a Redis.
+    """
     conf = load(config_files)
     for name, value in given.items():
         if value is not None:

@@ -1,1 +1,1 @@
-"""HTTP clients for scenarios."""
+"""HTTP clients for the requests of iterations, which record the times of each request."""

@@ -1,4 +1,4 @@
-"""URLs of requests: as they are sent, as messages show them, and their host."""
+"""URLs of requests: the form that is sent, the form shown in messages, and the host name."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ _PLAIN = re.compile(r"https?://[A-Za-z0-9!#$&'()*+,/:;=?@\[\]~._-]+")
 
 
 def sent(url: str, params: Any = None) -> str:
-    """Return the URL as requests would send it: quoted, with `params` added.
+    """Return the URL as `requests` would send it: quoted, with `params` added to its query.
 
-    Raises ValueError (requests' own) for other than HTTP URLs.
+    Raises ValueError (a class of `requests`) for an HTTP URL that is malformed or has no host, and
+    for a text without a scheme. URLs of other schemes are returned unchanged.
     """
     if params is None and _PLAIN.fullmatch(url):
         return url
@@ -31,7 +32,7 @@ def sent(url: str, params: Any = None) -> str:
 
 
 def host(url: str) -> str:
-    """Return the host name in lower case, without the port."""
+    """Return the host name of a URL in lower case, without the port; "" if there is none."""
     return urlsplit(url).hostname or ""
 
 

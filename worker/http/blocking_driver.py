@@ -1,4 +1,7 @@
-"""Driver that does the steps of an exchange by blocking calls; the kernel keeps their limits."""
+"""Driver for threads: does the steps of an HTTP exchange by blocking calls.
+
+Time limits of sockets are socket options, which the kernel enforces.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,11 @@ T = TypeVar("T")
 
 
 def drive(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
-    """Do all steps; return the generator's return value, and let its exceptions pass.
+    """Do all steps of a generator in this thread; return its return value, raise its exceptions.
 
-    `first` is the outcome of the first step, if that was done before.
+    The outcome of each step is sent into the generator; the error of a step is thrown into it, a
+    wait past its limit as TimeoutError. `first` is the response or error of the first step if a
+    caller has done that step; else None.
     """
     try:
         step = next(steps)
@@ -81,7 +86,10 @@ def _found(step: Step) -> Any:  # noqa: PLR0911 - one for each step
 
 
 def look_at(response: RawResponse) -> None:
-    """Look at the body of a response. Raises TooLongResponse."""
+    """Check the whole body of a response against its codings; note the result in its phases.
+
+    Raises TooLongResponse if a body that is kept decodes to more bytes than are allowed.
+    """
     for _ in response.look_at_body():
         pass
 

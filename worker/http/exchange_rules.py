@@ -1,6 +1,6 @@
-"""Exchanges over new connections, second attempts and redirects, without input and output.
+"""Rules of HTTP exchanges: new connections, second attempts and redirects; without I/O.
 
-Clients serve an ordinary request over a kept connection themselves, at the least CPU. In all other
+Clients serve an ordinary request over an idle connection themselves, at the least CPU. In all other
 cases `ExchangeRules.request` goes on from there: it gets the outcome of its first step.
 """
 
@@ -32,14 +32,18 @@ from osbench.worker.http.wire.wire_request import WireRequest
 
 
 class ExchangeRules:
-    """The rules of a client for all exchanges but ordinary responses over kept connections."""
+    """Rules of a client for all exchanges but ordinary responses over idle connections.
+
+    The methods are generators of steps (`exchange_steps`), which a driver does.
+    """
 
     def __init__(
         self, opener: Opener, *, resends: bool = True, observer: Observer | None = None
     ) -> None:
         """Without `resends` no request is sent a second time.
 
-        An `observer` sees each request, redirects and failures too; bodies are kept for it.
+        `observer` is called with each request and its response or error, redirects included; bodies
+        are kept for it.
         """
         self._opener = opener
         self._resends = resends
@@ -48,7 +52,7 @@ class ExchangeRules:
 
     @property
     def retried(self) -> int:
-        """Return how many requests were sent again, because a kept connection ended."""
+        """Return the number of requests sent again because an idle connection had ended."""
         return self._again.count
 
     def request(
@@ -65,9 +69,11 @@ class ExchangeRules:
     ) -> Steps[RawResponse]:
         """Make a request, follow its redirects and return the last response.
 
-        `recorder` knows of the request already, and `own` has its cookies. `kept` is a connection
-        that was taken out of the pool: the first step sends the request over it. Raises
-        TimeoutError, ConnectionError or ValueError.
+        `kept` is an idle connection, taken out of `pool`, over which the first step sends the
+        request; with None the pool is searched. `recorder` knows of `phases` already, and `own` has
+        the cookies of the request; `cookies` get the cookies of the responses. Raises TimeoutError
+        and ConnectionError with the request in their message, and ValueError for an invalid
+        redirect.
         """
         request, limits, begun_ns = ready.request, ready.limits, phases.begun_ns
         journey = None
@@ -111,7 +117,7 @@ class ExchangeRules:
         keep_body: bool,
         kept: HttpConnection | None = None,
     ) -> Steps[RawResponse]:
-        """Send one request and return its response, which may redirect; `kept` as in `request`.
+        """Send one request and return its response, even if that redirects; `kept` as in `request`.
 
         Raises BadResponse, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and
         ReceiveTimedOut.
@@ -123,7 +129,11 @@ class ExchangeRules:
     def _attempts(
         self, pool: ConnectionPool, sending: Sending, connection: HttpConnection | None
     ) -> Steps[RawResponse]:
-        """Send over a kept connection, then over a new one if there was none or it had ended."""
+        """Send over an idle connection; over a new one if there is none, or the idle one had ended.
+
+        After the response the connection goes to the pool, or is closed if no request may follow.
+        Raises EarlyEnd if a second attempt is needed but not allowed.
+        """
         request, phases = sending.request, sending.phases
         if connection is None:
             certainly = not (self._resends and request.repeatable)
@@ -152,7 +162,10 @@ class ExchangeRules:
 
 
 def _asked(connection: HttpConnection, sending: Sending) -> Steps[RawResponse]:
-    """Send and receive; close a connection that ends without a response."""
+    """Send a request and return its response; close the connection if there is none.
+
+    Errors of receiving get `in_body`: whether the head of the response had arrived.
+    """
     try:
         response: RawResponse = yield Ask(connection, sending)
     except (BadResponse, EarlyEnd, ReceiveTimedOut) as error:

@@ -1,7 +1,8 @@
-"""Steps of an exchange that wait for the network: generators yield them and drivers do them.
+"""Steps of an HTTP exchange that wait for the network, as data.
 
-A driver sends the outcome of each step into the generator, or throws its error. Calls that do not
-wait are made directly. `blocking_driver` and `on_loop.loop_driver` are the drivers.
+Generators yield them, and a driver does them: it sends the outcome of each step into the generator,
+or throws its error. Calls that do not wait are made directly. `blocking_driver` and
+`on_loop.loop_driver` are the drivers.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ _ALIVE = (
 
 
 class HttpConnection(Protocol):
-    """A connection that carries one request after another."""
+    """The part of a connection that the exchange rules use; it carries one request at a time."""
 
     @property
     def untouched(self) -> bool:
-        """Return whether not a byte of the response has arrived."""
+        """Return whether no byte of the response has arrived."""
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of the response has arrived."""
+        """Return whether the head of an incomplete response has arrived."""
 
     @property
     def sent(self) -> bool:
@@ -48,33 +49,39 @@ class HttpConnection(Protocol):
 
     @property
     def tls(self) -> TlsChannel | None:
-        """Return the TLS of a connection of a secure origin."""
+        """Return the TLS channel of the connection; None for plain HTTP."""
 
     def close(self) -> None:
-        """Close the connection, whatever it is doing."""
+        """Close the connection at once, even during an exchange."""
 
 
 class ConnectionPool(Protocol):
-    """Idle connections, by origin."""
+    """The idle connections of a thread or an event loop, by origin (host, port, TLS settings)."""
 
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> HttpConnection | None:
-        """Take out a connection that can carry a request; `certainly` checks it in any case."""
+        """Remove and return a usable idle connection to `origin`; None if there is none.
+
+        `now_ns` is monotonic. `certainly` checks the connection even if it was used just before.
+        """
 
     def put(self, origin: object, connection: Any) -> None:
-        """Keep a connection after a response, if it can carry another request."""
+        """Keep a connection for later requests to `origin`; close it if it cannot carry another."""
 
 
 class LookUp(NamedTuple):
-    """Wait for the addresses of a host, which others may wait for too."""
+    """Step: wait for the addresses of a host; the outcome is the list.
+
+    Other requests may wait for the same lookup. `limit_s`: seconds, None for no limit.
+    """
 
     pending: Future[list[Address]]
     limit_s: float | None
 
 
 class Connect(NamedTuple):
-    """Connect to an address; the outcome is a socket."""
+    """Step: connect to an address; the outcome is a connected socket. Raises OSError."""
 
     address: Address
     limit_s: float | None
@@ -82,7 +89,7 @@ class Connect(NamedTuple):
     unlimited: bool
 
     def socket(self) -> socket.socket:
-        """Return a new socket for it. Raises OSError."""
+        """Return a new TCP socket for the address, not yet connected. Raises OSError."""
         made = socket.socket(self.address[0], socket.SOCK_STREAM)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for option in _ALIVE if self.unlimited else ():
@@ -91,14 +98,17 @@ class Connect(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Call a function that reads files; the outcome is its return value."""
+    """Step: call a function that reads files; the outcome is its return value.
+
+    Only the driver of event loops enforces `limit_s` (seconds).
+    """
 
     function: Callable[[], Any]
     limit_s: float | None
 
 
 class Send(NamedTuple):
-    """Send all of some bytes of a TLS handshake."""
+    """Step: send all bytes of `data`, a part of a TLS handshake. Raises OSError."""
 
     socket: socket.socket
     data: bytes
@@ -106,21 +116,21 @@ class Send(NamedTuple):
 
 
 class Receive(NamedTuple):
-    """Receive bytes of a TLS handshake; b"" at the end of the stream."""
+    """Step: receive bytes of a TLS handshake; the outcome is b"" at the end of the stream."""
 
     socket: socket.socket
     limit_s: float | None
 
 
 class Wrap(NamedTuple):
-    """Make a connection of a socket."""
+    """Step: make the driver's kind of HttpConnection from a connected socket."""
 
     socket: socket.socket
     tls: TlsChannel | None
 
 
 class Sending(NamedTuple):
-    """A request with its header lines, limits and phases, to be sent."""
+    """The arguments of sending one request over a connection."""
 
     request: WireRequest
     #: Header lines for the first host only.
@@ -131,7 +141,7 @@ class Sending(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """Send a request over a connection and receive its response.
+    """Step: send a request over a connection; the outcome is its complete response.
 
     Raises BadResponse, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
     """
@@ -141,7 +151,10 @@ class Ask(NamedTuple):
 
 
 class LookAt(NamedTuple):
-    """Look at the body of a response. Raises TooLongResponse."""
+    """Step: check a body against its codings; note the result in the response's phases.
+
+    Raises TooLongResponse.
+    """
 
     answer: RawResponse
 

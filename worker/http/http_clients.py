@@ -1,4 +1,4 @@
-"""The HTTP client for each request: osbench's, libcurl through a proxy, else requests."""
+"""Choice of the HTTP client of each request: osbench's, libcurl for a proxy, else `requests`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 class HttpClients:
-    """Clients that all virtual users of a process share."""
+    """The HTTP clients of a workload, shared by all its virtual users in a process."""
 
     def __init__(
         self,
@@ -36,10 +36,10 @@ class HttpClients:
         *,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run` are header lines of every request, for the first host only, as in `status`.
+        """`of_run` are header lines of every request, sent to the host of its URL only.
 
-        `bound` limits responses whose body is kept. `observer` sees the requests of osbench's
-        clients.
+        `bound` limits responses whose body is kept. `observer` is called with the requests of
+        osbench's clients and their responses.
         """
         self._of_loop = LoopClient(of_run, bound, observer=observer)
         self._of_threads = SocketClient(of_run, bound=bound, observer=observer)
@@ -50,7 +50,10 @@ class HttpClients:
 
     @classmethod
     def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
-        """Return the clients of a workload of a run, by its context."""
+        """Return the clients of a workload: `run` is sent with each request as X-Osbench-Run.
+
+        The bound of responses and the observer come from `context`, if it has them.
+        """
         of_run = [f"X-Osbench-Run: {run}"]
         return cls(of_run, context.get(BOUND_KEY, USUAL), observer=context.get(OBSERVER_KEY))
 
@@ -62,13 +65,14 @@ class HttpClients:
         options: Mapping[str, Any],
         recorder: Recorder,
     ) -> Coroutine[Any, Any, int]:
-        """Make a request, read the whole response and return the status code.
+        """Make a request and read the whole response; the coroutine returns the status code.
 
-        `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        whole request, a pair the time to connect and each wait. `own` are header lines that are
-        only sent to the host of `url`. `recorder` is the recorder of the iteration: it gets the
-        measurements, and runs blocking clients. Raises TimeoutError, ConnectionError or ValueError,
-        and the exceptions of requests for wrong arguments.
+        `options` are the keyword arguments of `requests.request`. `timeout` (seconds) bounds the
+        whole request, a pair the time to connect and each wait; libcurl applies it to each redirect
+        anew, and the library `requests` to connecting and each wait. `own` are header lines that
+        are only sent to the host of `url`. `recorder` is the recorder of the iteration: it gets the
+        measurements, and runs blocking clients in a thread. Raises TimeoutError, ConnectionError or
+        ValueError, and the exceptions of `requests` for wrong arguments.
         """
         ready = self._of_loop.ready(method, url, options)
         if ready is not None:
@@ -97,7 +101,10 @@ class HttpClients:
         options: Mapping[str, Any],
         recorder: Recorder,
     ) -> int:
-        """Run `status` for a virtual user that is a thread."""
+        """Make a request and return the status code; blocks this thread.
+
+        Arguments and errors: see `status`.
+        """
         response = self._of_threads.request(
             method, url, own, options, keep_body=False, recorder=recorder
         )
@@ -110,9 +117,10 @@ class HttpClients:
     async def answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
     ) -> WholeResponse:
-        """Make a request of a virtual user; `cookies` are sent, and get the cookies that are set.
+        """Make a request of a virtual user and return the response.
 
-        Raises the exceptions of `status`.
+        The user's `cookies` are sent, and get the cookies that responses set. Raises the exceptions
+        of `status`.
         """
         response = await self._of_loop.request(
             asked.method,
@@ -134,7 +142,10 @@ class HttpClients:
     def blocking_answer(
         self, asked: AskedRequest, recorder: Recorder, cookies: Cookies
     ) -> WholeResponse:
-        """Run `answer` for a virtual user that is a thread."""
+        """Make a request of a virtual user and return the response; blocks this thread.
+
+        Arguments and errors: see `answer`.
+        """
         response = self._of_threads.request(
             asked.method,
             asked.url,
@@ -178,7 +189,10 @@ class HttpClients:
 
     @contextmanager
     def _noted(self, client: str, why: str, recorder: Recorder) -> Iterator[OtherExchange]:
-        """Count a request that another client makes, and log once which and why."""
+        """Record a request of another client in the iteration; yields the record to fill in.
+
+        Logs each pair of client and reason once.
+        """
         self._say(client, why)
         exchange = OtherExchange(recorder.names.number(f"{client}: {why}"))
         recorder.ask(exchange)
@@ -188,7 +202,7 @@ class HttpClients:
             recorder.end_exchange(exchange)
 
     def _say(self, client: str, why: str) -> None:
-        """Log once which other client makes requests, and why."""
+        """Log that another client makes requests, and why; once per client and reason."""
         if (client, why) in self._said:
             return
         with self._lock:

@@ -15,12 +15,12 @@ _RFC_9535 = jsonpath.JSONPathEnvironment(strict=True)
 
 
 class BadPath(ValueError):
-    """A path that cannot be read; the message names it."""
+    """A JSONPath that is not valid; the message contains it."""
 
 
 @functools.lru_cache(READY)
 def compiled(path: str) -> Any:
-    """Return the query of a path. Raises BadPath."""
+    """Return the query of a JSONPath, cached. Raises BadPath if it is not valid RFC 9535."""
     if not path.startswith("$"):
         raise BadPath(f"{path!r} does not begin with $")
     try:
@@ -30,12 +30,15 @@ def compiled(path: str) -> Any:
 
 
 def values(document: Any, path: str) -> list[Any]:
-    """Return the values at a path; an empty list if there are none. Raises BadPath."""
+    """Return the values that a JSONPath matches; empty if none. Raises BadPath."""
     return found(compiled(path), document)
 
 
 def found(query: Any, document: Any) -> list[Any]:
-    """Return the values that a query (`compiled`) finds in a document."""
+    """Return the values that a query (`compiled`) matches in a document; empty if none.
+
+    In a document that is a string, number, boolean or null only `$` matches.
+    """
     if isinstance(document, dict | list):
         several: list[Any] = query.findall(document)
         return several

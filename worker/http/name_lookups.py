@@ -1,4 +1,4 @@
-"""Addresses of hosts: looked up in separate threads, kept for a while, taken in turn."""
+"""Addresses of hosts: looked up in separate threads, cached for a minute, taken in turn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Address = tuple[int, tuple[str, int] | tuple[str, int, int, int]]
 
 
 class NameLookups:
-    """The addresses of hosts for all threads of a process.
+    """The addresses of hosts for all threads of a process, cached for `kept_s` seconds.
 
     A resolver that hangs blocks one thread per host, and no other lookup. Each new connection
     begins with the next address of its host, so that several servers behind one name, such as a
@@ -44,9 +44,10 @@ class NameLookups:
         self._lock = threading.Lock()
 
     def addresses(self, host: str, port: int, within_s: float | None) -> list[Address]:
-        """Return addresses of a host for a new connection, in the order in which they are tried.
+        """Return the addresses of a host in the order to try them; waits for a lookup if needed.
 
-        Raises CannotConnect, and ConnectTimedOut if it takes longer than `within_s` seconds.
+        Raises CannotConnect if the lookup fails, and ConnectTimedOut if it takes longer than
+        `within_s` seconds (None: no limit).
         """
         found = self.kept(host, port)
         if found is not None:
@@ -57,7 +58,7 @@ class NameLookups:
             raise ConnectTimedOut(f"name lookup of {host} timed out") from None
 
     def kept(self, host: str, port: int) -> list[Address] | None:
-        """Return `addresses` if they are known; else None."""
+        """Return `addresses` from the cache, or of an IP address; None if a lookup is needed."""
         key = (host, port)
         kept = self._kept.get(key)
         if kept is not None and kept[0] > time.monotonic():
@@ -69,9 +70,10 @@ class NameLookups:
         return [literal]
 
     def look_up(self, host: str, port: int) -> Future[list[Address]]:
-        """Start a thread that looks a host up, or return the future of a lookup under way.
+        """Return the future of a lookup of a host, begun in a new thread unless one is under way.
 
-        The future raises CannotConnect.
+        Its result is the list of addresses as resolved; it raises CannotConnect if the lookup
+        fails.
         """
         key = (host, port)
         with self._lock:
@@ -84,9 +86,10 @@ class NameLookups:
         return pending
 
     def in_turn(self, host: str, port: int, found: list[Address]) -> list[Address]:
-        """Order the addresses for a new connection, alternating families.
+        """Order the addresses of a host for a new connection: each call begins with the next one.
 
-        Addresses that took no connection come last, until the host is looked up again.
+        IPv4 and IPv6 alternate. Addresses that refused a connection come last, until they take one
+        or the host is looked up again.
         """
         if len(found) == 1:
             return found
@@ -102,7 +105,10 @@ class NameLookups:
         return _by_turns(healthy, turn) + _by_turns(last, turn)
 
     def refused(self, host: str, port: int, address: Address, why: str) -> None:
-        """Move an address that took no connection behind the others of its host."""
+        """Note that an address took no connection: `in_turn` puts it behind the others of its host.
+
+        Logs `why` the first time. Does nothing for a host with one address or without cached ones.
+        """
         kept = self._kept.get((host, port))
         if kept is None or len(kept[1]) == 1:
             return
@@ -118,7 +124,7 @@ class NameLookups:
             LOG.log(level, said, address[1][0], host, why)
 
     def took(self, host: str, port: int, address: Address) -> None:
-        """Put an address that took a connection back into the rotation."""
+        """Note that an address took a connection: `in_turn` ranks it like the others again."""
         refused = self._refused.get((host, port))
         if refused:
             with self._lock:
@@ -164,9 +170,10 @@ def _literal(host: str, port: int) -> Address | None:
 
 
 def _by_turns(found: list[Address], turn: int) -> list[Address]:
-    """Begin with the next address in turn of the first family; then alternate families.
+    """Return addresses, rotated by `turn` within each family, in alternating families.
 
-    The resolver knows which family is the better one, and either may not be routed.
+    The resolver's first family comes first: the resolver knows which family is the better one, and
+    either may not be routed.
     """
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""The observer of a workload's requests, such as the requests of `run --once`."""
+"""Type of the function that is called with each request of a workload, as by `run --once`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New connections: name lookup, the addresses of the host in turn, TLS; without I/O."""
+"""Opening of connections: name lookup, the addresses of the host in turn, TLS; without I/O."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ NEXT_ADDRESS_S = 3.0
 
 
 class Opener:
-    """Opens connections for all threads and event loops of a process."""
+    """Opens connections for all threads and event loops of a process; with shared caches.
+
+    The caches hold the addresses of hosts, the TLS contexts and the TLS sessions.
+    """
 
     def __init__(self) -> None:
         self._lookups = NameLookups()
@@ -40,9 +43,10 @@ class Opener:
     def open(
         self, request: WireRequest, limits: RequestLimits, phases: ExchangePhases
     ) -> Steps[HttpConnection]:
-        """Connect to the origin of a request, and note the times.
+        """Connect to the origin of a request and return the connection; note the times in `phases`.
 
-        Raises CannotConnect, CannotSecure and ConnectTimedOut.
+        Includes the TLS handshake if the request is secure. Raises CannotConnect, CannotSecure and
+        ConnectTimedOut.
         """
         clock = _ConnectClock(limits, phases.begun_ns)
         left_s = clock.left_s()
@@ -69,7 +73,7 @@ class Opener:
         return connection
 
     def keep_session(self, request: WireRequest, connection: HttpConnection) -> None:
-        """Keep the TLS session of a new connection, after its first response, for the next one."""
+        """Store the TLS session of a connection for the next one, after its first response."""
         self._contexts.keep_of(request.origin, connection.tls)
 
     def _looked_up(self, request: WireRequest, left_s: float | None) -> Steps[list[Address]]:
@@ -121,7 +125,7 @@ class Opener:
 
 
 class _ConnectClock:
-    """The time left for connecting."""
+    """Time left to connect: the shorter of the connect and total limits, since `begun_ns`."""
 
     def __init__(self, limits: RequestLimits, begun_ns: int) -> None:
         given = [limit_s for limit_s in (limits.connect_s, limits.whole_s) if limit_s]
@@ -129,7 +133,7 @@ class _ConnectClock:
         self._begun_ns = begun_ns
 
     def left_s(self) -> float | None:
-        """Return seconds left, None without a limit. Raises ConnectTimedOut if there are none."""
+        """Return the seconds left, None without a limit. Raises ConnectTimedOut at the limit."""
         if not self._limit_s:
             return None
         left_s = self._limit_s - (monotonic_ns() - self._begun_ns) / 1e9
@@ -138,9 +142,9 @@ class _ConnectClock:
         return left_s
 
     def for_address_s(self, *, last: bool) -> float | None:
-        """Return the seconds for one address, None for no limit: all but the last leave some.
+        """Return the seconds for trying one address; None for no limit. Raises ConnectTimedOut.
 
-        Raises ConnectTimedOut if there are none.
+        All but the `last` address get at most NEXT_ADDRESS_S, and at most half of the time left.
         """
         left_s = self.left_s()
         if last:
@@ -149,7 +153,10 @@ class _ConnectClock:
 
 
 def _refusal(request: WireRequest, error: OSError) -> CannotConnect | ConnectTimedOut:
-    """Return the error to raise if the last address of a host does not take a connection."""
+    """Return the error to raise after the last address of a host has taken no connection.
+
+    That is ConnectTimedOut for a timeout, else CannotConnect.
+    """
     if isinstance(error, TimeoutError):
         return ConnectTimedOut(f"connecting to {request.host}:{request.port} timed out")
     return CannotConnect(f"cannot connect to {request.host}:{request.port}: {error.strerror}")

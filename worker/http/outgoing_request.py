@@ -43,9 +43,10 @@ Field = tuple[str, str | None]
 def unable(
     method: str, url: str, options: Mapping[str, Any], known: frozenset[str] = OPTIONS
 ) -> str:
-    """Return the part that only requests can send; "" if none. `known`: possible options.
+    """Return the first part of a request that only `requests` can send; "" if there is none.
 
-    Wrong arguments, too, are left to requests and its error messages.
+    Wrong arguments count, too: `requests` has error messages for them. `known`: names of the
+    options that the caller can send.
     """
     verb = method.upper()
     if verb not in METHODS:
@@ -91,7 +92,10 @@ def _readable(headers: Any) -> bool:
 
 
 def snapshot(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy unaffected by later changes of `options`, for a `repeatable` request."""
+    """Return a copy of `options` that later changes of it or its headers do not affect.
+
+    Other values are shared: in a `repeatable` request they cannot change.
+    """
     headers = options.get("headers")
     return {**options, "headers": dict(headers)} if headers else dict(options)
 
@@ -138,20 +142,21 @@ class OutgoingRequest:
 
     @property
     def fields(self) -> list[Field]:
-        """Return all header fields; the first field of a name takes precedence."""
+        """Return all header fields, the iteration's first; of one name the first field counts."""
         return [*self.own, *self.fixed]
 
     def with_own(self, own: Sequence[str]) -> OutgoingRequest:
-        """Return the same request with header lines of an iteration."""
+        """Return a copy of the request with `own` as the header lines of the iteration."""
         request = copy.copy(self)
         request.own = _ours(own, self.given)
         request._private = self._private | {line.split(":", 1)[0].lower() for line in own}
         return request
 
     def redirect(self, code: int, location: str) -> None:
-        """Turn into the request for `location`, by the rules of requests.
+        """Change this request into the one for `location`, by the rules of `requests`.
 
-        Raises ValueError if `location` is not HTTP.
+        Status `code` decides whether method and body stay. Private headers and secrets are dropped
+        on the way to another host. Raises ValueError if `location` is not HTTP.
         """
         if urlsplit(location).scheme not in ("http", "https"):
             raise ValueError(
@@ -179,7 +184,10 @@ def _verb_after(code: int, verb: str) -> str:
 
 
 def _body(data: Any, json: Any) -> tuple[bytes, str]:
-    """Return body and content type, as requests makes them from `data` and `json`."""
+    """Return body and Content-Type ("" for none), as `requests` makes them from `data` or `json`.
+
+    Raises ValueError for NaN or infinity in `json`.
+    """
     if data:
         if isinstance(data, bytes):
             return data, ""

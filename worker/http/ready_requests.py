@@ -1,4 +1,4 @@
-"""Requests prepared from the arguments of scenarios, for drivers of every kind."""
+"""Requests prepared from the arguments of scenarios and cached, for drivers of every kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAKEN = OPTIONS | {"cert"}
 
 
 class RequestLimits:
-    """Limits of a request in seconds, 0 for none, and the bound of its response."""
+    """Time limits of a request in seconds, 0 for none, and the size limit of its response."""
 
     __slots__ = ("bound", "connect_s", "wait_s", "whole_s")
 
@@ -41,7 +41,10 @@ class RequestLimits:
         self.bound = bound
 
     def less(self, spent_s: float) -> RequestLimits:
-        """Return limits that are left for a redirect. Raises ReceiveTimedOut if no time is left."""
+        """Return the limits of a redirect after `spent_s` seconds; only the limit of all shrinks.
+
+        Raises ReceiveTimedOut if no time is left.
+        """
         if not self.whole_s:
             return self
         if spent_s >= self.whole_s:
@@ -55,7 +58,7 @@ class RequestLimits:
 
 
 class ReadyRequest:
-    """The common part of all requests with equal arguments; never changed."""
+    """A request prepared for all calls with equal arguments: bytes, limits, TLS; never changed."""
 
     __slots__ = ("follows", "limits", "options", "repeatable", "request", "trust")
 
@@ -81,18 +84,22 @@ class ReadyRequest:
 
 
 class ReadyRequests:
-    """Caches prepared requests, for all threads of a process."""
+    """Cache of prepared requests by method and URL, for all threads; emptied at `READY`."""
 
     def __init__(self, of_run: Sequence[str], bound: ResponseBound) -> None:
-        """`of_run` are header lines of every request, for the first host only."""
+        """`of_run` are header lines of every request, sent to the host of its URL only.
+
+        `bound` limits responses whose body is kept.
+        """
         self._bound = bound
         self._of_run = of_run
         self._kept: dict[tuple[str, str], ReadyRequest] = {}
 
     def get(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """Return the request for some arguments; None if it needs another client: see `beyond`.
+        """Return the prepared request for some arguments; None if another client has to make it.
 
-        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        `beyond` returns the reason. Raises ValueError for a URL, a header or JSON data that cannot
+        be sent.
         """
         ready = self._kept.get((method, url))
         if ready is None or ready.options != options:
@@ -107,7 +114,7 @@ class ReadyRequests:
 
 
 def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
-    """Return the part of a request that this client cannot do; "" if none."""
+    """Return why osbench's own client cannot make a request; "" if it can."""
     why = unable(method, url, _plain(options), _TAKEN)
     if why:
         return why
@@ -116,7 +123,7 @@ def beyond(method: str, url: str, options: Mapping[str, Any]) -> str:
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options with a timeout that other clients take."""
+    """Return the options without a valid pair of timeouts, which `unable` would refuse."""
     timeout = options.get("timeout")
     if isinstance(timeout, list | tuple) and len(timeout) == 2:
         given = [part for part in timeout if part is not None]

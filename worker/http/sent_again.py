@@ -1,4 +1,4 @@
-"""The rule which requests may be sent twice, and a count of them, for drivers of every kind."""
+"""Rule on which requests may be sent twice, and a counter of those sent twice."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
 def not_again(verb: str) -> str:
-    """Return the message for a request that fails because its kept connection ended."""
+    """Return the message for a request that is not sent again after its idle connection ended."""
     return f"the kept connection ended without an answer, and a {verb} is not sent twice"
 
 
 class SentAgain:
-    """Counts requests that were sent again, because a kept connection ended without a response."""
+    """Counter of requests sent again because an idle connection had ended. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
     def add(self) -> None:
-        """Count one; log the first one, the tenth, the hundredth and so on."""
+        """Count one request; log the total at 1, 10, 100 and so on."""
         with self._lock:
             self.count += 1
             count = self.count

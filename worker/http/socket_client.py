@@ -26,7 +26,7 @@ KEPT = 8
 
 
 class ThreadConnections:
-    """The idle connections of a thread, by origin; the one used last comes last."""
+    """The idle connections of one thread: one per origin, the most recently used last."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -35,7 +35,10 @@ class ThreadConnections:
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> SocketConnection | None:
-        """Take out the connection of an origin, if it can carry a request."""
+        """Remove and return the connection to `origin`; None if there is none or it is unusable.
+
+        An unusable connection is closed. `certainly` polls it even if it was used just before.
+        """
         connection = self._kept.pop(origin, None)
         if connection is not None and connection.spoilt(now_ns, certainly=certainly):
             connection.close()
@@ -43,7 +46,10 @@ class ThreadConnections:
         return connection
 
     def put(self, origin: object, connection: SocketConnection) -> None:
-        """Keep a connection after a response, if it can carry another request."""
+        """Keep a connection for later requests to `origin`; close it if it cannot carry another.
+
+        At the limit the least recently used connection is closed.
+        """
         if not connection.reusable:
             connection.close()
             return
@@ -54,14 +60,17 @@ class ThreadConnections:
 
 
 class _ByThread(threading.local):
-    """Connections of each thread."""
+    """The idle connections of the current thread."""
 
     def __init__(self, most: int) -> None:
         self.connections = ThreadConnections(most)
 
 
 class SocketClient:
-    """Keeps connections, TLS sessions and addresses between requests; no cookies."""
+    """HTTP client for threads: keeps connections per thread, TLS sessions and addresses.
+
+    Cookies are not kept.
+    """
 
     def __init__(
         self,
@@ -73,12 +82,12 @@ class SocketClient:
         bound: ResponseBound = USUAL,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run` are header lines of every request, for the first host only, as in `status`.
+        """`of_run` are header lines of every request, sent to the host of its URL only.
 
-        Clients with the same `opener` share addresses and TLS sessions. A thread keeps `kept`
-        connections. Without `resends` no request is sent a second time. Before a request that must
-        not be sent twice, its kept connection is checked. `observer` is an observer of
-        `ExchangeRules`.
+        Clients with the same `opener` share addresses and TLS sessions. A thread keeps at most
+        `kept` connections. Without `resends` no request is sent a second time. Before a request
+        that must not be sent twice, its idle connection is polled. `bound` limits responses whose
+        body is kept. `observer` is called with each request and its outcome.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._most = kept
@@ -89,15 +98,16 @@ class SocketClient:
 
     @property
     def retried(self) -> int:
-        """Return how many requests were sent again, because a kept connection ended."""
+        """Return the number of requests sent again because an idle connection had ended."""
         return self._rules.retried
 
     def status(
         self, method: str, url: str, own: Sequence[str], options: Mapping[str, Any]
     ) -> int | None:
-        """Make a request, read the whole response and return the status code.
+        """Make a request, discard the body and return the final status code.
 
-        As `request`; the body is not kept.
+        Arguments and errors: see `request`. Returns None, and sends nothing, if another client has
+        to make the request.
         """
         response = self.request(method, url, own, options, keep_body=False)
         return response.status if response is not None else None
@@ -113,7 +123,7 @@ class SocketClient:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
     ) -> RawResponse | None:
-        """Make a request and return the whole response.
+        """Make a request, follow its redirects and return the complete response.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
         whole request, a pair the time to connect and each wait. `own` are header lines that are
@@ -172,7 +182,7 @@ class SocketClient:
             del first
 
     def close(self) -> None:
-        """Close the connections of all threads; further requests open new ones."""
+        """Close the idle connections of all threads; further requests open new ones."""
         self._by_thread = _ByThread(self._most)
 
     def exchange(
@@ -184,7 +194,7 @@ class SocketClient:
         *,
         keep_body: bool,
     ) -> RawResponse:
-        """Send one request and return its response, which may redirect.
+        """Send one prepared request and return its response, even if that redirects.
 
         Raises the exceptions of `ExchangeRules.exchange`.
         """

@@ -1,4 +1,4 @@
-"""A connection over a blocking socket, whose limits the kernel keeps."""
+"""An HTTP connection over a blocking socket, whose time limits the kernel enforces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RESTED_NS = 1_000_000
 
 
 class SocketConnection:
-    """A connection; used by one thread at a time."""
+    """An HTTP connection, used by one thread at a time."""
 
     __slots__ = ("_limited_s", "_parser", "_rested_ns", "_socket", "_tls", "_used", "sent")
 
@@ -44,34 +44,34 @@ class SocketConnection:
         self._socket.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection at once."""
         self._socket.close()
 
     @property
     def untouched(self) -> bool:
-        """Return whether not a byte of the response has arrived."""
+        """Return whether no byte of the response has arrived."""
         return self._parser.untouched
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of the response has arrived."""
+        """Return whether the head of an incomplete response has arrived."""
         return self._parser.in_body
 
     @property
     def reusable(self) -> bool:
-        """Return whether another request may go over the connection, after a response."""
+        """Return whether another request may use the connection, once a response is complete."""
         return self._parser.reusable
 
     @property
     def tls(self) -> TlsChannel | None:
-        """Return the TLS of a connection of a secure origin."""
+        """Return the TLS channel of the connection; None for plain HTTP."""
         return self._tls
 
     def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
-        """Return whether a kept connection was closed by the peer, or has unsolicited bytes.
+        """Return whether an idle connection is unusable: closed by the peer, or with unasked bytes.
 
-        Polled after its first response, and when it has rested for a millisecond: a system call
-        more for each request would cost a tenth of it. `certainly` polls it each time.
+        The socket is polled after the first response, after 1 ms of rest, or with `certainly`: a
+        system call more for each request would cost a tenth of it.
         """
         if self._used > 1 and not certainly and now_ns - self._rested_ns < _RESTED_NS:
             return False
@@ -88,7 +88,7 @@ class SocketConnection:
         *,
         keep_body: bool,
     ) -> RawResponse:
-        """Send a request and receive its response.
+        """Send a request and return its complete response; note times and bytes in `phases`.
 
         Raises BadResponse, EarlyEnd and ReceiveTimedOut; the connection has to be closed then.
         """
@@ -119,7 +119,10 @@ class SocketConnection:
     def _send(
         self, data: bytes, rest: bytes, limits: RequestLimits, phases: ExchangePhases
     ) -> bool:
-        """Send; return False if the peer closed the connection, perhaps after a response."""
+        """Send head and body; return False if the peer closed the connection before all was sent.
+
+        A response may have come nevertheless. Raises ReceiveTimedOut, EarlyEnd and OSError.
+        """
         sock, tls = self._socket, self._tls
         try:
             wire = data if tls is None else tls.wrap(data)
@@ -143,7 +146,7 @@ class SocketConnection:
             left = left[self._socket.send(left) :]
 
     def _receive(self, limits: RequestLimits, phases: ExchangePhases) -> None:
-        """Receive until the response is complete."""
+        """Receive until the response is complete. Raises BadResponse, EarlyEnd and OSError."""
         sock, tls, parser = self._socket, self._tls, self._parser
         while True:
             received = sock.recv(_PIECE)
@@ -168,7 +171,7 @@ class SocketConnection:
             self._bound(limits, phases.begun_ns)
 
     def _bound(self, limits: RequestLimits, begun_ns: int) -> None:
-        """Bound the next wait by the time left. Raises ReceiveTimedOut if none is left."""
+        """Bound the next wait by the limits. Raises ReceiveTimedOut if no time is left."""
         wait_s = limits.wait_s
         if limits.whole_s:
             left_s = limits.whole_s - (monotonic_ns() - begun_ns) / 1e9
@@ -186,9 +189,9 @@ class SocketConnection:
 
 
 def bound_waits(sock: socket.socket, wait_s: float) -> None:
-    """Bound each wait of a blocking socket, in the kernel; 0 means no limit.
+    """Bound each wait of a blocking socket to `wait_s` seconds, in the kernel; 0: no limit.
 
-    Python's own timeout costs a poll for each call. Calls raise BlockingIOError when it is over.
+    Calls raise BlockingIOError at the limit. Python's own timeout would cost a poll for each call.
     """
     limit = struct.pack("@ll", int(wait_s), max(1, int(wait_s % 1 * 1e6)) if wait_s else 0)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

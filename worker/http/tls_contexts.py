@@ -1,4 +1,4 @@
-"""TLS settings of requests, and the contexts and sessions that are kept for them."""
+"""TLS settings of HTTP requests, with caches of their contexts and sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSIONS = 256
 
 
 class Trust(NamedTuple):
-    """The certificates of TLS: CA certificates for the peer's, and the client's own."""
+    """TLS settings of a request: CA certificates for the peer's, and the client's certificate."""
 
     #: File or folder with CA certificates; None checks nothing.
     bundle: str | None
@@ -30,7 +30,7 @@ class Trust(NamedTuple):
 
 
 def trust_of(options: Mapping[str, Any]) -> Trust:
-    """Return the trust of a request, from `verify` and `cert` as in requests."""
+    """Return the TLS settings for the options `verify` and `cert`, which are as in `requests`."""
     verify = options.get("verify", True)
     certificate = options.get("cert")
     if isinstance(certificate, list):
@@ -41,7 +41,7 @@ def trust_of(options: Mapping[str, Any]) -> Trust:
 
 
 def default_bundle() -> str:
-    """Return the CA bundle of requests: from the environment, or its own."""
+    """Return the path of the CA bundle that `requests` uses: from the environment, or its own."""
     environ = os.environ
     return (
         environ.get("REQUESTS_CA_BUNDLE")
@@ -51,7 +51,7 @@ def default_bundle() -> str:
 
 
 class TlsContexts:
-    """Contexts by trust, and the sessions of earlier connections by origin; for all threads."""
+    """Caches of TLS contexts by settings and of sessions to resume by origin. Thread-safe."""
 
     def __init__(self) -> None:
         self._contexts: dict[Trust, ssl.SSLContext] = {}
@@ -59,11 +59,14 @@ class TlsContexts:
         self._lock = threading.Lock()
 
     def kept(self, trust: Trust) -> ssl.SSLContext | None:
-        """Return the context for a trust, if it was made before."""
+        """Return the cached context for TLS settings; None if there is none yet."""
         return self._contexts.get(trust)
 
     def context(self, trust: Trust) -> ssl.SSLContext:
-        """Return the context for a trust. Raises CannotSecure if its files cannot be read."""
+        """Return the context for TLS settings; made and cached if needed, by one thread at a time.
+
+        Raises CannotSecure if its files cannot be read.
+        """
         # one at a time: reading a CA bundle takes some ms of CPU
         with self._lock:
             context = self._contexts.get(trust)
@@ -72,11 +75,15 @@ class TlsContexts:
         return context
 
     def session(self, origin: object) -> ssl.SSLSession | None:
-        """Return the session of an earlier connection."""
+        """Return the session of an earlier connection to an origin; None without one."""
         return self._sessions.get(origin)
 
     def keep_of(self, origin: object, tls: TlsChannel | None) -> None:
-        """Keep the session of a new connection, after its first response, for the next one."""
+        """Store the session of a connection, after its first response, for the next one.
+
+        Does nothing without TLS, or if the connection resumed a session itself. At most `SESSIONS`
+        are kept; the oldest is dropped.
+        """
         # one that was taken up is still good, and a copy of it costs as much as ten requests
         session = tls.session if tls is not None and not tls.resumed else None
         if session is not None:
@@ -118,5 +125,5 @@ def _context(trust: Trust) -> ssl.SSLContext:
 
 
 def _refuse_endless(file: str) -> None:
-    """Raise OSError for a pipe, a device, or a very large file: OpenSSL reads to the end."""
+    """Raise OSError for a pipe, a device, or a very large file: OpenSSL would read to the end."""
     read_regular(Path(file), PEM_BYTES)

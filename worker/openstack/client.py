@@ -24,7 +24,7 @@ LONGEST_PAUSE_S = 60.0
 
 
 class Client(Cloud):
-    """Requests of one scenario object; additional HTTP requests become actions of it."""
+    """Sends the requests of one scenario object; additional HTTP requests become its actions."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Client(Cloud):
         versions: Mapping[str, ApiVersion],
         retries: int = 0,
     ) -> None:
-        """`retries`: how often a request is sent again that a service asks to repeat later."""
+        """`retries`: most repetitions of a request after a 429 or 503 with Retry-After."""
         super().__init__(account, sessions.session, versions)
         self._retries = retries
         self._scenario = scenario
@@ -43,10 +43,10 @@ class Client(Cloud):
     def send(
         self, method: str, url: str, *, traced: bool = True, **options: Any
     ) -> requests.Response:
-        """Send a request; `traced=False` keeps it out of the iteration's trace.
+        """Send a request and return its response; `traced=False` keeps it out of the trace.
 
-        After responses of 429 and 503 with Retry-After it waits and sends again, as a separate
-        action, at most so often as the scenario allows.
+        After 429 or 503 with Retry-After it pauses as requested, but at most `LONGEST_PAUSE_S`, and
+        sends again, as a separate action. The last response is returned whatever its status.
         """
         response = self._sent(method, url, traced=traced, **options)
         for _ in range(self._retries):
@@ -68,7 +68,10 @@ class Client(Cloud):
 
 
 def _asked_pause_s(response: requests.Response) -> float | None:
-    """Return seconds after which a service wants the request again; None if it does not say so."""
+    """Return the pause before a retry in seconds, as the service asks; None if it asks for none.
+
+    At most `LONGEST_PAUSE_S`. Only 429 and 503 with a valid Retry-After ask for one.
+    """
     asked = response.headers.get("Retry-After", "")
     if response.status_code not in _OVERLOADED or not asked:
         return None

@@ -1,4 +1,4 @@
-"""The sessions that clients of OpenStack, as in Rally's plug-ins, create for themselves."""
+"""Makes the sessions that OpenStack's clients create for themselves use osbench's HTTP client."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from osbench.worker.openstack.short_way import ShortWay
 
 
 class ClientSessions:
-    """Stands for the function of keystoneauth1 that creates a session of requests.
+    """Replacement of the function of keystoneauth1 that creates a session of `requests`.
 
-    keystoneauth1 has no option for it; its own test fixture for recorded requests replaces the
-    same function.
+    keystoneauth1 has no option for it; its own test fixture for recorded requests replaces the same
+    function.
     """
 
     def __init__(self, short_way: ShortWay) -> None:
@@ -25,17 +25,17 @@ class ClientSessions:
         self._construct = self._module._construct_session
 
     def install(self) -> None:
-        """Make all new sessions of keystoneauth1 take the short way, in this process."""
+        """Make sessions that keystoneauth1 creates from now on, in this process, `FastSession`s."""
         self._module._construct_session = self
 
     def remove(self) -> None:
-        """Leave sessions that are created from now on to keystoneauth1."""
+        """Restore keystoneauth1's own function; sessions created before stay as they are."""
         self._module._construct_session = self._construct
 
     def __call__(
         self, session_obj: requests.Session | None = None, **options: Any
     ) -> requests.Session:
-        """Return the given session, or one with keystoneauth1's adapter and bounded responses."""
+        """Return `session_obj` if it is given; else a FastSession with keystoneauth1's adapter."""
         made: requests.Session = self._construct(session_obj, **options)
         if session_obj:
             return made

@@ -1,4 +1,4 @@
-"""Sessions with the cloud under test: persistent connections, trace headers for it only."""
+"""Sessions with the cloud under test: connections are kept, trace headers go to it only."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Sessions:
     ) -> None:
         """`timeout_s` bounds connecting and each wait for data; None is `TIMEOUT_S`.
 
-        Without `short_way` all requests are sent by requests.
+        `short_way` sends ordinary requests by osbench's client; without it `requests` sends all.
         """
         admin = (deployment.admin,) if deployment.admin else ()
         self.credentials: tuple[Credential, ...] = deployment.users or admin
@@ -82,11 +82,14 @@ class Sessions:
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
-        """Return an iteration's credential (from 1), round-robin; the admin only without users."""
+        """Return the credential of an iteration (from 1), in turn; without users the admin's."""
         return self.credentials[(iteration - 1) % len(self.credentials)]
 
     def discover(self) -> None:
-        """Query Keystone's versions once for all threads, if the URL does not name one."""
+        """Query Keystone's versions once for all threads, if the URL does not name one.
+
+        Errors of Keystone are ignored: iterations report them.
+        """
         first = self.credentials[0]
         if not is_v3(first.auth_url):
             # iterations report it if Keystone is down
@@ -94,9 +97,10 @@ class Sessions:
                 discover.get_discovery(self.session(), first.auth_url)
 
     def authenticate(self, credential: Credential) -> access.AccessInfo:
-        """Get a new token from Keystone.
+        """Log in to Keystone; return the granted access: a new token and the catalogue.
 
-        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
+        Adds the services of the first catalogue to `hosts`. Raises TimeoutError and ConnectionError
+        if the network fails, else AuthenticationFailed.
         """
         try:
             granted: access.AccessInfo = login(credential.without_token()).get_access(
@@ -110,9 +114,9 @@ class Sessions:
         return granted
 
     def warm(self, account: Account) -> None:
-        """Authenticate the account, if it has no tokens yet, and add its services' hosts.
+        """Log the account in, if it has no tokens yet, and add its services' hosts to `hosts`.
 
-        Raises the same errors as `authenticate`.
+        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
         """
         account.token(self.session())
         account.for_service("keystone").token(self.session())
@@ -120,13 +124,13 @@ class Sessions:
             self._learn(account.hosts(self.session()))
 
     def transport(self) -> Transport:
-        """Return the transport of this thread's session."""
+        """Return the transport of this thread's session, for use by this thread only."""
         transport = self.session().session
         assert isinstance(transport, Transport)
         return transport
 
     def _learn(self, hosts: Iterable[str]) -> None:
-        """Allow trace headers for the services of the catalogue."""
+        """Allow trace headers for these origins, the services of the catalogue; once is enough."""
         self.hosts.update(hosts)
         self._catalogued = True
 
@@ -151,7 +155,11 @@ class Call:
         self._status = 0
 
     def extra_action(self, method: str, url: str) -> str | None:
-        """Return the action name of an additional HTTP request; None for the request itself."""
+        """Return the action name of an additional HTTP request; None for the request itself.
+
+        Called before each HTTP request is sent. The name is REAUTHENTICATION, RENEWAL, REDIRECT or
+        RETRY.
+        """
         sent = (method, url)
         if sent != self._itself and self._refused:
             # a login may be several requests, as to an identity provider
@@ -165,14 +173,21 @@ class Call:
         return REDIRECT if self._status in REDIRECTS else RETRY
 
     def answered(self, status: int, extra: str | None) -> None:
-        """Record the status of the last response, and which action it was of."""
+        """Record the status of the last response; `extra` is its request's `extra_action`.
+
+        Responses to logins are ignored.
+        """
         if extra not in (REAUTHENTICATION, RENEWAL):
             self._status = status
             self._refused = status == _UNAUTHORIZED
 
 
 class Transport(FastSession):
-    """Sends every request of keystoneauth1, including redirects and retries."""
+    """Sends each HTTP request of keystoneauth1 for one thread, redirects and retries included.
+
+    During a `call`, additional requests are actions. Only services of the deployment get trace
+    headers and secrets.
+    """
 
     def __init__(
         self,
@@ -210,7 +225,7 @@ class Transport(FastSession):
         return response
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Return whether a URL may get secrets: all services of the deployment may."""
+        """Return whether a request may carry secrets: to services of the deployment only."""
         return self._is_known(url)
 
     def _is_known(self, url: str) -> bool:
@@ -220,7 +235,10 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """Return the headers that may be sent to this URL."""
+        """Return headers as they may be sent to a URL: outside the deployment without secrets.
+
+        Services of the deployment get the headers of the current trace in addition, if `traced`.
+        """
         given = headers or {}
         if not self._is_known(url):
             secret = set(secret_headers(given))

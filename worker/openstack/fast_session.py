@@ -1,4 +1,4 @@
-"""A session of requests that sends ordinary requests by osbench's HTTP client."""
+"""A session of the library `requests` that sends ordinary requests by osbench's HTTP client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SENDS = (requests.Session.send, HTTPAdapter.send)
 
 
 class FastSession(HomeSession):
-    """Takes the short way for ordinary requests of OpenStack's clients, else uses requests."""
+    """Sends ordinary requests of OpenStack's clients by osbench's client, others by `requests`."""
 
     #: None sends everything by requests; so does a session that was pickled.
     short_way: ShortWay | None = None
@@ -83,13 +83,13 @@ class FastSession(HomeSession):
         return super()._request(method, url, *more, **options)
 
     def close(self) -> None:
-        """Close all connections; further requests open new ones."""
+        """Close all idle connections; further requests open new ones."""
         super().close()
         if self.short_way is not None:
             self._client.close()
 
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
-        """Return the part of a request that only requests can send; "" if none."""
+        """Return which part of a request only `requests` can send; "" for none."""
         why = "" if _TAKEN.issuperset(options) else _other_option(options)
         data, timeout = options.get("data"), options.get("timeout")
         if why:
@@ -159,7 +159,10 @@ class FastSession(HomeSession):
         site: SessionSite,
         options: dict[str, Any],
     ) -> requests.Response:
-        """Follow a redirect as requests does, which sends the further requests itself."""
+        """Return the last response of a chain of redirects; `requests` sends the further requests.
+
+        With `allow_redirects` False, return the redirect itself, with its `next` request.
+        """
         verify, cert = options.get("verify"), options.get("cert")
         found = self.merge_environment_settings(site.place, {}, None, verify, cert)
         settings: dict[str, Any] = {**found, "timeout": options.get("timeout")}
@@ -176,13 +179,13 @@ class FastSession(HomeSession):
 
 @lru_cache(64)
 def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
-    """Return the limits for a timeout as in requests: for connecting, and for each wait."""
+    """Return the limits, in seconds, for a timeout of `requests`: to connect, and for each wait."""
     connect_s, wait_s = timeout if isinstance(timeout, tuple) else (timeout, timeout)
     return RequestLimits(connect_s=connect_s or 0.0, wait_s=wait_s or 0.0, bound=bound)
 
 
 def _other_option(options: dict[str, Any]) -> str:
-    """Return an option that is left to requests, and has a value."""
+    """Return the first option that has a value and that only `requests` supports; else ""."""
     for name, value in options.items():
         if name not in _TAKEN and value is not None and (value or name == "json"):
             return f"option {name}"
@@ -190,7 +193,7 @@ def _other_option(options: dict[str, Any]) -> str:
 
 
 def _is_bound(timeout: Any) -> bool:
-    """Return whether a timeout is of a kind that osbench's client supports."""
+    """Return whether osbench's client supports a timeout: a positive number, or a pair of such."""
     if isinstance(timeout, tuple):
         return len(timeout) == 2 and all(one is None or _is_bound(one) for one in timeout)
     return type(timeout) in (int, float) and 0 < timeout < sys.maxsize

@@ -1,4 +1,4 @@
-"""Failures of osbench's client as the exceptions that requests has for them."""
+"""Converts errors of osbench's HTTP client to the exceptions that `requests` would raise."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ WIRE_ERRORS = (BadResponse, CannotConnect, CannotSecure, ConnectTimedOut, EarlyE
 
 
 def as_requests(error: Exception, request: PreparedRequest) -> exceptions.RequestException:
-    """Return the exception of requests for an error of `WIRE_ERRORS`.
+    """Return the exception that `requests` would raise for an error of `WIRE_ERRORS`.
 
-    In requests a body that ends or stops is another failure than a head that does, a connection
+    In `requests` a body that ends or stops is another failure than a head that does, a connection
     that ends in the TLS handshake another one than a reset in it, and a later message of TLS, such
     as a demand for a certificate, is an error of TLS.
     """

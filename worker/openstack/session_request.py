@@ -1,4 +1,4 @@
-"""A request of a session: as bytes for osbench's client, and as requests describes it."""
+"""A request of a session: as bytes for osbench's client, and as `requests` describes it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ Fields = dict[str, tuple[str, str]]
 
 
 class UnusualHeader(Exception):
-    """A header that requests has to check: malformed, or a header that frames the request."""
+    """A header that `requests` has to check: malformed, or a header that frames the request."""
 
 
 @lru_cache(1024)
 def _key(name: str) -> str:
-    """Return the name of a header in lower case; "" if it is not an ordinary one."""
+    """Return the name of an ordinary header in lower case; "" for any other name."""
     if type(name) is not str or not _NAME.fullmatch(name) or name.lower() in _FRAMING:
         return ""
     return name.lower()
 
 
 def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None) -> Fields:
-    """Merge the headers of a session with a request's; None removes one.
+    """Merge the headers of a session with a request's; None as value removes a header.
 
-    Raises UnusualHeader.
+    Raises UnusualHeader if `requests` has to check a header or to add User-Agent or
+    Accept-Encoding.
     """
     fields: Fields = {}
     for several in (of_session, given or {}):
@@ -63,14 +64,14 @@ def merged_fields(of_session: Mapping[str, Any], given: Mapping[str, Any] | None
 
 
 def _pairs(headers: Any) -> Any:
-    """Return names with values; one by one costs as much as the rest of a request, as below."""
+    """Return pairs of header name and value; faster than one by one, for CaseInsensitiveDict."""
     if isinstance(headers, CaseInsensitiveDict):
         return getattr(headers, "_store").values()  # noqa: B009 - its stub has no such name
     return headers.items()
 
 
 class DescribedRequest(PreparedRequest):
-    """The request of a response; parts that are rarely read are made when they are."""
+    """The request of a response, as `requests` describes it; rare parts are made when read."""
 
     def __init__(self, verb: str, url: str, fields: Fields, body: str | bytes | None) -> None:
         self.method = verb
@@ -85,7 +86,7 @@ class DescribedRequest(PreparedRequest):
         return RequestsCookieJar()
 
     def take_cookies(self, jar: Any) -> None:
-        """Send the cookies of a jar, as requests does."""
+        """Add the header Cookie for the cookies in `jar` that apply, as `requests` does."""
         merge: Any = merge_cookies
         header: Any = get_cookie_header
         merge(self._cookies, jar)
@@ -95,7 +96,7 @@ class DescribedRequest(PreparedRequest):
 
 
 def described(fields: Fields) -> CaseInsensitiveDict[str]:
-    """Return fields as requests has them; they are not copied."""
+    """Return `fields` as the mapping that `requests` uses for headers; not a copy."""
     headers: Any = CaseInsensitiveDict.__new__(CaseInsensitiveDict)
     headers._store = fields
     found: CaseInsensitiveDict[str] = headers
@@ -103,7 +104,7 @@ def described(fields: Fields) -> CaseInsensitiveDict[str]:
 
 
 class SessionRequest:
-    """A WireRequest."""
+    """A `WireRequest` for osbench's client, made of a session's request."""
 
     #: `merged_fields` leaves what closes its connection to requests.
     last = False
@@ -145,5 +146,5 @@ class SessionRequest:
         self.rest = b"" if body is None or together else body
 
     def data(self, own: Sequence[str]) -> bytes:
-        """Return head and body, but for `rest`; it has all header lines, and `own` is empty."""
+        """Return the bytes of head and body, except `rest`; `own` is ignored, as it is empty."""
         return self._head

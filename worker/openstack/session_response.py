@@ -1,4 +1,4 @@
-"""Responses of requests, made from the responses of osbench's client."""
+"""Responses as `requests` returns them, made from the responses of osbench's client."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from osbench.worker.openstack.session_site import SessionSite
 
 
 class SessionResponse(Response):
-    """A response whose rarely used parts are made when they are read."""
+    """A response of the library `requests`, whose rarely used parts are made when read."""
 
     def __init__(self, request: DescribedRequest, response: RawResponse, site: SessionSite) -> None:
-        """Raises the exceptions of requests for a body that is not in its content codings."""
+        """Raises exceptions of `requests` for a body that does not match its content codings."""
         self._next = None
         self.history = []
         self.request = request
@@ -53,14 +53,14 @@ class SessionResponse(Response):
 
     @cached_property
     def cookies(self) -> RequestsCookieJar:  # type: ignore[override] # it can be set
-        """Return the cookies that the server sent."""
+        """Return the cookies that this response sets, made at the first access."""
         jar = RequestsCookieJar()
         extract_cookies_to_jar(jar, self.request, self.raw)  # type: ignore[no-untyped-call] # its stub
         return jar
 
     @cached_property
     def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
-        """Return the response of urllib3, whose body has been read."""
+        """Return the response as urllib3's class, made at the first access; its body is empty."""
         return self._described(b"")
 
     def _described(self, body: bytes) -> HTTPResponse:
@@ -82,7 +82,7 @@ class SessionResponse(Response):
 
 
 class _Original:
-    """The parts that requests uses of the response of http.client: lines of cookies."""
+    """The part of http.client's response that `requests` uses: the lines of cookies."""
 
     def __init__(self, headers: HTTPHeaderDict) -> None:
         self.msg = self
@@ -99,7 +99,7 @@ class _Original:
 
 
 def _fields(pairs: list[tuple[str, str]]) -> Fields:
-    """Return fields by name in lower case; values of the same name are joined."""
+    """Return fields by name in lower case; values of one name are joined by ", "."""
     fields = {name.lower(): (name, value) for name, value in pairs}
     if len(fields) < len(pairs):
         fields = {}

@@ -1,4 +1,4 @@
-"""The common part of all requests of a session to one host."""
+"""Settings that all requests of a session to one host share: TLS, adapter, size limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class SentUrl(NamedTuple):
-    """A URL as requests sends it."""
+    """A URL as `requests` sends it, with its parts."""
 
     url: str
     #: Scheme, host and port.
@@ -48,7 +48,10 @@ class SentUrl(NamedTuple):
 
 @lru_cache(1024)
 def sent_url(url: str) -> SentUrl:
-    """Take a URL apart. Raises ValueError (requests' own) for a URL that cannot be sent."""
+    """Return a URL as `requests` sends it, with its parts.
+
+    Raises ValueError for a URL that is malformed or not HTTP.
+    """
     ordinary = _ORDINARY.fullmatch(url)
     if ordinary is not None and "/." not in url:
         return SentUrl(url, ordinary[1], ordinary[2])
@@ -62,7 +65,7 @@ def sent_url(url: str) -> SentUrl:
 
 
 class SessionSite:
-    """A host as a session sees it; never changed."""
+    """The settings of a session for one host; never changed."""
 
     __slots__ = (
         "adapter",
@@ -98,7 +101,10 @@ class SessionSite:
 def found_site(
     session: requests.Session, place: str, adapter: Any, verify: Any, cert: Any
 ) -> SessionSite | str:
-    """Return the host of a request; or why only requests can send it there."""
+    """Return the settings of a session for a host, or why only `requests` can send there.
+
+    Reads the environment and .netrc, as `requests` does.
+    """
     parts = urlsplit(place)
     if "@" in parts.netloc:
         return "a user in the URL"
@@ -121,7 +127,7 @@ def found_site(
 
 
 def _is_ordinary(adapter: Any) -> bool:
-    """Return whether an adapter does nothing but send."""
+    """Return whether an adapter only sends: it neither retries nor changes the TLS settings."""
     return (
         type(adapter) in _OUR_ADAPTERS
         and adapter.max_retries.total == 0
@@ -131,7 +137,7 @@ def _is_ordinary(adapter: Any) -> bool:
 
 
 def _trust(verify: Any, cert: Any) -> Trust | None:
-    """Return the TLS settings for `verify` and `cert`; None if there are no such files."""
+    """Return the TLS settings for `verify` and `cert`; None if invalid, or if a file is missing."""
     bundle = DEFAULT_CA_BUNDLE_PATH if verify is True else verify or None
     files = [cert] if isinstance(cert, str) and cert else list(cert or ())
     if not all(isinstance(one, str) and Path(one).exists() for one in (bundle or "/", *files)):

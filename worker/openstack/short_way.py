@@ -1,4 +1,4 @@
-"""State that the sessions of a process share which send requests by osbench's client."""
+"""State shared by the sessions of a process that send requests by osbench's client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ShortWay:
-    """Addresses and TLS sessions, and how many requests went by requests instead."""
+    """Shared caches of addresses and TLS sessions, and counts of requests left to `requests`."""
 
     def __init__(self, bound: ResponseBound = USUAL) -> None:
         #: For the responses to sessions that clients create for themselves.
@@ -27,7 +27,7 @@ class ShortWay:
         self.left: Counter[str] = Counter()
 
     def leave(self, why: str) -> None:
-        """Count a request that requests sends; log the first one, and each power of ten."""
+        """Count a request left to `requests` because of `why`; log it at 1, 10, 100 and so on."""
         with self._lock:
             self.left[why] += 1
             count = self.left[why]

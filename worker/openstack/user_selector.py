@@ -28,9 +28,9 @@ AT_ONCE = 8
 
 
 class UserSelector:
-    """The accounts of a workload in one process.
+    """The OpenStack accounts that the iterations of a workload use, in one process.
 
-    Raises DeploymentError if the deployment has no user, or no admin where one is needed.
+    Raises DeploymentError if the deployment has neither users nor an admin.
     """
 
     def __init__(
@@ -58,7 +58,10 @@ class UserSelector:
         self.versions = {name: ApiVersion(**wish) for name, wish in wished.items()}
 
     def user(self, iteration: int) -> Account:
-        """Return the user of an iteration (from 1); the same in every process of a run."""
+        """Return the account of an iteration (from 1); the same in every process of a run.
+
+        In turn over projects and their users, or at random if the context says so.
+        """
         if self._choice == RANDOM:
             return self._users[mix(self._seed, iteration) % len(self._users)]
         project, user = turn(iteration, self._projects)
@@ -66,7 +69,7 @@ class UserSelector:
 
     @property
     def admin(self) -> Account:
-        """Return the administrator. Raises DeploymentError if the deployment has none."""
+        """Return the administrator's account. Raises DeploymentError if the deployment has none."""
         if self._admin is None:
             raise DeploymentError(
                 f"deployment {self.deployment.name} has no admin: add one to its record"
@@ -74,7 +77,7 @@ class UserSelector:
         return self._admin
 
     def warm(self, *, admin: bool, users: bool) -> None:
-        """Request the missing tokens before the load.
+        """Log in the accounts without tokens, at most `AT_ONCE` in parallel; returns when all are.
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed, DeploymentError.
         """
@@ -86,5 +89,5 @@ class UserSelector:
 
     @property
     def any_user(self) -> Account:
-        """Return a user for requests before the load."""
+        """Return the account of the first user, for requests before the load."""
         return self._users[0]

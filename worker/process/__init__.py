@@ -1,1 +1,1 @@
-"""The worker process: supervisor, Celery consumer, heartbeats, orderly shutdown."""
+"""Worker processes of a host: supervisor, Celery consumer, heartbeats, orderly shutdown."""

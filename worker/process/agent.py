@@ -1,4 +1,7 @@
-"""The agent of a worker process: follows offers and control records, and serves one run."""
+"""The agent of a worker process: joins one run at a time and follows its coordinator.
+
+It joins by a coordinator's offer, and follows control records; both are read from Redis.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ OFFER_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Identity of this worker process; new at every start."""
+    """Names of this worker process in heartbeats; the incarnation is new at every start."""
 
     incarnation: str
     host: str
@@ -61,7 +64,7 @@ class Identity:
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """Limits at which a worker process leaves a run, or waits for Redis."""
+    """Limits: for a reply of Redis, for a coordinator's silence, and for stuck threads."""
 
     #: Bound of a reply of Redis, and of a coordinator's silence, seconds.
     redis_timeout_s: float
@@ -71,7 +74,10 @@ class Patience:
 
 
 class Agent:
-    """Serves runs in its own thread until it has drained. Heartbeats have theirs."""
+    """Serves runs, one at a time, in its own thread until it has drained.
+
+    Heartbeats have another thread.
+    """
 
     def __init__(
         self,
@@ -82,7 +88,10 @@ class Agent:
         patience: Patience,
         eager_s: float = EAGER_S,
     ) -> None:
-        """`eager_s`: how often records are read while a workload is about to start."""
+        """`connect` opens a connection to Redis with a limit, in seconds, for each reply.
+
+        `eager_s`: seconds between two looks at records while a workload is about to start.
+        """
         self._identity = identity
         self._patience = patience
         self._eager_s = eager_s
@@ -129,13 +138,19 @@ class Agent:
         return self._place[0]
 
     def start(self) -> None:
-        """Register and start the threads. Raises StoreUnreachable, StoreError at first contact."""
+        """Measure the clock's offset, send the first heartbeat and start the threads.
+
+        Raises StoreUnreachable, StoreError at first contact with Redis.
+        """
         self._synchronize()
         self._beats.start()
         threading.Thread(target=self._loop, name="agent", daemon=True).start()
 
     def receive(self, data: object) -> None:
-        """Take data that the broker delivers: a signed batch, or anything else put there."""
+        """Pass a verified batch from the broker to the session; count and log a refusal.
+
+        Data that is not a batch, or has a bad signature, is refused. Called by Celery's thread.
+        """
         try:
             if not isinstance(data, bytes):
                 raise Untrusted("a batch that is not bytes")
@@ -149,17 +164,22 @@ class Agent:
             self._refusals.count(refusal, "a batch")
 
     def drain(self) -> None:
-        """Take no more work; `done` is set when all results are acknowledged."""
+        """Leave the run and take no more work; returns at once.
+
+        `done` is set later: when all results are acknowledged, or no acknowledgement is expected
+        any more.
+        """
         self._draining.set()
 
     def progress(self) -> tuple[str, float]:
-        """Return the state, and when the loop last went round, monotonic."""
+        """Return the state, and when the loop last began a turn, monotonic seconds."""
         return self._state(), self._turned
 
     def deregister(self) -> None:
-        """Send no heartbeats any more and remove the Redis keys of this process, Celery's included.
+        """Stop heartbeats and remove the Redis keys of this process, Celery's queue included.
 
-        Raises StoreUnreachable, StoreError.
+        Result blocks that are not acknowledged are dropped, with a warning. Raises
+        StoreUnreachable, StoreError.
         """
         self._beats.close()
         self._left.close()
@@ -194,7 +214,10 @@ class Agent:
         return self._eager_s if eager or self._draining.is_set() else READ_S
 
     def _hear(self) -> None:
-        """Read the records that coordinators write, and follow them."""
+        """Read the records that coordinators write in Redis, and follow them; log errors of Redis.
+
+        Measures the clock's offset again if that is due.
+        """
         try:
             if self._away or time.monotonic() - self._offset_at > OFFSET_S:
                 self._synchronize(OFFSET_WITHIN_S)
@@ -240,7 +263,11 @@ class Agent:
             self._session.fetch()
 
     def _consider(self, data: bytes) -> str:
-        """Follow an offer; return why it is refused, or ""."""
+        """Follow an offer of a new run or of the run's next coordinator; return a refusal, or "".
+
+        Ignores an offer that is followed already, and a new run while draining or stuck: returns
+        "".
+        """
         try:
             offer = Offer.parse(self._equipment.signer.verify(Offer.KIND, data))
         except Untrusted:
@@ -282,7 +309,7 @@ class Agent:
         LOG.info("serving run %s", offer.run)
 
     def _advance(self) -> None:
-        """Leave the run if it is to be left, send waiting blocks, and send a heartbeat on news."""
+        """Leave the run if that is due, send waiting blocks, and send a heartbeat on news."""
         session = self._session
         if session is not None:
             self._serve(session)
@@ -314,7 +341,7 @@ class Agent:
             self._left.add(session)
 
     def _move(self, session: Session | None) -> None:
-        """Switch to `session` (or none) and issue a fresh challenge."""
+        """Switch to `session` (None: no run) and issue a new challenge for the next offer."""
         self._place = (session, secrets.token_hex(16))
 
     def _retire(self, session: Session) -> None:
@@ -346,7 +373,7 @@ class Agent:
         return held or self._stuck_count() >= self._patience.max_stuck
 
     def _news(self) -> object:
-        """Return the state whose changes are sent at once, as the coordinator waits for them."""
+        """Return the part of the state whose changes are sent at once, for the coordinator."""
         session, challenge = self._place
         if session is None:
             return challenge, self._state()
@@ -363,7 +390,7 @@ class Agent:
         return session.state if session is not None else "idle"
 
     def _describe(self, number: int) -> Heartbeat:
-        """Return the heartbeat of a number; called by the thread that sends them."""
+        """Return heartbeat `number` with present figures; called by the thread of heartbeats."""
         session, challenge = self._place
         offset = self._offset
         assert offset is not None

@@ -29,13 +29,18 @@ RETRY_MOST_S = 3.0
 
 
 def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
-    """Return the consumer class: it passes each signed batch on, b"" for other messages."""
+    """Return a consumer class for Celery that calls `receive` with each signed batch.
+
+    For a message without a batch it calls `receive` with b"".
+    """
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
-        """Has no tasks, timers or pool: a message is handled in the thread that reads it."""
+        """A consumer without tasks, timers or pool: the thread that reads a message handles it."""
 
         def ensure_connected(self, conn: Any) -> Any:
-            """Return the connection, once the broker is there."""
+            """Return the connection once the broker is reachable; tries every one to three
+            seconds.
+            """
             conn.ensure_connection = partial(
                 conn.ensure_connection,
                 interval_start=RETRY_S,
@@ -45,18 +50,21 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
             return super().ensure_connected(conn)
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
-            """Return the function that handles a message."""
+            """Return the function that handles a message: it passes the signed batch on."""
             return lambda message: receive(signed_batch(message))
 
         def on_decode_error(self, *_: object) -> None:
-            """Pass b"" on for a message that kombu cannot decode."""
+            """Call `receive` with b"" for a message that kombu cannot decode."""
             receive(b"")
 
     return BatchConsumer
 
 
 def signed_batch(message: Any) -> bytes:
-    """Return the signed batch of a message of `Channel.publish`; b"" if it holds none."""
+    """Return the signed batch of a message of `Channel.publish`; b"" if it holds none.
+
+    The signature is not verified. A message that is too large or too nested holds none.
+    """
     body = message.body
     if not isinstance(body, bytes) or len(body) > SIZES[Batch.KIND] + AROUND_BYTES:
         return b""
@@ -76,7 +84,7 @@ class CeleryInOneLine(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let every record pass, Celery's without their traceback."""
+        """Return True for every record; remove the traceback of records of Celery and kombu."""
         if record.name.partition(".")[0] in ("celery", "kombu"):
             record.exc_info = record.exc_text = None
         return True

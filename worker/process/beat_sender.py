@@ -25,7 +25,7 @@ LIST_S = 2.0
 
 
 class BeatSender:
-    """Sends a heartbeat every `timers.BEAT_S`, and at once on news.
+    """Sends a heartbeat every `timers.BEAT_S` seconds, and soon after `wake`.
 
     `describe` makes the heartbeat of a number; it must not wait for anything.
     """
@@ -52,7 +52,10 @@ class BeatSender:
         self._thread = threading.Thread(target=self._loop, name="heartbeats", daemon=True)
 
     def start(self) -> None:
-        """Send the first heartbeat, then start the thread. Raises StoreError."""
+        """Send the first heartbeat, then start the thread; an unreachable Redis is only logged.
+
+        Raises StoreError if Redis refuses the heartbeat.
+        """
         try:
             self._send()
         except StoreUnreachable as error:
@@ -61,11 +64,11 @@ class BeatSender:
         self._thread.start()
 
     def wake(self) -> None:
-        """Send a heartbeat now, because there are news."""
+        """Send the next heartbeat as soon as possible, because there are news; returns at once."""
         self._news.set()
 
     def close(self) -> None:
-        """Send no more heartbeats."""
+        """End the thread, waiting at most three seconds, and close the connection."""
         self._ended = True
         self._news.set()
         if self._thread.is_alive():

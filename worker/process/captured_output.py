@@ -1,4 +1,7 @@
-"""Notes a process's output and log records in its log book; passes them on without secrets."""
+"""Notes a process's output and log records in the log book, which goes into run results.
+
+Output and logs are passed on with secrets masked.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ _OURS = "osbench"
 
 
 def capture(book: LogBook) -> None:
-    """Note output on stdout and stderr from now on, and log records of the level that is set.
+    """Note output on stdout and stderr, and log records of the level that is set, in `book`.
 
-    Bytes that are written to the file descriptors past Python, as by a command that a scenario
-    starts, are not captured.
+    Replaces sys.stdout and sys.stderr. Bytes that are written to the file descriptors past Python,
+    as by a command that a scenario starts, are not captured.
     """
     root = logging.getLogger()
     for handler in root.handlers:
@@ -31,7 +34,7 @@ def capture(book: LogBook) -> None:
 
 
 class CapturedStream:
-    """A text stream whose lines are noted, too; all but `write` is passed to the stream."""
+    """A text stream that masks secrets and notes its lines; all but writing goes to the stream."""
 
     def __init__(self, stream: TextIO, name: str, book: LogBook) -> None:
         self._stream = stream
@@ -41,7 +44,10 @@ class CapturedStream:
         self._begun: dict[int, str] = {}
 
     def write(self, text: str) -> int:
-        """Write to the stream without secrets, and note the lines that are whole now."""
+        """Write to the stream with secrets masked, and note the lines that are complete now.
+
+        Returns the length of `text`. Incomplete lines are kept by thread.
+        """
         self._stream.write(self._book.masked(text))
         thread = threading.get_ident()
         *lines, rest = (self._begun.pop(thread, "") + text).split("\n")
@@ -55,7 +61,7 @@ class CapturedStream:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each of some texts."""
+        """Write each text of `lines`."""
         for line in lines:
             self.write(line)
 
@@ -64,14 +70,14 @@ class CapturedStream:
 
 
 class _BookHandler(logging.Handler):
-    """Notes log records with their tracebacks."""
+    """A logging handler that notes records with their tracebacks in the log book."""
 
     def __init__(self, book: LogBook) -> None:
         super().__init__()
         self._book = book
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note a record."""
+        """Note a record; a record that cannot be formatted is left to logging's error handler."""
         try:
             text = self.format(record)
         except Exception:  # noqa: BLE001 - arguments that do not fit the message, as in logging

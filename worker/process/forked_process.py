@@ -29,12 +29,12 @@ _FIRST = 3
 
 
 def can_fork() -> bool:
-    """Return whether this process runs no Python code but the caller's."""
+    """Return whether the caller's is the only Python thread, so that a fork is safe."""
     return threading.active_count() == 1
 
 
 class ForkedProcess:
-    """A process that runs a function and ends; has the needed methods of `subprocess.Popen`."""
+    """A forked process that runs a function and ends; used as a `subprocess.Popen`."""
 
     def __init__(
         self,
@@ -42,9 +42,10 @@ class ForkedProcess:
         arguments: Sequence[str],
         pass_fds: Collection[int],
     ) -> None:
-        """`run` gets the arguments; it has the standard streams and `pass_fds` open, no others.
+        """Fork; the new process calls `run` with the arguments, then exits.
 
-        The process leads a process group. Raises OSError if it cannot be forked.
+        It has the standard streams and `pass_fds` open, no others, and leads a process group.
+        Raises OSError if it cannot be forked.
         """
         self.returncode: int | None = None
         sys.stdout.flush()
@@ -75,7 +76,10 @@ class ForkedProcess:
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit code. Raises subprocess.TimeoutExpired after `timeout` seconds."""
+        """Wait for the process to end and return its exit code, negative for a signal.
+
+        Raises subprocess.TimeoutExpired after `timeout` seconds; None is without a limit.
+        """
         if self.poll() is None:
             _await_end(self.pid, timeout)
         code = self.poll()
@@ -84,12 +88,12 @@ class ForkedProcess:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, if it runs."""
+        """Send a signal, unless the process has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the process."""
+        """Kill the process by SIGKILL, unless it has ended; does not wait for the end."""
         self.send_signal(signal.SIGKILL)
 
 
@@ -118,7 +122,10 @@ def _look_for_end(pid: int, timeout_s: float | None) -> None:
 def _become(
     run: Callable[[Sequence[str]], object], arguments: Sequence[str], pass_fds: Collection[int]
 ) -> NoReturn:
-    """Continue as the new process: with nothing of the supervisor but its imports and streams."""
+    """Continue as the new process: call `run`, then exit with its code; never returns.
+
+    Nothing of the supervisor stays but its imports, the streams and `pass_fds`.
+    """
     code = 1
     try:
         os.setpgid(0, 0)

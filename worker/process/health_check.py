@@ -18,12 +18,18 @@ HANG_S = 60.0
 
 
 def host_name() -> str:
-    """Return the name of this host, as names of processes begin with it."""
+    """Return this host's name as incarnations begin with it: only letters, digits and hyphens.
+
+    Other characters become hyphens.
+    """
     return "".join(c if c.isalnum() or c == "-" else "-" for c in socket.gethostname())
 
 
 def process_record(conf: cfg.ConfigOpts, incarnation: str) -> LifeRecord:
-    """Create a record of this worker process. Raises ConfigError."""
+    """Create the record of this worker process, and remove records of dead ones.
+
+    Raises ConfigError if the data directory cannot be written.
+    """
     directory = _processes(conf)
     # records of dead processes would be looked for in Redis
     living(directory, host_name())
@@ -31,7 +37,10 @@ def process_record(conf: cfg.ConfigOpts, incarnation: str) -> LifeRecord:
 
 
 def supervisor_record(conf: cfg.ConfigOpts, pid: int, processes: int) -> LifeRecord:
-    """Create a record of this supervisor. Raises ConfigError."""
+    """Create the record of this supervisor, which keeps `processes` worker processes running.
+
+    Raises ConfigError if the data directory cannot be written.
+    """
     path = _supervisors(conf) / f"{host_name()}.{pid}"
     return LifeRecord(path, {"label": conf.worker.label, "processes": processes})
 
@@ -50,7 +59,10 @@ def _of_label(conf: cfg.ConfigOpts, directory: Path) -> dict[str, dict[str, Any]
 
 
 def recorded_names(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the names of the worker processes of this data directory, of all labels."""
+    """Return the incarnations of the living worker processes of this data directory, sorted.
+
+    Processes of all labels are included.
+    """
     return sorted(living(_processes(conf), host_name()))
 
 
@@ -63,14 +75,19 @@ def recorded_processes(conf: cfg.ConfigOpts) -> int:
 
 
 def states(conf: cfg.ConfigOpts) -> list[str]:
-    """Return the states of this data directory's worker processes, of `[worker] label` if set."""
+    """Return the states of this data directory's living worker processes, sorted.
+
+    With `[worker] label`, only of processes with that label.
+    """
     return sorted(one["state"] for one in _of_label(conf, _processes(conf)).values())
 
 
 def complaints(conf: cfg.ConfigOpts, hang_s: float = HANG_S) -> list[str]:
-    """Return a message for each supervisor and worker process that hangs: a restart would help.
+    """Return a message for each supervisor and worker process that hangs; empty if none does.
 
-    With `[worker] label`, only for processes with that label. Contacts no server.
+    A process hangs without a sign of life or progress for `hang_s` seconds, or if it is stuck. If
+    no supervisor runs, a message reports that. With `[worker] label`, only processes with that
+    label count. Contacts no server.
     """
     supervisors, processes = (_of_label(conf, of(conf)) for of in (_supervisors, _processes))
     if not supervisors:

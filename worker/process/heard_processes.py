@@ -1,4 +1,4 @@
-"""Readiness check: whether the worker processes of this host have a heartbeat in Redis."""
+"""Readiness check: reads the heartbeats of this host's worker processes from Redis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osbench.worker.process.health_check import recorded_names
 
 
 def heard_states(conf: cfg.ConfigOpts) -> list[str]:
-    """Return states of this data directory's worker processes with a verified heartbeat in Redis.
+    """Return the states of this data directory's worker processes with a verified heartbeat.
 
     With `[worker] label` only of processes with that label. Raises ConfigError without keys,
     StoreUnreachable, StoreError.

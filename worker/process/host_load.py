@@ -1,4 +1,4 @@
-"""The share of its host that a worker process gets, and the load of the host by all programs."""
+"""CPU figures of the kernel: how long this process waits for cores, and the host's load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THREADS_MOST = 100
 
 
 class HostSample(NamedTuple):
-    """Figures of the kernel for the time between two calls."""
+    """Figures of the kernel for the time between two calls of `measure`."""
 
     #: Threads that waited for a core, on average.
     waiting: float
@@ -26,7 +26,7 @@ class HostSample(NamedTuple):
 
 
 class HostLoad:
-    """Reads the kernel's accounts since the last call; elsewhere than on Linux nothing is known."""
+    """Measures CPU load by counters of the kernel; outside Linux nothing is known (0 or -1)."""
 
     def __init__(
         self, tasks: Path = Path("/proc/self/task"), quota: CpuQuota | None = None
@@ -41,11 +41,14 @@ class HostLoad:
 
     @property
     def quota(self) -> float:
-        """Return the CPU quota of the container, cores; 0 for none."""
+        """Return the CPU quota of the container in cores; 0 if there is none."""
         return self._quota.cores if self._quota else 0.0
 
     def measure(self, now_s: float) -> HostSample:
-        """Return the load since the last call; `now_s` is the present time, s of any clock."""
+        """Return the load since the last call; `now_s` is the present time, seconds of any clock.
+
+        The first call has no earlier one to compare with: its result means nothing.
+        """
         elapsed_s, self._at_s = now_s - self._at_s, now_s
         before, threads = self._waited_ns, self._threads()
         self._waited_ns = {name: self._wait_ns(name) for name in islice(threads, THREADS_MOST)}
@@ -73,7 +76,10 @@ class HostLoad:
             return []
 
     def _wait_ns(self, thread: str) -> int:
-        """Return the ns that a thread was ready to run and had no core (proc_pid_schedstat)."""
+        """Return the ns that a thread was ready to run and had no core; 0 if that is not known.
+
+        Source: /proc/.../schedstat, see proc_pid_schedstat(5).
+        """
         try:
             return int((self._tasks / thread / "schedstat").read_text("ascii").split()[1])
         except (OSError, ValueError, IndexError):

@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 
 
 class LeaveRequest:
-    """Made once, and waited for by the main thread.
+    """A request that a signal handler makes and the main thread waits for.
 
     A `threading.Event` must not be set by a handler: the thread that it interrupts may hold the
     event's lock, and then waits for itself. `SimpleQueue.put` may be interrupted by itself.
@@ -22,11 +22,14 @@ class LeaveRequest:
             signal.signal(number, lambda *_: self.ask())
 
     def ask(self) -> None:
-        """Request the end of the process."""
+        """Request the end of the process; safe in a signal handler."""
         self._asked.put(None)
 
     def wait(self, seconds: float) -> bool:
-        """Return whether the end was requested, or is within so many seconds."""
+        """Wait at most `seconds` for the request; return whether it was made.
+
+        A request stays: further calls return True at once.
+        """
         try:
             self._asked.get(timeout=seconds)
         except Empty:

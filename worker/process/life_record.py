@@ -23,10 +23,13 @@ SIZE_BYTES = 512
 
 
 class LifeRecord:
-    """The record of this process."""
+    """The record of this process: a locked file with its state and its time of last progress."""
 
     def __init__(self, path: Path, facts: Mapping[str, Any]) -> None:
-        """`facts` are in each version of the record. Raises ConfigError."""
+        """Create and lock the file `path`; `facts` are in each version of the record.
+
+        Raises ConfigError if the file cannot be written.
+        """
         self._path = path
         self._facts = facts
         # a reader takes an unlocked file for the record of a dead process, and removes it
@@ -41,7 +44,10 @@ class LifeRecord:
             raise ConfigError(f"[DEFAULT] data_dir: {path}: {error.strerror}") from None
 
     def tell(self, state: str, turned: float | None = None) -> None:
-        """Record that the process runs, and made progress at `turned`, monotonic (None: now)."""
+        """Record that the process runs, and made progress at `turned`, monotonic s (None: now).
+
+        Errors of writing are ignored.
+        """
         # a full disk is reported when it costs results
         with contextlib.suppress(OSError):
             self._write(state, time.monotonic() if turned is None else turned)
@@ -51,7 +57,7 @@ class LifeRecord:
         os.pwrite(self._file, json.dumps(record).encode().ljust(SIZE_BYTES), 0)
 
     def close(self) -> None:
-        """Remove the record."""
+        """Remove the record and its file; errors are ignored."""
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
@@ -59,7 +65,10 @@ class LifeRecord:
 
 
 def living(directory: Path, host: str) -> dict[str, dict[str, Any]]:
-    """Return records of a host's living processes by name; remove the records of its dead ones."""
+    """Return the records of a host's living processes by file name; remove records of dead ones.
+
+    Unreadable records are left out.
+    """
     found = {}
     for path in sorted(directory.glob(f"{host}.*")):
         record = _living(path)

@@ -1,4 +1,4 @@
-"""A start in two steps: first the imports, then the arguments, which come on standard input.
+"""Start of workers in two steps: first the imports, then arguments from standard input.
 
 Local mode starts its workers so, before it knows how many a task needs.
 """
@@ -33,7 +33,8 @@ _MODULES = (
 def await_arguments() -> list[str] | None:
     """Import the modules of worker processes, then read the arguments; return None if none come.
 
-    They come with the environment, as a line of JSON. Standard input is empty afterwards.
+    They come as a line of JSON, with the environment, which replaces this process's. Standard input
+    is empty afterwards.
     """
     for name in _MODULES:
         importlib.import_module(name)

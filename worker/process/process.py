@@ -1,4 +1,4 @@
-"""A worker process: Celery's consumer, the agent, orderly shutdown."""
+"""The main function of a worker process: Celery's consumer, the agent, orderly shutdown."""
 
 from __future__ import annotations
 
@@ -61,16 +61,22 @@ def incarnation() -> str:
 
 
 def _raise_file_limit() -> None:
-    """Raise the limit on open files: each virtual user has a connection per service."""
+    """Raise this process's limit on open files to the most allowed.
+
+    Each virtual user has a connection per service.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 class _Consumer:
-    """Celery's consumer in a thread: passes batches to the agent."""
+    """Celery's consumer in a thread: passes batches to the agent; started again after errors."""
 
     def __init__(self, app: Celery, name: str, agent: Agent, repair: Callable[[], None]) -> None:
-        """`repair` makes the queue usable if something else was put in its place."""
+        """Start the thread.
+
+        `repair` makes the queue usable if something else was put in its place.
+        """
         app.conf.task_queues = (broker.queue(name),)
         app.conf.task_default_queue = redis_keys.queue(name)
         # else Celery makes an exchange for each queue, which a broker would keep for ever
@@ -89,7 +95,7 @@ class _Consumer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop; waits at most `STOP_S`."""
+        """Stop the consumer; returns after `STOP_S` seconds at the latest, ended or not."""
         self._stopping.set()
         # Celery has no timeout here and would block while the broker is unreachable
         if self._controller is not None:
@@ -124,7 +130,10 @@ class _Consumer:
 
 
 def _await_servers(conf: cfg.ConfigOpts, name: str, *, private: bool) -> None:
-    """Wait until Redis and the broker are reachable. Raises StoreError if one is unusable."""
+    """Wait until Redis and the broker are reachable; a `private` worker does not wait.
+
+    Raises StoreError if one is unusable, and for a private worker if one is unreachable.
+    """
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     timeout_s = conf.messaging.redis_timeout_s
     # the Redis of local mode is there, or has died
@@ -148,8 +157,9 @@ def main(
     """Serve until SIGTERM or SIGINT, or until `lifeline` (a pipe from the supervisor) closes.
 
     `page_fd` is the memory on which the process notes its taken work, for the supervisor to read
-    after its death; None without such a reader. Calls `started` when it is ready. The server of a
-    `private` worker ends with it: no keys are removed. Raises OsbenchError if it cannot start.
+    after its death; None without such a reader. Calls `started` when it is ready. Drains before the
+    end, for at most `[worker] drain_timeout_s`, and returns 0. The server of a `private` worker
+    ends with it: no keys are removed. Raises OsbenchError if it cannot start.
     """
     _tune(conf)
     ring = Keyring.load(conf.security.key_file)
@@ -184,7 +194,10 @@ def main(
 
 
 def _tune(conf: cfg.ConfigOpts) -> None:
-    """Set timers, scheduling and file limits of this process for timely starts."""
+    """Set timers, scheduling and file limits of this process, so that iterations start on time.
+
+    Raises ConfigError if `[worker] realtime` is set and the kernel refuses it.
+    """
     scheduling.sharpen_timers()
     if conf.worker.realtime:
         scheduling.begin_realtime()
@@ -250,7 +263,10 @@ def _equipment(
 
 
 def _sign_off(agent: Agent, pulse: Pulse | None) -> None:
-    """Remove the records of this process that others read."""
+    """Remove the records of this process that others read: in its directory, then in Redis.
+
+    Errors of Redis are logged.
+    """
     if pulse is not None:
         pulse.close()
     try:
@@ -260,7 +276,10 @@ def _sign_off(agent: Agent, pulse: Pulse | None) -> None:
 
 
 def _leave_request(lifeline: int) -> LeaveRequest:
-    """Return a leave request that a signal makes, or the end of the supervisor."""
+    """Return a leave request that SIGTERM, SIGINT, or the end of the supervisor makes.
+
+    `lifeline` is a pipe that closes when the supervisor ends.
+    """
     leave = LeaveRequest()
     leave.on_signals()
     threading.Thread(target=_watch, args=(lifeline, leave), daemon=True).start()
@@ -274,7 +293,7 @@ def _watch(lifeline: int, leave: LeaveRequest) -> None:
 
 
 def end(code: int) -> None:
-    """Exit at once, because threads of stuck iterations may never end."""
+    """Flush all output and exit at once, because threads of stuck iterations may never end."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

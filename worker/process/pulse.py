@@ -1,4 +1,4 @@
-"""The record by which a worker process shows its health check that it lives and makes progress."""
+"""Thread that records that a worker process lives and makes progress, for health checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PULSE_S = 2.0
 
 
 class Pulse:
-    """Writes the record of a worker process from a separate thread.
+    """Writes the record of a worker process every `PULSE_S` seconds, from a separate thread.
 
     So a directory that does not respond delays nothing else.
     """
@@ -26,11 +26,14 @@ class Pulse:
         self._thread.start()
 
     def follow(self, look: Callable[[], tuple[str, float]]) -> None:
-        """Use `look` from now on: it returns the state and the time of last progress, monotonic."""
+        """Use `look` from now on: it returns the state and the time of last progress.
+
+        The time is monotonic, in seconds. `look` is called by the thread.
+        """
         self._look = look
 
     def close(self) -> None:
-        """Remove the record."""
+        """End the thread, waiting at most `PULSE_S` seconds, and remove the record."""
         self._ended.set()
         self._thread.join(PULSE_S)
         self._record.close()

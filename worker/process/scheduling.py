@@ -27,14 +27,17 @@ PRIORITY = 1
 
 
 def sharpen_timers() -> None:
-    """Ask the kernel to wake sleepers within 1 ns instead of 50 us; threads inherit it."""
+    """Ask the kernel to wake sleepers within 1 ns instead of 50 us; threads inherit it.
+
+    Does nothing outside Linux.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     if hasattr(libc, "prctl"):
         libc.prctl(_PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
 
 
 def shorten_slice() -> None:
-    """Ask for short slices; threads inherit it. Logs it if the kernel does not support them.
+    """Ask the kernel for short time slices; threads inherit it. Logs a refusal.
 
     A thread with a short slice that wakes takes the core from one with a longer one. It gets no
     more CPU than before, but sooner (Linux 6.12, without any right).
@@ -45,7 +48,7 @@ def shorten_slice() -> None:
 
 
 def _refusal_of_slice() -> str:
-    """Ask for the slice; return why there is none, or ""."""
+    """Ask the kernel for the short slice; return why it is not granted, or ""."""
     calls = _CALLS.get(platform.machine())
     if calls is None:
         return f"unknown on {platform.machine()}"
@@ -65,7 +68,10 @@ def _refusal_of_slice() -> str:
 
 
 def begin_realtime() -> None:
-    """Run under SCHED_RR; threads inherit it. Raises ConfigError if this user may not."""
+    """Run this process under SCHED_RR (real-time); threads inherit it.
+
+    Raises ConfigError if this user may not.
+    """
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     except OSError as error:

@@ -46,7 +46,7 @@ def process_count(conf: cfg.ConfigOpts) -> int:
 
 @dataclass(kw_only=True)
 class _Child:
-    """A worker process."""
+    """A worker process of the supervisor, with its pipe and its page."""
 
     process: subprocess.Popen[bytes] | ForkedProcess
     #: When it was started, monotonic.
@@ -59,7 +59,10 @@ class _Child:
     starting: bool = True
 
     def listen(self) -> None:
-        """Read its error, if any, and detect whether it has started."""
+        """Read the error of a failed start from the pipe, without waiting.
+
+        The end of the pipe means that the process has started or ended: the pipe is closed.
+        """
         while self.starting:
             try:
                 data = os.read(self.complaints, 4096)
@@ -70,14 +73,17 @@ class _Child:
                 self.close()
 
     def close(self) -> None:
-        """Close the pipe."""
+        """Close the pipe, if it is still open."""
         if self.starting:
             self.starting = False
             os.close(self.complaints)
 
 
 class Supervisor:
-    """Keeps a child per worker process running; a killed child is replaced by a new incarnation."""
+    """Keeps a number of worker processes running: a process that ends is replaced by a new one.
+
+    A process that fails soon after its start, or by a usage error, is not replaced.
+    """
 
     def __init__(
         self,
@@ -91,7 +97,7 @@ class Supervisor:
         """`private`: the server ends with these workers. `life` reports to health checks.
 
         `serve` is the command with its arguments, if this process has done the imports of worker
-        processes: they are forked.
+        processes: they are forked then.
         """
         self._conf = conf
         self._config_files = config_files
@@ -108,7 +114,11 @@ class Supervisor:
         self._wills: WillSender | None = None
 
     def run(self) -> int:
-        """Run until SIGTERM or SIGINT; return the exit code."""
+        """Keep the worker processes running until SIGTERM or SIGINT, then drain; return 0.
+
+        If all have failed at their start, return the exit code of one sooner. Before the end, wills
+        of killed processes are sent for at most `FAREWELL_S`.
+        """
         self._leave.on_signals()
         reading, writing = os.pipe()
         try:
@@ -153,7 +163,10 @@ class Supervisor:
             self._life.tell(state)
 
     def _reap(self) -> int:
-        """Schedule replacements of exited processes; return a code if one is not replaced."""
+        """Schedule replacements of exited processes.
+
+        Returns the exit code of a process that is not replaced; 0 if all are.
+        """
         failed = 0
         ended = [child for child in self._children if child.process.poll() is not None]
         for child in self._children:
@@ -178,7 +191,10 @@ class Supervisor:
         return failed
 
     def _bequeath(self, child: _Child) -> None:
-        """Send the will of a process that has ended, if it was in a run."""
+        """Send the will of a process that has ended, if it was in a run.
+
+        The will says which of its work has not started.
+        """
         will = child.page.read()
         child.page.close()
         if will is None:
@@ -227,7 +243,10 @@ class Supervisor:
     def _begin(
         self, arguments: Sequence[str], pass_fds: Sequence[int]
     ) -> subprocess.Popen[bytes] | ForkedProcess:
-        """Start a worker process in its own process group, which Ctrl-C does not reach."""
+        """Start a worker process in its own process group, which Ctrl-C does not reach.
+
+        Forks if the modules are imported and no other thread runs, else starts a program.
+        """
         # a thread may hold a lock that the new process would wait for
         if self._serve is not None and can_fork():
             return ForkedProcess(self._serve, arguments, pass_fds)

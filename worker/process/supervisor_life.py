@@ -20,10 +20,10 @@ TELL_S = 1.0
 
 
 class SupervisorLife:
-    """The record of this supervisor, and the watchdog of its service."""
+    """Signs of life of a supervisor: its record, and the watchdog of its service."""
 
     def __init__(self, conf: cfg.ConfigOpts, processes: int) -> None:
-        """Raises ConfigError if the data directory cannot be written."""
+        """Create the record. Raises ConfigError if the data directory cannot be written."""
         self._conf = conf
         self._record = supervisor_record(conf, os.getpid(), processes)
         # processes that this one starts must not speak for it
@@ -33,7 +33,10 @@ class SupervisorLife:
         self._told = float("-inf")
 
     def tell(self, state: str) -> None:
-        """Report that the supervisor goes on; to be called often."""
+        """Record the state, and feed the watchdog unless a process hangs; at most once a second.
+
+        To be called often.
+        """
         now = time.monotonic()
         if now - self._told < TELL_S:
             return
@@ -44,7 +47,7 @@ class SupervisorLife:
             self._feed()
 
     def close(self) -> None:
-        """Remove the record."""
+        """Remove the record of this supervisor from the data directory."""
         self._record.close()
 
     def _feed(self) -> None:

@@ -1,4 +1,7 @@
-"""Sends the wills of worker processes that have ended, for their supervisor."""
+"""Sends the wills of worker processes that have ended, for their supervisor.
+
+A will says which of its granted iterations a process cannot have started.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class _Pending:
 
 
 class WillSender:
-    """Sends wills in a separate thread, each until its run is over or for two days."""
+    """Sends wills in a separate thread, each again and again until its run is over.
+
+    After two days a will is given up.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._url = conf.messaging.redis_url
@@ -57,7 +63,7 @@ class WillSender:
         self._told = ""
 
     def send(self, will: Will) -> None:
-        """Send a will from now on; returns at once."""
+        """Queue a will to be sent; returns at once. Beyond `KEPT` wills the oldest is given up."""
         with self._news:
             self._pending.append(_Pending(will=will))
             for given_up in self._pending[:-KEPT]:
@@ -69,7 +75,10 @@ class WillSender:
                 self._thread.start()
 
     def flush(self, timeout_s: float) -> None:
-        """Wait until each will was sent at least once, for at most `timeout_s` seconds."""
+        """Wait until each will was sent at least once, for at most `timeout_s` seconds.
+
+        Logs the wills that were not sent.
+        """
         with self._news:
             self._news.wait_for(lambda: not self._unsent(), timeout_s)
             for one in self._unsent():
@@ -136,7 +145,7 @@ class WillSender:
 
 
 def _is_over(will: Will, signer: Signer, record: bytes | None) -> bool:
-    """Return whether the coordinator has ended the run for the membership."""
+    """Return whether a control record shows that the coordinator has ended the membership."""
     if record is None:
         return False
     try:

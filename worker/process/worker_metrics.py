@@ -15,7 +15,7 @@ _LABELS = ("host", "pid", "label")
 
 
 def worker_metrics(conf: cfg.ConfigOpts) -> Iterator[Metric]:
-    """Yield all metrics; if Redis is unreachable, only `osbench_worker_up 0`."""
+    """Yield all metrics for Prometheus; if Redis is unreachable, only `osbench_worker_up 0`."""
     try:
         found = beats(conf)
     except OsbenchError:

@@ -1,1 +1,1 @@
-"""A run in a worker process: takes batches, ships result blocks."""
+"""A worker process's part in a run: takes batches, prepares workloads, ships result blocks."""

@@ -1,4 +1,8 @@
-"""Send times of heartbeats: a lease counts from the heartbeat that the coordinator replies to."""
+"""Send times of heartbeats.
+
+A lease, the time until which iterations may start, counts from the heartbeat that the coordinator
+replies to.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,16 @@ class BeatLog:
         self._lock = threading.Lock()
 
     def note(self, beat: int, at_ns: int) -> None:
-        """Note that heartbeat `beat` is about to be sent, monotonic nanoseconds."""
+        """Note that heartbeat `beat` is sent at `at_ns`, monotonic ns.
+
+        Only the last `KEPT` heartbeats stay.
+        """
         with self._lock:
             self._sent[beat] = at_ns
             while len(self._sent) > KEPT:
                 self._sent.popitem(last=False)
 
     def sent_ns(self, beat: int) -> int | None:
-        """Return when a heartbeat was sent; None if it is unknown or too old."""
+        """Return when heartbeat `beat` was sent, monotonic ns; None if it is unknown or too old."""
         with self._lock:
             return self._sent.get(beat)

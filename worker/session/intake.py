@@ -1,4 +1,7 @@
-"""The batches of one membership: each is taken once, in order, or never."""
+"""The batches of one membership (a worker process's part in one run), in order.
+
+Each batch is taken once, or never.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ EARLY_MOST = 64
 
 @dataclass(kw_only=True)
 class Recalled:
-    """Effects of recalled batches."""
+    """The effects of recalled batches, by their sequence numbers."""
 
     #: Batches taken earlier: what is not started of them goes back.
     held: list[int] = field(default_factory=list)
@@ -25,7 +28,7 @@ class Recalled:
 
 
 class Intake:
-    """Counts the batches of a membership by their sequence number. Not thread-safe."""
+    """Puts the batches of a membership in order by their sequence number. Not thread-safe."""
 
     def __init__(self, *, run: str, incarnation: str, session: str) -> None:
         self._run = run
@@ -37,9 +40,10 @@ class Intake:
         self._recalled: set[int] = set()
 
     def offer(self, batch: Batch) -> tuple[list[Batch], str]:
-        """Take a verified batch; return the batches that begin now, and why it is refused or "".
+        """Take a verified batch; return the batches that begin now, and a refusal or "".
 
-        A batch that was sent again is neither taken nor refused.
+        A batch that is ahead of a missing one waits. A batch that was taken or recalled before is
+        neither taken nor refused.
         """
         refusal = self._refusal(batch)
         if refusal or batch.seq <= self.got or batch.seq in self._recalled:
@@ -59,7 +63,11 @@ class Intake:
         return ""
 
     def recall(self, seqs: Iterable[int]) -> Recalled:
-        """Follow the coordinator's recall; each batch is recalled once."""
+        """Recall batches: return which were taken before, which are void, and which begin now.
+
+        A recalled batch that has not come yet is void: it will never be taken. Batches that were
+        recalled before are ignored.
+        """
         found = Recalled()
         for seq in sorted(set(seqs) - self._recalled):
             self._recalled.add(seq)
@@ -72,7 +80,7 @@ class Intake:
         return found
 
     def rebind(self, session: str) -> None:
-        """Follow another session: early batches of the last one are sent again in this one."""
+        """Switch to another session; drop waiting batches, which are sent again in it."""
         self._session = session
         self._early.clear()
 

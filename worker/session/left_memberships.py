@@ -1,4 +1,7 @@
-"""Memberships that this process has left and whose last blocks are still to be delivered."""
+"""Memberships that this process has left and whose last blocks are still to be delivered.
+
+A membership is a worker process's part in one run; its blocks carry its results.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +38,21 @@ class _Left:
 
 
 class LeftMemberships:
-    """Keeps up to `timers.LEFT_MOST` outboxes, and sends them. Used by the agent's thread only."""
+    """Outboxes of up to `timers.LEFT_MOST` memberships that have ended; sends their blocks.
+
+    Used by the agent's thread only.
+    """
 
     def __init__(self, equipment: Equipment) -> None:
         self._equipment = equipment
         self._left: list[_Left] = []
 
     def add(self, session: Session) -> None:
-        """Keep the undelivered blocks of an ended session; the oldest membership makes room."""
+        """Keep the undelivered blocks of an ended session, in its spool file.
+
+        If there are none, its outbox is closed. Beyond the limit the oldest membership is given up,
+        with an error in the log.
+        """
         if not len(session.outbox):
             session.outbox.close()
             return
@@ -59,11 +69,14 @@ class LeftMemberships:
             self._forget(one, "there are too many runs with such")
 
     def memberships(self) -> list[tuple[str, str]]:
-        """Return run and membership of each whose control record is to be read."""
+        """Return run and membership of each, so that the agent reads its control record."""
         return [(one.run, one.membership) for one in self._left]
 
     def follow(self, run: str, membership: str, data: bytes | None) -> None:
-        """Forget the blocks that a control record acknowledges, or all if the run is over."""
+        """Drop the blocks that a control record acknowledges, or all if the run is over.
+
+        None and an unchanged record are ignored; a record that is not trusted is counted.
+        """
         for one in self._left:
             if (one.run, one.membership) == (run, membership) and data not in (None, one.record):
                 assert data is not None
@@ -92,7 +105,10 @@ class LeftMemberships:
             one.outbox.close()
 
     def send(self) -> None:
-        """Send the blocks that are due. A run whose blocks cannot be sent holds up no other."""
+        """Send the blocks that are due; blocks that Redis refuses do not hold up other runs.
+
+        Returns at once if Redis is unreachable. Gives a run up after two days.
+        """
         now = time.monotonic()
         for one in list(self._left):
             if now - one.since > redis_keys.RUN_TTL_S:
@@ -108,12 +124,15 @@ class LeftMemberships:
                 LOG.debug("run %s: its last results cannot be sent now: %s", one.run, error)
 
     def expected(self) -> bool:
-        """Return whether blocks may still be acknowledged, or some were never sent."""
+        """Return whether blocks were never sent, or the coordinator was active a short time ago.
+
+        That is `timers.SETTLE_S`: it may acknowledge blocks soon.
+        """
         now = time.monotonic()
         return any(one.outbox.unsent or now - one.heard < timers.SETTLE_S for one in self._left)
 
     def close(self) -> None:
-        """Forget all, and remove their files."""
+        """Drop all blocks, with a warning for each run, and remove their files."""
         for one in list(self._left):
             LOG.warning(
                 "run %s: its coordinator did not confirm %d result blocks; those that it has not "

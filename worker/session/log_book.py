@@ -41,7 +41,10 @@ Entry = list[Any]
 
 
 class LogBook:
-    """Entries that wait to be shipped. Thread-safe; keeps nothing while there is no run."""
+    """Entries of the current run that wait to be shipped, bounded. Thread-safe.
+
+    Keeps nothing while there is no run.
+    """
 
     def __init__(self) -> None:
         #: Redis time on this host's clock.
@@ -58,19 +61,19 @@ class LogBook:
         self._lock = threading.Lock()
 
     def begin(self, run: str) -> None:
-        """Keep output and log records from now on, for a run."""
+        """Keep entries from now on, for `run`; drop earlier entries and values to mask."""
         with self._lock:
             self._run, self._entries, self._cut = run, [], 0
             self._secrets, self._words = (), frozenset()
             self._room, self._left, self._at_s = BURST_CHARS, TOTAL_CHARS, time.monotonic()
 
     def end(self) -> None:
-        """Keep nothing any more."""
+        """Drop the waiting entries, and keep none from now on."""
         with self._lock:
             self._run, self._entries, self._cut = "", [], 0
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these values, too, from now on; beyond `ANYWHERE` of them as whole words."""
+        """Mask these values in entries, too, from now on; beyond `ANYWHERE` only as whole words."""
         with self._lock:
             # longer ones first: one may be part of another
             fresh = sorted({*secrets} - {*self._secrets}, key=lambda one: (-len(one), one))
@@ -80,7 +83,11 @@ class LogBook:
             self._words |= frozenset(fresh[room:])
 
     def add(self, source: str, text: str) -> None:
-        """Keep a text printed or logged by the caller's iteration; count it beyond the limits."""
+        """Keep a text printed or logged by the caller's iteration, with secrets masked.
+
+        Long texts are cut, and texts beyond the limits left out; both are counted. Ignored without
+        a run, and in a thread that an earlier run has left behind.
+        """
         if not self._run or not text.strip():
             return
         with self._lock:
@@ -100,11 +107,11 @@ class LogBook:
                 self._entries.append(entry)
 
     def masked(self, text: str) -> str:
-        """Return `text` without secrets, including the run's and the caller's iteration's."""
+        """Return `text` with secrets masked, including the run's and the caller's iteration's."""
         return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
-        """Return the entries since the last call, and how many were left out or cut."""
+        """Remove and return the waiting entries, and the count of texts left out or cut."""
         if not self._entries and not self._cut:
             return [], 0
         with self._lock:

@@ -1,4 +1,4 @@
-"""Rules by which a worker process follows or refuses offers."""
+"""Rules by which a worker process follows or refuses the offers of coordinators."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from osbench.worker.session.session import Session
 
 
 def repeated(offer: Offer, session: Session | None) -> bool:
-    """Return whether the session follows this offer already, unknown to its coordinator."""
+    """Return whether the session follows this offer already, which its sender may not know."""
     return session is not None and (offer.run, offer.session) == (session.run, session.session)
 
 
 def offer_refusal(
     offer: Offer, *, incarnation: str, challenge: str, session: Session | None
 ) -> str:
-    """Return why a verified offer is refused, or "".
+    """Return why a verified offer is refused; "" if it is to be followed.
 
     An offer names the present challenge, so each is followed once. A worker that is in a run
     follows only the next coordinator process of that run, in the membership that it has.

@@ -1,4 +1,4 @@
-"""Numbered result blocks, kept and sent until the coordinator has them on disk."""
+"""Numbered result blocks, stored and sent until the coordinator has them on disk."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Kept:
 
 
 class Outbox:
-    """Unacknowledged blocks: in memory up to a limit, then in a spool file.
+    """Result blocks that are not acknowledged: in memory up to a limit, then in a spool file.
 
     Thread-safe. The file is private to this process and removed by `close`. If it cannot be
     written, blocks stay in memory, so that a full disk loses no results.
@@ -60,7 +60,7 @@ class Outbox:
 
     @property
     def delivered(self) -> int:
-        """Return the last number up to which all blocks were acknowledged."""
+        """Return the last number up to which all blocks were acknowledged; 0 if none were."""
         with self._lock:
             return next(iter(self._kept), self._next) - 1
 
@@ -79,7 +79,7 @@ class Outbox:
             self._next += 1
 
     def acknowledge(self, number: int, have: Iterable[int] = ()) -> None:
-        """Forget the blocks up to and including a number, and the blocks in `have`."""
+        """Drop the blocks up to and including `number`, and the blocks in `have`."""
         with self._lock:
             done = []
             for at in self._kept:
@@ -95,11 +95,11 @@ class Outbox:
                 self._file.truncate(0)
 
     def clear(self) -> None:
-        """Forget all blocks: they are no longer needed."""
+        """Drop all blocks: they are no longer needed."""
         self.acknowledge(self._next)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """Yield all unacknowledged blocks in order."""
+        """Yield all unacknowledged blocks, by ascending number."""
         for number in self._numbers():
             data = self._read(number)
             if data is not None:
@@ -110,7 +110,7 @@ class Outbox:
 
         The time to the next attempt doubles from `timers.RESEND_S` to at most `most_s` seconds. A
         block replaces its earlier copy, so that copies do not pile up in a run without a reader.
-        Raises StoreUnreachable, StoreError; unsent blocks are due again.
+        Raises StoreUnreachable, StoreError; unsent blocks stay due.
         """
         with self._sending:
             for number in self._numbers():
@@ -125,7 +125,7 @@ class Outbox:
                     kept.due = time.monotonic() + min(wait_s, most_s)
 
     def rush(self) -> None:
-        """Send all again soon, because the coordinator is back after a silence."""
+        """Make all blocks due within `timers.RESEND_S`, because the coordinator is back."""
         with self._lock:
             soon = time.monotonic() + timers.RESEND_S
             for kept in self._kept.values():
@@ -133,14 +133,14 @@ class Outbox:
                 kept.due = min(kept.due, soon)
 
     def unload(self) -> None:
-        """Move blocks from memory to the file."""
+        """Move all blocks from memory to the spool file; stops if it cannot be written."""
         with self._lock:
             for kept in self._kept.values():
                 if kept.data is not None and not self._spill(kept):
                     break
 
     def close(self) -> None:
-        """Remove the spool file."""
+        """Close and remove the spool file; blocks in it are lost."""
         with self._lock:
             if self._file is not None:
                 self._file.close()

@@ -54,7 +54,7 @@ class Prepared:
 
 
 class Preparation:
-    """Prepares workloads; holds the span writer that the workloads of a process share."""
+    """Prepares workloads; holds resources that they share in a process, such as the span writer."""
 
     def __init__(self, conf: cfg.ConfigOpts, plugins: Plugins) -> None:
         self._conf = conf
@@ -67,11 +67,11 @@ class Preparation:
         self._processes = int(conf.worker.processes or usable_cores())
 
     def prepare(self, specification: Specification, observer: Observer | None = None) -> Prepared:
-        """Load the scenario, build the body, warm up. The caller reports any exception.
+        """Load the scenario, warm it up and return the prepared workload.
 
         `observer` sees the requests of the workload's HTTP clients. Raises PluginError if the
         scenario is missing or has another version, or if its warm-up fails; FleetError if it is to
-        have more virtual users than are possible.
+        have more virtual users than are possible; and other errors, such as of logging users in.
         """
         plugin = self._scenario(specification)
         function = getattr(plugin.cls, plugin.method)
@@ -115,19 +115,22 @@ class Preparation:
         )
 
     def span_counts(self) -> list[int]:
-        """Return the counts of spans written, dropped and waiting so far in this process."""
+        """Return counts of spans so far in this process: written, dropped and waiting."""
         sinks = [self.spans.stats()] + ([self._writer.stats()] if self._writer else [])
         return [
             sum(int(stats[name]) for stats in sinks) for name in ("written", "dropped", "waiting")
         ]
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting spans, for at most `timeout_s` seconds."""
+        """Write the waiting spans, for at most `timeout_s` seconds; drop the rest."""
         if self._writer is not None:
             self._writer.close(timeout_s)
 
     def _scenario(self, specification: Specification) -> ScenarioPlugin:
-        """Return the scenario in the coordinator's version. Raises PluginError."""
+        """Return the scenario.
+
+        Raises PluginError if it is missing or not the coordinator's version.
+        """
         plugin = self._plugins.scenario(specification.scenario)
         if plugin.source_hash != specification.source_hash:
             raise PluginError(
@@ -139,7 +142,10 @@ class Preparation:
         return plugin
 
     def _script(self, wanted: Mapping[str, Any]) -> ScriptedRunner:
-        """Return the runner in the coordinator's version. Raises PluginError."""
+        """Return the runner whose code starts iterations.
+
+        Raises PluginError if it is missing or not the coordinator's version.
+        """
         name, config = str(wanted["runner"]), wanted["config"]
         kind = self._plugins.get("runner", name)
         if not issubclass(kind, ScriptedRunner) or wanted["source_hash"] != kind.SOURCE_HASH:
@@ -168,7 +174,10 @@ class Preparation:
         return context
 
     def _use_fast_transport(self, context: dict[str, Any]) -> None:
-        """Replace the HTTP transport of OpenStack's clients in this process by osbench's, once."""
+        """Replace the HTTP transport of OpenStack's clients in this process by osbench's, once.
+
+        Adds it to `context`.
+        """
         # keystoneauth1 is slow to import, and only clouds need it
         from osbench.worker.openstack.client_sessions import ClientSessions  # noqa: PLC0415
         from osbench.worker.openstack.short_way import SHORT_WAY, ShortWay  # noqa: PLC0415
@@ -218,7 +227,10 @@ class Preparation:
 
 
 def _warm_up(plugin: ScenarioPlugin, context: dict[str, Any]) -> None:
-    """Call the warm-up of a scenario. Raises PluginError, which names the place in its file."""
+    """Call `warm_up` of a scenario; errors of osbench pass.
+
+    Other errors become PluginError, which names the place in the scenario's file.
+    """
     forks = process_forks()
     generation = forks.generation
     try:

@@ -28,14 +28,17 @@ _REMEDIES = {
 
 
 class Refusals:
-    """Counts for heartbeats. Thread-safe."""
+    """Counts of refused messages by reason, for heartbeats. Thread-safe."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def count(self, reason: str, what: str) -> None:
-        """Count a refused message; `what` names its kind in the log."""
+        """Count a refused message and log it, as a warning only for the first of a reason.
+
+        `what` names the kind of message.
+        """
         with self._lock:
             self._counts[reason] += 1
             first = self._counts[reason] == 1

@@ -1,4 +1,4 @@
-"""The results of an engine, cut into the contents of result blocks."""
+"""Results of an engine, split into the contents of result blocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ACTIONS = operator.itemgetter(ACTIONS)
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """The contents of a block."""
+    """The contents of a result block."""
 
     #: Fields of `osbench.common.protocol.messages.Block`.
     fields: dict[str, Any]
@@ -35,7 +35,7 @@ class Contents:
 
 
 class ResultSource:
-    """The results of an engine, and how many of them are in blocks already. Not thread-safe."""
+    """The results of an engine that are in no block yet. Not thread-safe."""
 
     def __init__(self, engine: Engine, workload: int) -> None:
         self.workload = workload
@@ -54,14 +54,14 @@ class ResultSource:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether the engine has ended, and all of it is in blocks."""
+        """Return whether the engine has ended, and all its results are in blocks."""
         engine = self._engine
         return engine.stopped and not engine.unsettled and not engine.has_users_to_end
 
     def contents(self) -> Contents | None:
         """Return the contents of the next block; None if there is nothing to report.
 
-        The same contents are returned again until `stored` is called.
+        Until `stored` is called, the same results are returned again.
         """
         engine = self._engine
         waiting, life = len(engine.rows), engine.life[:BLOCK_ROWS]
@@ -99,7 +99,7 @@ class ResultSource:
         return Contents(fields=fields, rows=len(rows), settled=settled, whole=len(rows) == waiting)
 
     def stored(self, contents: Contents) -> None:
-        """Note that these contents are in a block that is kept."""
+        """Remove contents from the engine's results, once their block is stored."""
         if self._engine.forgotten:
             for row in self._engine.rows[: contents.rows]:
                 self._engine.forgotten.pop(row[0], None)
@@ -114,7 +114,7 @@ class ResultSource:
         self._late_sent += contents.fields["started_late"]
 
     def _judged(self, rows: list[Row]) -> list[Row]:
-        """Return the rows; an iteration that dropped a coroutine before it ran counts as failed."""
+        """Return the rows, as failed if an iteration dropped a coroutine before it ran."""
         forgotten = self._engine.forgotten
         if not forgotten:
             return rows
@@ -136,7 +136,7 @@ class ResultSource:
 
 
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
-    """Return the rows of the next block, limited by `BLOCK_ROWS` and `BLOCK_BYTES`."""
+    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one row."""
     found = rows[:BLOCK_ROWS]
     if not bulky and sum(map(len, map(_ACTIONS, found))) <= BLOCK_BYTES:
         return found

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 class RowFeed:
-    """Rows by iteration number: added with a claimed batch, taken by the iteration that starts."""
+    """Rows of a data file by iteration number; the iteration that starts removes its row."""
 
     def __init__(self, header: Sequence[str], key: bytes) -> None:
         self._reader = RowReader(header)
@@ -24,7 +24,10 @@ class RowFeed:
         self._rows: dict[int, dict[str, Any]] = {}
 
     def add(self, batch: Batch) -> None:
-        """Read the rows of a batch, before its iterations can start."""
+        """Decrypt the rows of a batch and add them, before its iterations can start.
+
+        If they cannot be read, that is logged, and the iterations fail.
+        """
         numbers = Intervals(batch.intervals).members().tolist()
         try:
             rows = self._reader.read(decrypt(batch.rows, self._key))
@@ -34,7 +37,11 @@ class RowFeed:
             LOG.error("the rows of batch %d cannot be read: %s", batch.seq, error)
 
     def over(self, arguments: Callable[[int], dict[str, Any]]) -> Callable[[int], dict[str, Any]]:
-        """Return a function that overrides an iteration's arguments by the values of its row."""
+        """Return a function that overrides an iteration's arguments by the values of its row.
+
+        The function removes the row. It raises KeyError if there is none, which fails the
+        iteration.
+        """
         take = self._rows.pop
 
         def fed(iteration: int) -> dict[str, Any]:

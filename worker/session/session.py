@@ -1,4 +1,4 @@
-"""The stay of this process in a run: from the offer that it follows to its last block."""
+"""A membership: the part of this process in a run, from an offer to the last block."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ QUIET_S = 3.0
 
 
 class Session:
-    """A membership. `offer` is called by Celery's thread, the rest by the agent's.
+    """A membership: this process's part in one run.
 
-    A membership is followed through all coordinator processes of its run: `takeover` changes the
-    session, and all else stays. It ends in one step (`finish`): after that nothing of it starts or
-    is taken; only the blocks of its outbox are still delivered.
+    `offer` is called by Celery's thread, the rest by the agent's. A membership is followed through
+    all coordinator processes of its run: `takeover` changes the session, and all else stays. It
+    ends in one step (`finish`): after that nothing of it starts or is taken; only the blocks of its
+    outbox are still delivered.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Session:
 
     @property
     def state(self) -> str:
-        """Return the state for heartbeats."""
+        """Return the state for heartbeats: draining, running, ready, preparing or idle."""
         workloads = self.workloads
         if self.leaving:
             return "draining"
@@ -102,7 +103,7 @@ class Session:
         return "idle"
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields of a heartbeat that depend on the session."""
+        """Return the fields of a heartbeat that depend on the session, by name."""
         workloads = self.workloads
         return {
             "run": self.run,
@@ -124,11 +125,11 @@ class Session:
         }
 
     def unheard_s(self) -> float:
-        """Return for how long no sign of the coordinator was received, seconds."""
+        """Return the seconds since the last sign of the coordinator."""
         return time.monotonic() - self._heard
 
     def offer(self, batch: Batch) -> str:
-        """Take a verified batch; return why it is refused, or ""."""
+        """Take a verified batch; return why it is refused, or "". Called by Celery's thread."""
         with self._lock:
             if self._ended:
                 return NO_RUN
@@ -137,14 +138,18 @@ class Session:
         return refusal
 
     def is_news(self, data: bytes | None) -> bool:
-        """Return whether a control record differs from the last; the same is read many times."""
+        """Return whether a control record differs from the last; the same is read many times.
+
+        False for None, and after the end of the membership.
+        """
         return data is not None and data != self._record and not self._ended
 
     def follow(self, data: bytes | None, offset: ClockOffset, since_ns: int) -> None:
         """Apply a control record from the coordinator.
 
-        None, repeated or after the end: ignored; a bad signature or a wrong session is counted. The
-        record before was read at the monotonic time `since_ns`; this one is younger.
+        None, repeated or after the end: ignored; a bad signature or a wrong session is counted.
+        `offset` converts Redis time. The record before was read at the monotonic time `since_ns`;
+        this one is younger.
         """
         self._equipment.log.clock = offset
         if data is None or not self.is_news(data):
@@ -160,7 +165,10 @@ class Session:
             self._refusals.count(refusal, "a control record")
 
     def takeover(self, offer: Offer) -> None:
-        """Follow the next coordinator process of the run: a new session of the membership."""
+        """Follow the next coordinator process of the run: a new session of the membership.
+
+        Blocks that are not acknowledged are sent again soon.
+        """
         with self._lock:
             self.session, self.epoch = offer.session, offer.epoch
             self._intake.rebind(offer.session)
@@ -169,22 +177,25 @@ class Session:
         self.outbox.rush()
 
     def fetch(self) -> None:
-        """Look for the specification of the workload. Raises StoreUnreachable, StoreError."""
+        """Look for the specification of the workload in Redis, unless leaving; then prepare it.
+
+        Does not wait for the preparation. Raises StoreUnreachable, StoreError.
+        """
         if not self.leaving:
             self.workloads.fetch()
 
     def leave(self) -> None:
-        """Start nothing more and give unstarted numbers back; running iterations may end."""
+        """Start nothing more and give unstarted iterations back; running iterations may end."""
         with self._lock:
             self.leaving = True
             self.workloads.stop()
         self.shipper.wake()
 
     def finish(self) -> bool:
-        """End a membership that is leaving, once every number of it is in a block.
+        """End a membership that is leaving, once all its iterations are in blocks.
 
-        Makes the last block in the same step, and sends nothing. Returns False while iterations
-        run.
+        Makes the last block in the same step, and sends nothing. Returns whether the membership has
+        ended: False while iterations run, or if it is not leaving.
         """
         with self._lock:
             if not self.leaving or self._ended:
@@ -198,12 +209,12 @@ class Session:
         return True
 
     def drop(self) -> None:
-        """End a membership that is over: numbers that were not started are dropped."""
+        """End a membership that the coordinator has ended: unstarted iterations are dropped."""
         with self._lock:
             self._ended = True
 
     def close(self) -> None:
-        """End the threads of an ended membership, but the threads of iterations."""
+        """End the shipper and the engine of an ended membership; running iterations go on."""
         self._ended = True
         self.workloads.close()
         self.shipper.close()

@@ -1,4 +1,7 @@
-"""Packs the results of a membership into numbered, signed blocks for the result stream."""
+"""Packs the results of a membership into numbered, signed blocks for the result stream.
+
+A membership is a worker process's part in one run.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ SHORTEST_S = 0.01
 
 
 class Shipper:
-    """Background thread of one membership: makes its blocks, and sends them.
+    """Background thread of one membership: makes its result blocks, and sends them.
 
     `patience_s` gives the longest time to the next attempt to send a block, seconds.
     """
@@ -71,16 +74,17 @@ class Shipper:
         self._thread.start()
 
     def serve(self, engine: Engine, workload: int, interval_s: float) -> None:
-        """Ship the results of an engine, at most every `interval_s` once it is under way.
+        """Ship the results of an engine, at most every `interval_s` seconds once it is under way.
 
-        Earlier engines are served until they have ended and all of theirs is in blocks.
+        The first results are shipped sooner. Earlier engines are served until they have ended and
+        all their results are in blocks.
         """
         with self._lock:
             self._sources.append(ResultSource(engine, workload))
             self._interval_s, self._longest_s = SHORTEST_S, interval_s
 
     def give_back(self, workload: int, numbers: Iterable[Interval]) -> None:
-        """Give numbers back that no engine has had."""
+        """Queue iterations that no engine has had: the next block gives them back."""
         with self._lock:
             self._returned[workload].update(numbers)
         self._wake.set()
@@ -92,16 +96,22 @@ class Shipper:
         self._wake.set()
 
     def wake(self) -> None:
-        """Ship soon, because the coordinator waits for results."""
+        """Make and send blocks soon, because the coordinator waits for results; returns at once."""
         self._wake.set()
 
     def pack(self) -> None:
-        """Put all that there is into blocks. Does not send them."""
+        """Put all results that there are into blocks, without sending them.
+
+        Does nothing after `finish`.
+        """
         with self._lock:
             self._pack()
 
     def finish(self) -> None:
-        """Put the rest into blocks and make the last one; no block is made after it."""
+        """Put the remaining results into blocks and make the last block.
+
+        No block is made after it.
+        """
         with self._lock:
             self._pack()
             if not self._final:
@@ -109,7 +119,7 @@ class Shipper:
                 self._final = True
 
     def flush(self) -> None:
-        """Put all that there is into blocks and try to send them."""
+        """Put all results that there are into blocks and try to send them; log errors of Redis."""
         # also while the store is unreachable: packed results take a tenth of the memory
         self.pack()
         try:
@@ -125,7 +135,7 @@ class Shipper:
             self._away = False
 
     def close(self) -> None:
-        """End the thread; unacknowledged blocks stay in the outbox."""
+        """End the thread, waiting at most five seconds; undelivered blocks stay in the outbox."""
         self._ended = True
         self._wake.set()
         self._thread.join(timeout=5)
@@ -167,7 +177,7 @@ class Shipper:
             self._voids.clear()
 
     def _pack_source(self, source: ResultSource) -> bool:
-        """Make a block of an engine's results; return False if nothing was left over."""
+        """Make a block of an engine's results; return whether results are left over."""
         contents = source.contents()
         if contents is None:
             return False

@@ -1,4 +1,4 @@
-"""Notes the HTTP requests of an iteration that is looked at, with their bodies, in the log book."""
+"""Notes the HTTP requests of iterations, with their bodies, in the log book, if requested."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Fields = Iterable[tuple[str, str]]
 
 
 class ShownRequests:
-    """Notes requests and responses of osbench's HTTP clients, and of requests.
+    """Notes requests and responses of osbench's HTTP clients, and of the library `requests`.
 
-    Other libraries are not seen.
+    Other libraries are not seen, nor libcurl.
     """
 
     def __init__(self, book: LogBook) -> None:
@@ -42,9 +42,10 @@ class ShownRequests:
         self._restore: list[Callable[[], None]] = []
 
     def begin(self, level: int, scenario: type) -> None:
-        """Show requests from now on; 0 shows none.
+        """Show requests from now on: `BRIEF`, or `WHOLE` with header fields; 0 shows none.
 
-        The logger of the module of `scenario` is set to log more, too.
+        Replaces `requests.Session.send` until `end`. The logger of the module of `scenario` is set
+        to log more, too.
         """
         self.end()
         if not level:
@@ -63,7 +64,7 @@ class ShownRequests:
         self._restore.append(lambda: logger.setLevel(before))
 
     def end(self) -> None:
-        """Show no requests any more."""
+        """Show no requests any more; undo the changes of `begin`."""
         self._level = 0
         while self._restore:
             self._restore.pop()()
@@ -75,7 +76,7 @@ class ShownRequests:
         outcome: RawResponse | Exception,
         took_s: float,
     ) -> None:
-        """Note a request of osbench's clients, of which this is the `Observer`."""
+        """Note a request of osbench's clients with its response or error; called by the clients."""
         if not self._level:
             return
         first, *lines = self._sent(request, own)
@@ -126,7 +127,7 @@ class ShownRequests:
         return [f"{request.verb} {request.url}", *self._part(">", pairs, body + request.rest)]
 
     def _part(self, sign: str, fields: Fields, body: bytes) -> list[str]:
-        """Return header fields, if they are shown, and the body of a request or a response."""
+        """Return lines of a request or response: header fields, if they are shown, and the body."""
         lines = []
         if self._level == WHOLE:
             lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]
@@ -140,7 +141,7 @@ def _status(code: int, reason: str | None, took_s: float) -> str:
 
 
 def _shown(body: bytes, limit: int) -> str:
-    """Return the beginning of a body; if it is JSON, its secrets are masked by name."""
+    """Return the first `limit` characters of a body with secrets masked; by name if it is JSON."""
     try:
         text = hide(json.dumps(mask(json.loads(body)), ensure_ascii=False))
     except (ValueError, RecursionError):

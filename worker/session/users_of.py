@@ -21,7 +21,7 @@ def users_of(
     *,
     is_coroutine: bool,
 ) -> UserPlan:
-    """Return the plan of the users. Requests tokens if `http` names a service of the catalogue.
+    """Return the plan of the users; requests tokens if `http` names a service of the catalogue.
 
     Raises DeploymentError, AuthenticationFailed, ConnectionError and TimeoutError.
     """
@@ -45,7 +45,10 @@ def _sessions(
     *,
     is_coroutine: bool,
 ) -> Callable[[VirtualUser], Any]:
-    """Return a function that opens the HTTP session of a user."""
+    """Return a function that opens the HTTP session of a user.
+
+    If `http` names a service, the users are logged in here.
+    """
     wish = specification.http
     service = wish.get("service", "")
     reach = _reach(service, specification, context) if service else None
@@ -65,7 +68,7 @@ def _sessions(
 
 
 def _names_http(scenario: type[Scenario]) -> bool:
-    """Return whether the code of a scenario names `http`; it may do so in other modules, too."""
+    """Return whether methods of a scenario use the name `http`; code elsewhere is not seen."""
     functions = [one for _, one in inspect.getmembers(scenario, inspect.isfunction)]
     return any(
         "http" in one.__code__.co_names

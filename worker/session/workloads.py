@@ -45,7 +45,10 @@ TRAVERSE_NS = 10 * 10**9
 
 
 class Workloads:
-    """Prepares workloads and holds the engine. Called under the session's lock, but for `fetch`."""
+    """Prepares workloads, one after another, and holds the engine of the present one.
+
+    Called under the session's lock, but for `fetch`.
+    """
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class Workloads:
 
     @property
     def eager(self) -> bool:
-        """Return whether control records change often: before the load, in ramps, after its end."""
+        """Return whether control records change often: before the load, in ramps, without work."""
         engine, ready = self.engine, self._ready
         if engine is None or ready is None or not (self.queued or self.busy):
             return True
@@ -98,56 +101,65 @@ class Workloads:
 
     @property
     def share(self) -> int:
-        """Return the number of virtual users of the workload under load."""
+        """Return the number of virtual users of the workload under load; 0 before the load."""
         return self.engine.share if self.engine is not None else 0
 
     @property
     def surplus(self) -> int:
-        """Count running iterations of users beyond the share: it was lowered, or left."""
+        """Return the number of running iterations of users beyond the share of this worker.
+
+        The share, its number of virtual users, was lowered, or the workload is over.
+        """
         left = sum(len(engine.inflight) for engine in self._past)
         return left + (self.engine.surplus if self.engine is not None else 0)
 
     @property
     def busy(self) -> int:
-        """Return the number of running iterations."""
+        """Return the number of running iterations, of earlier workloads too."""
         return sum(len(engine.inflight) for engine in self._engines())
 
     @property
     def living(self) -> int:
-        """Return the number of virtual users that have begun and are to end by `on_stop`."""
+        """Return the number of virtual users that have begun and still have to run `on_stop`."""
         return sum(len(engine.living) for engine in self._engines())
 
     @property
     def queued(self) -> int:
-        """Return the count of numbers that were granted and not started."""
+        """Return the number of iterations that were granted and not started."""
         waiting = sum(map(len, self._stock.copy()))
         engine = self.engine
         return waiting + (engine.queued if engine is not None else 0)
 
     @property
     def unsettled(self) -> int:
-        """Return the count of numbers of all engines that are not in a block yet."""
+        """Return the number of granted iterations of all engines that are not in a block yet."""
         return sum(engine.unsettled for engine in self._engines())
 
     def longest(self) -> list[tuple[int, int, str, str]]:
-        """Return the iteration that has run for longest, as `Engine.longest`; empty without any."""
+        """Return the iteration that has run for longest, in a list; [] if none has run long.
+
+        The entry is its number, nanoseconds, innermost open action and place in the code.
+        """
         found = [one for engine in self._engines() if (one := engine.longest()) is not None]
         return sorted(found, key=lambda one: -one[1])[:1]
 
     def stuck(self) -> list[Remains]:
-        """Return running remainders of timed-out iterations: threads, coroutines, calls."""
+        """Return remainders of timed-out iterations that still run: threads, coroutines, calls."""
         found = [one for engine in self._engines() for one in engine.abandoned]
         return [one for one in found if one.is_alive()]
 
     @property
     def awaits_start(self) -> bool:
-        """Return whether the workload is prepared, and its load has no t0 yet."""
+        """Return whether the workload is prepared, and its load has no start time (t0) yet."""
         return self.engine is None and self._ready is not None
 
     # granted numbers
 
     def add(self, batch: Batch) -> None:
-        """Take the numbers of a batch, or give them back if another workload is under load."""
+        """Take the iterations of a batch; give them back if another workload is under load.
+
+        Before the load the batch waits.
+        """
         engine, ready = self.engine, self._ready
         if engine is None:
             self._stock.append(batch)
@@ -159,7 +171,7 @@ class Workloads:
             engine.add(batch)
 
     def take_back(self, seq: int) -> None:
-        """Give the unstarted numbers of a batch back."""
+        """Give the unstarted iterations of batch `seq` back to the coordinator."""
         found = [batch for batch in self._stock if batch.seq == seq]
         self._stock = [batch for batch in self._stock if batch.seq != seq]
         for batch in found:
@@ -169,19 +181,19 @@ class Workloads:
             self._shipper.wake()
 
     def set_lease(self, until_ns: int) -> None:
-        """Let nothing start at or after a time, monotonic nanoseconds, until it is renewed."""
+        """Let nothing start at or after `until_ns` (monotonic ns), until the lease is renewed."""
         self._lease_ns = until_ns
         if self.engine is not None:
             self.engine.set_lease(until_ns)
 
     def stop(self) -> None:
-        """Start nothing more and give unstarted numbers back. Running iterations go on."""
+        """Start nothing more and give unstarted iterations back. Running iterations go on."""
         if self.engine is not None:
             self.engine.stop(monotonic_ns())
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Give numbers back that have no engine, or whose engine starts nothing more."""
+        """Give iterations back that have no engine, or whose engine starts no more."""
         self._return_stock()
         now = monotonic_ns()
         for engine in self._engines():
@@ -189,7 +201,7 @@ class Workloads:
                 engine.give_back(engine.take_back())
 
     def close(self) -> None:
-        """End the engine."""
+        """Stop showing requests, and end the engine; running iterations go on."""
         self._shown.end()
         if self.engine is not None:
             self.engine.close()
@@ -197,7 +209,7 @@ class Workloads:
     # instructions
 
     def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
-        """Apply a control record to the workload; it was written after `since_ns`."""
+        """Apply a control record to the workload; it was written after `since_ns`, monotonic."""
         if control.workload != self.preparing:
             self._leave()
             self._begin(control.workload)
@@ -224,10 +236,10 @@ class Workloads:
             self.generation = control.generation
 
     def fetch(self) -> None:
-        """Look for the requested specification, and begin to prepare it.
+        """Look for the requested specification, and begin to prepare it in a thread.
 
-        Only a specification with the digest that the control record names is followed. Raises
-        StoreUnreachable, StoreError.
+        Looks at most every `ASK_S` seconds. Only a specification with the digest that the control
+        record names is followed. Raises StoreUnreachable, StoreError.
         """
         now = time.monotonic()
         if self._found or not self._wanted or now - self._asked_at < ASK_S:
@@ -249,7 +261,10 @@ class Workloads:
 
     @property
     def _most_users(self) -> int:
-        """Return how many virtual users this process can have of its prepared workload."""
+        """Return how many virtual users this process can have of its prepared workload.
+
+        The limits of threads and coroutines differ.
+        """
         ready = self._ready
         coroutines = ready is not None and ready.coroutines
         return self._equipment.user_limits.of(coroutines=coroutines)
@@ -351,7 +366,10 @@ class Workloads:
             self.add(batch)
 
     def _once(self, workload: int, script: ScriptedRunner) -> Callable[[ScriptedLoad], None]:
-        """Return the code of a runner. It is not run again if a load was stopped and is resumed."""
+        """Return the code of a runner; once it has begun for a workload, a function that raises.
+
+        A load that was stopped and is resumed is not begun again. The function raises PluginError.
+        """
         if workload not in self._scripts:
             self._scripts.add(workload)
             return script.drive
@@ -362,7 +380,7 @@ class Workloads:
         return refuse
 
     def _leave(self) -> None:
-        """End the current workload; running iterations go on, and are shipped when they end."""
+        """End the current engine, if any; running iterations go on, and are shipped later."""
         if self.engine is None:
             return
         self.engine.close()
@@ -377,7 +395,7 @@ class Workloads:
         self.engine = None
 
     def _return_stock(self, *, but: int = -1) -> None:
-        """Give waiting batches back, except batches of the workload `but`."""
+        """Give waiting batches back to the coordinator, except batches of the workload `but`."""
         stock, self._stock = self._stock, []
         for batch in stock:
             if batch.workload == but:
@@ -387,7 +405,10 @@ class Workloads:
 
 
 def _goes_on(engine: Engine, control: Control) -> bool:
-    """Return whether a load goes on after the time at which its engine was to stop."""
+    """Return whether a control record lets a load go on after its engine was to stop.
+
+    False if the engine has no time to stop, or the load has no t0.
+    """
     if engine.stop_ns >= NEVER or control.t0_at is None:
         return False
     asked_ns = NEVER if control.stop_s is None else engine.t0_ns + int(control.stop_s * 1e9)

@@ -26,7 +26,7 @@ UNFINISHED = ',"unfinished":true'
 
 
 class IterationProfiler(osprofiler.profiler._Profiler):
-    """OSProfiler's profiler for one iteration; keeps spans in memory.
+    """The profiler of one iteration, with OSProfiler's interface; keeps spans in memory.
 
     Used by the iteration's own thread. `Tracer.abandon` may be called from another one.
     """
@@ -59,17 +59,20 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return span_text(self._ids, self._open[-2][0])
 
     def start(self, name: str, info: dict[str, Any] | None = None) -> None:
-        """Open a span within the innermost open one."""
+        """Open a span within the innermost open one; does nothing once the trace is finished."""
         self.open(name, info)
 
     def stop(self, info: dict[str, Any] | None = None) -> None:
-        """Close the innermost open span; surplus calls are ignored."""
+        """Close the innermost open span. Ignored for the root, and once the trace is finished."""
         # only the tracer closes the root
         if len(self._open) > 1 and not self._over:
             self._close(info_text(info) if info else "")
 
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
-        """Open a span and return its number for `close`."""
+        """Open a span within the innermost open one; return its number for `close`.
+
+        Once the trace is finished, the number is of no span.
+        """
         number = self._next
         if not self._over:
             self._next = number + 1
@@ -78,9 +81,9 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return number
 
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
-        """Close the span `number`, and mark those still open within it as unfinished.
+        """Close span `number`; mark spans that are still open within it as unfinished.
 
-        Does nothing if surplus calls of `stop` have closed it before.
+        Does nothing if the span is closed already, as by surplus calls of `stop`.
         """
         if self._over:
             return
@@ -92,13 +95,13 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self._close(info_text(info) if info else "")
 
     def traceparent(self) -> str:
-        """Return the W3C `traceparent` of a request made now."""
+        """Return the W3C header `traceparent` for a request within the innermost open span."""
         return traceparent(self._ids, self._open[-1][0])
 
     def trace_headers(self) -> dict[str, str]:
         """Return headers that attach a request made now to this trace; {} once it is abandoned.
 
-        W3C `traceparent`, and with a key OSProfiler's two, signed.
+        They are W3C `traceparent` and, with an HMAC key, the two signed headers of OSProfiler.
         """
         if self.abandoned:
             return {}
@@ -115,7 +118,11 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         }
 
     def finish(self, root_info: str) -> Trace:
-        """Close all open spans; later calls have no effect. May be called from another thread."""
+        """Close all open spans and return the trace; later calls of other methods change nothing.
+
+        Open spans but the root become unfinished. Spans above `SPAN_LIMIT` are counted in `cut`.
+        May be called from another thread.
+        """
         now = monotonic_ns()
         self._over = True
         # Open spans first: `_close` adds to the closed ones before it takes from the open ones.

@@ -43,10 +43,10 @@ _CURRENT = vars(osprofiler.profiler)["__local_ctx"] = _Current()
 
 
 class TraceSink(Protocol):
-    """Takes finished traces: a `SpanWriter` or a `SpanBuffer`."""
+    """Destination of finished traces: a `SpanWriter` or a `SpanBuffer`."""
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace, or drop it. Never waits."""
+        """Take a finished trace, or drop it and count its spans. Never waits."""
 
 
 class Tracer:
@@ -69,9 +69,9 @@ class Tracer:
     ) -> None:
         """Without `hmac_key` requests carry `traceparent` only.
 
-        `kind` is the class of profilers, which is another one for coroutines.
-
-        Raises ValueError for a sample rate outside 0 to 1."""
+        `kind` is the class of profilers, which is another one for coroutines. Raises ValueError if
+        `sample_rate`, a fraction, is not within 0 and 1.
+        """
         self._hmac_key = hmac_key
         self._writer = writer
         self._kind = kind
@@ -86,26 +86,33 @@ class Tracer:
         self.cut = 0
 
     def sampled(self, iteration: int) -> bool:
-        """Return whether this iteration is traced; the same in every process of a run."""
+        """Return whether an iteration is traced; the same in every process of a run."""
         return mix(self._seed, iteration) < self._threshold
 
     def clear(self) -> None:
-        """Remove a profiler that a scenario left in this thread; for iterations not traced."""
+        """Remove a profiler that an earlier iteration left in this thread; count it in `stale`.
+
+        Called for iterations that are not traced.
+        """
         if _CURRENT.profiler is not None:
             self.stale += 1
             _CURRENT.profiler = None
 
     def begin(self, iteration: int) -> IterationProfiler:
-        """Start a trace in this thread with an open root span."""
+        """Start the trace of an iteration in this thread: return its profiler.
+
+        The root span is open.
+        """
         self.clear()
         profiler = self._kind(self._hmac_key, self._ids.mint(), f"{self._root_info}{iteration}")
         _CURRENT.profiler = profiler
         return profiler
 
     def end(self, profiler: IterationProfiler, failure: tuple[str, str] | None) -> bytes:
-        """Finish the trace of this thread and queue it; return the trace id, 16 bytes.
+        """Finish the trace of this thread and pass it to the writer; return the trace id, 16 bytes.
 
-        `failure` is the type and the message of the iteration's exception. Never waits.
+        `failure` is the type and the message of the iteration's exception, None without one. Never
+        waits.
         """
         _CURRENT.profiler = None
         return self._finish(profiler, failure_text(*failure) if failure else "")
@@ -132,7 +139,7 @@ class Tracer:
 
 
 def trace_headers() -> dict[str, str]:
-    """Return headers that attach a request of this thread to its trace; {} without a trace."""
+    """Return headers that attach a request made now to the iteration's trace; {} if none."""
     profiler = _CURRENT.profiler
     if profiler is None:
         return {}

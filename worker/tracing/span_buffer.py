@@ -1,4 +1,7 @@
-"""Finished traces on their way to the coordinator, in result blocks: for runs without a store."""
+"""Buffer of finished traces that go to the coordinator in result blocks.
+
+Used by runs without a trace store.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _SPANS, _CHARS = 2000, 1 << 20
 
 
 class SpanBuffer:
-    """Spans that wait to be shipped with results. Threads may put while one takes."""
+    """Finished traces that wait for a result block, bounded by their number of spans.
+
+    Threads may put while one takes.
+    """
 
     def __init__(self, limit_spans: int, to_wall_ns: Callable[[int], int] | None = None) -> None:
         self._limit = limit_spans
@@ -29,7 +35,7 @@ class SpanBuffer:
         self._left = self._written = 0
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace, or drop it if too many spans are waiting. Never waits."""
+        """Take a finished trace; drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         if self._entered - self._left + spans > self._limit:
             self._dropped += spans
@@ -38,7 +44,10 @@ class SpanBuffer:
         self._traces.append(trace)
 
     def take(self) -> bytes:
-        """Return the next block's spans (`Block.spans`), counted as written; b"" without any."""
+        """Remove the oldest waiting traces and return them packed; b"" if none wait.
+
+        Takes traces until `_SPANS` spans or `_CHARS` characters are reached; they count as written.
+        """
         found: list[Any] = []
         spans = chars = 0
         while self._traces and spans < _SPANS and chars < _CHARS:
@@ -54,14 +63,14 @@ class SpanBuffer:
         return packed if found else b""
 
     def clear(self) -> None:
-        """Drop the spans that an earlier run has left."""
+        """Drop the waiting traces, which an earlier run has left; their spans count as dropped."""
         while self._traces:
             spans = len(self._traces.popleft()[1])
             self._left += spans
             self._dropped += spans
 
     def stats(self) -> dict[str, Any]:
-        """Return the counts of spans `written`, `dropped` and `waiting`."""
+        """Return the counts of spans `written`, `dropped` and `waiting` since the start."""
         return {
             "written": self._written,
             "dropped": self._dropped,
@@ -69,10 +78,14 @@ class SpanBuffer:
         }
 
     def close(self, timeout_s: float) -> None:
-        """Do nothing: the blocks of the membership decide."""
+        """Do nothing: waiting traces go with blocks of a membership, or are dropped by `clear`."""
 
     def _form(self, trace: Trace) -> list[Any]:
-        """Return trace id, beginning of span ids, span 0, and each span with its info as JSON."""
+        """Return a trace as lists: trace id, part of the span ids, suffix of span 0, spans.
+
+        A span is its number, its parent's, its name, wall-clock start and duration in ns, and its
+        info as JSON.
+        """
         ids, spans = trace
         # one offset for the whole trace: steps of the wall clock do not affect durations
         offset = self._to_wall_ns(spans[-1][3]) - spans[-1][3]

@@ -28,7 +28,7 @@ _NAME = 200
 
 
 class WallClock:
-    """Monotonic times as nanoseconds since 1970 of the host's wall clock."""
+    """Converts monotonic times to the wall-clock times of this host, ns since 1970."""
 
     #: How long an offset is used; a clock that is being slewed moves up to 0.5 ms per second.
     _FRESH_NS = 1_000_000_000
@@ -38,7 +38,10 @@ class WallClock:
         self._until_ns = 0
 
     def __call__(self, monotonic_ns: int) -> int:
-        """Return the wall-clock time, in nanoseconds, of a monotonic one."""
+        """Return the wall-clock time of a monotonic one, ns.
+
+        The offset is measured once a second.
+        """
         now = time.monotonic_ns()
         if now >= self._until_ns:
             self._offset_ns = time.time_ns() - now
@@ -47,7 +50,7 @@ class WallClock:
 
 
 class EventFormat:
-    """Writes traces as commands; one per thread."""
+    """Formats traces as Redis commands; used by one thread."""
 
     def __init__(
         self, host: str, service: str, expiry_s: int, to_wall_ns: Callable[[int], int]
@@ -61,7 +64,7 @@ class EventFormat:
         self._second_text = ""
 
     def commands(self, trace: Trace) -> str:
-        """Return LPUSH and EXPIRE for one trace, ASCII only."""
+        """Return the commands LPUSH and EXPIRE for one trace, in Redis protocol, ASCII only."""
         base = uuid_text(trace[0][0])
         key = f"$51\r\nosprofiler_opt:{base}\r\n"
         events = self._events(base, trace)

@@ -18,11 +18,11 @@ from redis.connection import parse_url
 
 
 class StoreRefusal(ConnectionError):
-    """The store rejected the login."""
+    """The store rejected the login or the selected database."""
 
 
 class SpanStore:
-    """A connection to a Redis, opened when it is first needed."""
+    """A connection to a Redis: `connect`, then `send`; an error closes it."""
 
     def __init__(self, conn_str: str, timeout_s: float) -> None:
         """`timeout_s` bounds connecting, and each `send` including its replies.
@@ -69,9 +69,10 @@ class SpanStore:
             raise
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send and wait for all replies; return for each None for success, else the error code.
+        """Send commands, wait for all replies, and return for each None or its error code.
 
-        Raises OSError (TimeoutError among them) if the connection fails, and closes it.
+        None is success. Raises OSError (TimeoutError among them) if the connection fails, and
+        closes it.
         """
         try:
             return self._exchange(commands, replies, time.monotonic() + self._timeout_s)

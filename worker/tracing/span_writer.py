@@ -14,7 +14,7 @@ _TIMEOUT_S = 2.0
 
 
 class SpanWriter:
-    """Writes finished traces to a Redis."""
+    """Writes finished traces to a Redis, from a separate thread that it starts."""
 
     def __init__(
         self,
@@ -24,9 +24,10 @@ class SpanWriter:
         to_wall_ns: Callable[[int], int] | None = None,
         service: str = "worker",
     ) -> None:
-        """`to_wall_ns` turns monotonic into wall-clock nanoseconds.
+        """`to_wall_ns` converts monotonic to wall-clock nanoseconds; None: by the host's clocks.
 
-        Raises ValueError for a store that is not supported or a malformed connection string.
+        Redis keeps a trace for `expiry_s` seconds. At most `queue_limit_spans` wait. Raises
+        ValueError for a store that is not supported or a malformed connection string.
         """
         store = SpanStore(conn_str, _TIMEOUT_S)
         self._format = EventFormat(
@@ -37,7 +38,10 @@ class SpanWriter:
 
     @staticmethod
     def supports(conn_str: str) -> bool:
-        """Return whether spans can be written to this store: Redis by TCP, TLS or unix socket."""
+        """Return whether spans can be written to a store: a Redis by TCP, TLS or unix socket.
+
+        Judged by the connection string alone.
+        """
         try:
             SpanStore(conn_str, _TIMEOUT_S)
         except ValueError:
@@ -45,16 +49,19 @@ class SpanWriter:
         return True
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace, or drop it if too many spans are waiting. Never waits."""
+        """Take a finished trace; drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         self._queue.put(trace, spans, spans)
 
     def stats(self) -> dict[str, Any]:
-        """Return counts of `written`, `dropped` and `waiting` spans, and the last `error` or ""."""
+        """Return counts of spans `written`, `dropped` and `waiting`, and the last `error` or ""."""
         return self._queue.stats()
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting spans, for at most `timeout_s` seconds; the rest is dropped."""
+        """Write the waiting spans, for at most `timeout_s` seconds; drop the rest.
+
+        The thread ends.
+        """
         self._queue.close(timeout_s)
 
     def _pack(self, traces: list[Trace]) -> list[Parcel]:

@@ -40,14 +40,17 @@ class StoreConnection(Protocol):
         """Open the connection unless it is open. Raises OSError."""
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands; return for each None or an error code. Raises OSError, then closes."""
+        """Send commands; return for each reply None (success) or its error code.
+
+        Raises OSError if the connection fails, and closes it.
+        """
 
     def close(self) -> None:
         """Close the connection, if there is one."""
 
 
 class Parcel(NamedTuple):
-    """Commands that belong to one trace."""
+    """Commands that belong to one trace, and the number of replies to them."""
 
     #: In the store's protocol.
     commands: str
@@ -61,7 +64,7 @@ class Parcel(NamedTuple):
 
 
 class StoreQueue(Generic[T]):
-    """Items on their way to the trace store."""
+    """A bounded queue of items, and the thread that writes them to the trace store."""
 
     def __init__(
         self,
@@ -70,9 +73,10 @@ class StoreQueue(Generic[T]):
         limit: int,
         lost: Callable[[Parcel, str], None] = lambda parcel, refusal: None,
     ) -> None:
-        """`pack` turns items into commands, in the thread of the queue; it is called with none if
-        none are waiting. `limit` bounds the total size of all waiting items. `lost` is called with
-        each parcel that the store has not taken, and its error code, "" if it did not reply.
+        """`pack` converts items to commands, in the thread of the queue; the list may be empty.
+
+        `limit` bounds the total size of all waiting items. `lost` is called with each parcel that
+        the store has not taken, and its error code, "" if it did not reply.
         """
         self._store = store
         self._pack = pack
@@ -95,7 +99,10 @@ class StoreQueue(Generic[T]):
         self._thread = threading.Thread(target=self._run, name="osbench-spans", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, at the first call. Raises RuntimeError if there can be none."""
+        """Start the thread at the first call; later calls do nothing.
+
+        Raises RuntimeError if no thread can be started; all items are dropped then.
+        """
         # no lock, which a process forked at that moment would find held for ever
         if next(self._starts) == 0:
             try:
@@ -105,9 +112,9 @@ class StoreQueue(Generic[T]):
                 raise
 
     def put(self, item: T, count: int, size: int) -> bool:
-        """Take an item of `count` spans, or drop it if too much is waiting. Never waits.
+        """Take an item of `count` spans; if more than the limit waits, drop it and count its spans.
 
-        Returns whether it was taken.
+        Returns whether it was taken. Never waits. `size` counts towards the limit.
         """
         self._offered += count
         self._entered += size
@@ -119,12 +126,12 @@ class StoreQueue(Generic[T]):
         return True
 
     def refuse(self, count: int) -> None:
-        """Count spans that cannot be written."""
+        """Count spans that cannot be written as dropped."""
         self._offered += count
         self._refused += count
 
     def stats(self) -> dict[str, Any]:
-        """Return counts of `written`, `dropped` and `waiting` spans, and the last `error` or ""."""
+        """Return counts of spans `written`, `dropped` and `waiting`, and the last `error` or ""."""
         waiting, dropped = self._waiting(), self._refused + self._lost
         if self._closed:
             waiting, dropped = 0, dropped + waiting
@@ -136,7 +143,10 @@ class StoreQueue(Generic[T]):
         }
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting items, for at most `timeout_s` seconds; the rest is dropped."""
+        """Write the waiting items, for at most `timeout_s` seconds; drop the rest.
+
+        The thread ends.
+        """
         self._stop_by = time.monotonic() + timeout_s
         self._wake.set()
         if self._thread.is_alive():
@@ -171,7 +181,10 @@ class StoreQueue(Generic[T]):
         return batch
 
     def _settle(self, batch: list[tuple[T, int, int]]) -> bool:
-        """Write a batch; return whether the store has replied."""
+        """Write a batch and count its spans as written or lost; return whether the store replied.
+
+        After an error the batch is dropped.
+        """
         parcels: list[Parcel] = []
         answers: list[str | None] = []
         try:
@@ -200,7 +213,11 @@ class StoreQueue(Generic[T]):
         return bool(answers)
 
     def _deliver(self, commands: str, replies: int) -> list[str | None]:
-        """Return the store's replies; none if the batch is to be dropped."""
+        """Send commands and return the store's replies; none if the batch is to be dropped.
+
+        Tries to connect until `close` is called. A failed send is repeated once, but not after a
+        timeout.
+        """
         tries = 0
         while True:
             self._wake.wait(self._pause_s)

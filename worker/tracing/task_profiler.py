@@ -21,7 +21,7 @@ _Open = tuple[int, str, int, str]
 
 
 class TaskProfiler(IterationProfiler):
-    """OSProfiler's profiler for one iteration, whose innermost open span depends on the task.
+    """The profiler of an iteration that is a coroutine; each task has its innermost open span.
 
     `Tracer.abandon` may be called from another thread.
     """
@@ -43,17 +43,20 @@ class TaskProfiler(IterationProfiler):
         return span_text(self._ids, stack[-2]) if len(stack) > 1 else self.get_base_id()
 
     def traceparent(self) -> str:
-        """Return the W3C `traceparent` of a request made now."""
+        """Return the W3C header `traceparent` for a request within the innermost open span."""
         return traceparent(self._ids, _STACK.get()[-1])
 
     def stop(self, info: dict[str, Any] | None = None) -> None:
-        """Close the innermost open span of this task; surplus calls are ignored."""
+        """Close the innermost open span of this task; ignored for the root."""
         stack = _STACK.get()
         if len(stack) > 1:
             self.close(stack[-1], info)
 
     def open(self, name: str, info: Mapping[str, Any] | None = None) -> int:
-        """Open a span and return its number for `close`."""
+        """Open a span within the innermost open span of this task; return its number for `close`.
+
+        Once the trace is finished, the number is of no span.
+        """
         number = self._next
         if not self._over:
             self._next = number + 1
@@ -64,9 +67,9 @@ class TaskProfiler(IterationProfiler):
         return number
 
     def close(self, number: int, info: Mapping[str, Any] | None = None) -> None:
-        """Close the span `number`, and mark those still open within it as unfinished.
+        """Close span `number`; mark spans of this task that are still open within it as unfinished.
 
-        Does nothing if surplus calls of `stop` have closed it before.
+        Does nothing if the span is not open in this task, as after surplus calls of `stop`.
         """
         stack = _STACK.get()
         if self._over or number not in stack:
@@ -78,7 +81,11 @@ class TaskProfiler(IterationProfiler):
         _STACK.set(stack[:-1])
 
     def finish(self, root_info: str) -> Trace:
-        """Close all open spans; later calls have no effect. May be called from another thread."""
+        """Close all open spans and return the trace; later calls of other methods change nothing.
+
+        Open spans but the root become unfinished. Spans above `SPAN_LIMIT` are counted in `cut`.
+        May be called from another thread.
+        """
         now = monotonic_ns()
         self._over = True
         # Open spans first: `_take` adds to the closed ones before it takes from the open ones.

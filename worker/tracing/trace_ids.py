@@ -1,13 +1,14 @@
-"""Which iterations are traced, and ids of traces and spans.
+"""Choice of the iterations that are traced, and ids of traces and spans.
 
-All workers decide alike, without communication. Ids have 128 bits in UUID notation, compatible
-with OpenTelemetry's sampling.
+All workers decide alike, without communication. Ids have 128 bits in UUID notation, compatible with
+OpenTelemetry's sampling.
 
 All bits of a trace id but the mark of its run are random: OpenTelemetry's ratio sampling uses only
 the low 64 bits, and with the fixed variant bits of a UUID of version 4 most ratios would select all
 traces or none.
-The span ids of a trace share a random prefix and count up in their last 48 bits; their low 64
-bits are the span id of W3C Trace Context.
+
+The span ids of a trace share a random prefix and count up in their last 48 bits; their low 64 bits
+are the span id of W3C Trace Context.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ TraceIds = tuple[bytes, bytes, int]
 
 
 def uuid_text(id_: bytes) -> str:
-    """Return 16 bytes in the form of a UUID."""
+    """Return 16 bytes as text in UUID notation."""
     text = id_.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def prefix(ids: TraceIds) -> str:
-    """Return a span's id without its last 12 digits: the same for all spans of a trace."""
+    """Return the part of span ids that all spans of a trace share: all but the last 12 digits."""
     text = ids[1].hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:]}-"
 
 
 def span_text(ids: TraceIds, number: int) -> str:
-    """Return the id of span `number` in the form of a UUID."""
+    """Return the id of span `number` as text in UUID notation."""
     return f"{prefix(ids)}{ids[2] + number:012x}"
 
 
 def traceparent(ids: TraceIds, number: int) -> str:
-    """Return the W3C `traceparent`, sampled, of a request made within span `number`."""
+    """Return the W3C `traceparent`, marked as sampled, for a request made within span `number`."""
     return f"00-{ids[0].hex()}-{ids[1][8:].hex()}{ids[2] + number:012x}-01"
 
 
@@ -58,12 +59,12 @@ class IdPool:
     __slots__ = ("_mark", "_pool")
 
     def __init__(self, mark: TraceMark) -> None:
-        """`mark` is that of the run, which each trace id carries."""
+        """`mark` is the mark of the run, four bytes that each trace id carries."""
         self._mark = mark
         self._pool: list[bytes] = []
 
     def mint(self) -> TraceIds:
-        """Return the ids of a new trace."""
+        """Return the ids of a new trace: random, but for the mark of the run."""
         try:
             # pop is atomic; two threads that both find nothing just draw twice
             seed = self._pool.pop()
@@ -82,7 +83,7 @@ _MASK_64 = (1 << 64) - 1
 
 
 def seed_of(run_id: str) -> int:
-    """Return a 64-bit seed from a run id, the same on every host."""
+    """Return a 64-bit seed from a text, such as a run id; the same on every host."""
     return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=8).digest(), "big")
 
 
@@ -95,7 +96,7 @@ def mix(seed: int, number: int) -> int:
 
 
 def threshold(rate: float) -> int:
-    """Return the bound that `mix` stays below for a fraction `rate` of all iterations.
+    """Return the bound that `mix` stays below for a fraction `rate` (0 to 1) of all iterations.
 
     Raises ValueError if `rate` is not within 0 and 1.
     """

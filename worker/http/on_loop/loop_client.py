@@ -24,7 +24,10 @@ from osbench.worker.http.wire.raw_response import RawResponse
 
 
 class LoopClient:
-    """Keeps connections for each loop, TLS sessions and addresses for all; no cookies."""
+    """HTTP client for coroutines: keeps connections per event loop, TLS sessions and addresses.
+
+    Cookies are not kept.
+    """
 
     def __init__(
         self,
@@ -33,9 +36,10 @@ class LoopClient:
         *,
         observer: Observer | None = None,
     ) -> None:
-        """`of_run` are header lines of every request, for the first host only, as in `request`.
+        """`of_run` are header lines of every request, sent to the host of its URL only.
 
-        `observer` is that of `ExchangeRules`.
+        `bound` limits responses whose body is kept. `observer` is called with each request and its
+        outcome.
         """
         self._ready = ReadyRequests(of_run, bound)
         self._pools: dict[asyncio.AbstractEventLoop, LoopPool] = {}
@@ -45,7 +49,7 @@ class LoopClient:
 
     @property
     def retried(self) -> int:
-        """Return how many requests were sent again, because a kept connection ended."""
+        """Return the number of requests sent again because an idle connection had ended."""
         return self._rules.retried
 
     async def request(
@@ -59,10 +63,10 @@ class LoopClient:
         recorder: Recorder | None = None,
         cookies: Cookies | None = None,
     ) -> RawResponse | None:
-        """Make a request and return the whole response, as `SocketClient.request`.
+        """Make a request and return the complete response; None if another client has to make it.
 
-        A request whose task is cancelled costs its connection. `recorder` gets the phases of each
-        request that is sent, redirects and failures too.
+        Arguments and errors: see `SocketClient.request`. Cancelling the task closes the
+        connection.
         """
         ready = self._ready.get(method, url, options)
         if ready is None:
@@ -111,13 +115,17 @@ class LoopClient:
             del first
 
     def ready(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """Return the prepared request for `status`; None and errors as of `request`."""
+        """Return the prepared request for `status`; None if another client has to make it.
+
+        Raises ValueError for a URL, a header or JSON data that cannot be sent.
+        """
         return self._ready.get(method, url, options)
 
     async def status(self, ready: ReadyRequest, own: Sequence[str], recorder: Recorder) -> int:
-        """Make a request and return the status of its response, as `request` without body.
+        """Make a prepared request, follow its redirects and return the final status code.
 
-        The same steps with fewer calls, as most requests of a load are of this kind.
+        As `request` without body and cookies, in fewer calls, as most requests of a load are of
+        this kind. Raises TimeoutError, ConnectionError or ValueError.
         """
         pool = self._pool()
         phases = ExchangePhases(monotonic_ns())
@@ -148,14 +156,18 @@ class LoopClient:
     def _kept(
         self, pool: LoopPool, ready: ReadyRequest, phases: ExchangePhases
     ) -> LoopConnection | None:
-        """Take a kept connection for an ordinary request out of the pool, if there is one."""
+        """Take an idle connection for an ordinary request out of the pool; None if there is none.
+
+        A request with a large body, with `Connection: close` or with an observer is not ordinary:
+        returns None.
+        """
         request = ready.request
         if request.rest or request.last or self._observed:
             return None
         return pool.take(request.origin, phases.begun_ns, certainly=not request.repeatable)
 
     def _pool(self) -> LoopPool:
-        """Return the pool of the loop that runs in this thread."""
+        """Return the pool of the event loop that runs in this thread; creates it if needed."""
         # to ask asyncio for the loop is a system call in Python 3.11
         pool = self._of_thread.get(get_ident())
         if pool is None or not pool.is_running():

@@ -1,4 +1,4 @@
-"""A connection of an event loop, whose limits one timer keeps."""
+"""An HTTP connection on an event loop; a single timer enforces its time limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RESTED_NS = 1_000_000
 
 
 class LoopConnection(asyncio.Protocol):
-    """A connection; used by one task at a time, in the thread of its loop.
+    """An HTTP connection, used by one task at a time in the thread of its event loop.
 
     `begin` a request, `send_rest` if it has a large body, wait for the future, take the `answer`.
     The connection has to be closed if any of these raises or is cancelled.
@@ -62,7 +62,7 @@ class LoopConnection(asyncio.Protocol):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, tls: TlsChannel | None
     ) -> None:
-        """`sock` is handed over to the transport, which closes it."""
+        """`sock` is connected; its transport owns and closes it. `tls` is None for plain HTTP."""
         self._loop = loop
         self._socket = sock
         self._tls = tls
@@ -95,29 +95,29 @@ class LoopConnection(asyncio.Protocol):
 
     @property
     def untouched(self) -> bool:
-        """Return whether not a byte of the response has arrived."""
+        """Return whether no byte of the response has arrived."""
         return self._parser.untouched
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of the response has arrived."""
+        """Return whether the head of an incomplete response has arrived."""
         return self._parser.in_body
 
     @property
     def reusable(self) -> bool:
-        """Return whether another request may go over the connection, after a response."""
+        """Return whether another request may use the connection, once a response is complete."""
         return self._parser.reusable and not self._over
 
     @property
     def tls(self) -> TlsChannel | None:
-        """Return the TLS of a connection of a secure origin."""
+        """Return the TLS channel of the connection; None for plain HTTP."""
         return self._tls
 
     def spoilt(self, now_ns: int, *, certainly: bool = False) -> bool:
-        """Return whether a kept connection was closed by the peer, or has unsolicited bytes.
+        """Return whether an idle connection is unusable: closed by the peer, or with unasked bytes.
 
-        The loop mostly knows. If it may not have noticed yet, or with `certainly`, the connection
-        is polled, as in `SocketConnection.spoilt`.
+        The loop mostly knows. The socket is polled in addition after the first response, after 1 ms
+        of rest, or with `certainly`.
         """
         transport = self._transport
         if self._over or transport is None or transport.is_closing():
@@ -129,7 +129,7 @@ class LoopConnection(asyncio.Protocol):
         return bool(poll.poll(0))
 
     def close(self) -> None:
-        """Close the connection, whatever it is doing."""
+        """Close the connection at once, even during an exchange."""
         self._phases = None
         self._over = True
         self._forget_timer()
@@ -145,9 +145,10 @@ class LoopConnection(asyncio.Protocol):
         *,
         keep_body: bool,
     ) -> asyncio.Future[None]:
-        """Send a request, but for its `rest`; the future is done when its response can be taken.
+        """Send a request, except its `rest`; the future is done when `answer` may be called.
 
-        Raises EarlyEnd if the peer has ended TLS.
+        The future raises no error of the exchange: `answer` does. Raises EarlyEnd if the peer has
+        ended TLS.
         """
         transport, tls = self._transport, self._tls
         assert transport is not None
@@ -172,9 +173,9 @@ class LoopConnection(asyncio.Protocol):
         return waiter
 
     async def send_rest(self, rest: bytes) -> None:
-        """Send a large body. If the peer takes no more of it, its response may still come.
+        """Send a large body in pieces; return early if the peer takes no more of it.
 
-        Raises EarlyEnd if the peer has ended TLS.
+        Its response may still come then. Raises EarlyEnd if the peer has ended TLS.
         """
         tls = self._tls
         self._unsent = True
@@ -186,9 +187,9 @@ class LoopConnection(asyncio.Protocol):
         self._unsent = False
 
     def answer(self, request: WireRequest, phases: ExchangePhases) -> RawResponse:
-        """Return the response, when the future is done.
+        """Return the complete response, after the future of `begin` is done.
 
-        Raises BadResponse, EarlyEnd and ReceiveTimedOut.
+        Raises BadResponse, EarlyEnd and ReceiveTimedOut if the exchange has failed.
         """
         fault, self._fault = self._fault, None
         if fault is not None:
@@ -202,9 +203,9 @@ class LoopConnection(asyncio.Protocol):
         return self._parser.answer(request, phases)
 
     def plain_status(self, phases: ExchangePhases) -> int:
-        """Return the response's status, when the future is done; 0 if only `answer` can find it.
+        """Return the response's status, after the future of `begin` is done; 0 if `answer` has to.
 
-        So after a fault, and with content codings.
+        Returns 0 after a fault, after a body that was not sent completely, and for content codings.
         """
         if self._fault is not None or self._unsent:
             return 0
@@ -239,7 +240,10 @@ class LoopConnection(asyncio.Protocol):
             self._finish(error)
 
     def _await_more(self, phases: ExchangePhases) -> None:
-        """Wait for more of an incomplete response. Raises EarlyEnd."""
+        """Prepare for more bytes of an incomplete response: pause reading, or renew the limit.
+
+        Raises EarlyEnd if the peer has ended TLS.
+        """
         tls = self._tls
         if self._parser.behind:
             self._pause()
@@ -249,15 +253,18 @@ class LoopConnection(asyncio.Protocol):
             self._wait_again()
 
     def _end(self, phases: ExchangePhases) -> None:
-        """End the response at the end of the stream. Raises EarlyEnd if it is incomplete."""
+        """Complete the response at the end of the stream, and wake the waiting task.
+
+        Raises EarlyEnd if the response is incomplete.
+        """
         self._parser.end()
         phases.ended_ns = self._rested_ns = monotonic_ns()
         self._finish()
 
     def _pause(self) -> None:
-        """Pause reading, and process the rest of the received bytes in the next turn of the loop.
+        """Pause reading; process the rest of the received bytes in the next turn of the loop.
 
-        Chunks may be of one byte each.
+        Other tasks run in between: a response may have thousands of chunks of one byte.
         """
         transport = self._transport
         if not self._behind and transport is not None and not transport.is_closing():
@@ -328,7 +335,11 @@ class LoopConnection(asyncio.Protocol):
             self.eof_received()
 
     def _unasked(self, data: bytes) -> None:
-        """Take bytes that come while no response is expected."""
+        """Take bytes that arrive while no response is expected.
+
+        Before the first request they are stored. Later only messages of TLS itself are accepted;
+        other bytes close the connection.
+        """
         if not self._used and len(self._early) < _PIECE:
             self._early += data
             return
@@ -350,7 +361,10 @@ class LoopConnection(asyncio.Protocol):
         return data
 
     def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
-        """Wake the waiting task; it reads the response, or raises `fault`."""
+        """Wake the task that waits for the response, which reads it or raises `fault`.
+
+        A task that waits to send is woken, too.
+        """
         self._phases = None
         self._fault = fault
         waiter = self._waiter
@@ -375,7 +389,7 @@ class LoopConnection(asyncio.Protocol):
         self._bound(min(due_ns, whole_due_ns) if whole_due_ns else due_ns)
 
     def _bound(self, due_ns: int) -> None:
-        """Limit the wait to a time, monotonic ns."""
+        """End the wait at `due_ns` (monotonic ns); a timer that fires earlier is set anew then."""
         self._due_ns = due_ns
         if self._timer is not None:
             if self._timer_ns <= due_ns:
@@ -407,7 +421,10 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Send some bytes; return False if the peer takes no more, or the connection is over."""
+        """Send all of `wire`; return False if the connection failed or ended.
+
+        Waits while buffers are full.
+        """
         transport = self._transport
         assert transport is not None
         # other users run, and bytes from the peer are received meanwhile

@@ -1,4 +1,4 @@
-"""Driver that does the steps of an exchange on an event loop."""
+"""Driver for event loops: does the steps of an HTTP exchange without blocking the loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ _UNDER_WAY = (errno.EINPROGRESS, errno.EAGAIN)
 
 
 async def drive_on_loop(steps: Steps[T], first: RawResponse | BaseException | None = None) -> T:
-    """Do all steps, as `drive` of the blocking driver does."""
+    """Do all steps of a generator on the event loop; return its return value, raise its exceptions.
+
+    The outcome of each step is sent into the generator; the error of a step is thrown into it.
+    `first` is the response or error of the first step if a caller has done that step; else None.
+    """
     try:
         step = next(steps)
         if isinstance(first, BaseException):
@@ -86,7 +90,11 @@ async def _within_limit(step: LookUp | Connect | Read | Send | Receive) -> Any:
 
 
 async def look_at(response: RawResponse) -> None:
-    """Look at the body of a response. Raises TooLongResponse."""
+    """Check the body of a response against its codings, in slices between which other tasks run.
+
+    Notes the result in the phases of the response. Raises TooLongResponse if a body that is kept
+    decodes to more bytes than are allowed.
+    """
     for _ in response.look_at_body():
         # the other users of the loop have their turn
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The connections that an event loop keeps between requests."""
+"""The idle HTTP connections of an event loop."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ORIGINS = 64
 
 
 class LoopPool:
-    """Idle connections by origin; for the loop's thread alone.
+    """The idle connections of an event loop by origin, used in the loop's thread only.
 
     Not by user, as with threads: a user of an open load is a task for each iteration. There are no
     more connections than there were requests at once.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close all connections when the loop cancels its tasks, at its end."""
+        """Start a task that closes all connections when `loop` cancels its tasks, at its end."""
         #: The connection used last comes last.
         self._resting: dict[object, list[LoopConnection]] = {}
         #: Whether the loop runs now.
@@ -33,7 +33,10 @@ class LoopPool:
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> LoopConnection | None:
-        """Take out the most recently used connection that can carry a request; else None."""
+        """Remove and return the most recently used usable connection to `origin`; None if none is.
+
+        Closes unusable ones on the way. `certainly` polls each connection.
+        """
         resting = self._resting.get(origin)
         while resting:
             connection = resting.pop()
@@ -43,7 +46,10 @@ class LoopPool:
         return None
 
     def put(self, origin: object, connection: LoopConnection) -> None:
-        """Keep a connection after a response, if it can carry another request."""
+        """Keep a connection for later requests to `origin`; close it if it cannot carry another.
+
+        Beyond `ORIGINS` origins, all connections of the oldest one are closed.
+        """
         if self._over or not connection.reusable:
             connection.close()
             return
@@ -55,7 +61,7 @@ class LoopPool:
         resting.append(connection)
 
     async def _close_at_end(self) -> None:
-        """Close all idle connections when the event loop ends."""
+        """Wait until the loop cancels its tasks at its end; then close all idle connections."""
         try:
             await asyncio.get_running_loop().create_future()
         finally:

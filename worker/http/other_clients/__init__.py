@@ -1,1 +1,1 @@
-"""Clients for requests that our own one does not make: libcurl and requests."""
+"""HTTP clients for requests that osbench's own client cannot make: libcurl and `requests`."""

@@ -1,4 +1,4 @@
-"""HTTP requests over libcurl: requests that go through a proxy."""
+"""HTTP client over libcurl, for requests that go through a proxy."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _DNS_SHUFFLE_ADDRESSES = 275
 
 
 class _Handle(threading.local):
-    """The curl handle of each thread."""
+    """The curl handle of the current thread."""
 
     def __init__(self) -> None:
         self.curl = pycurl.Curl()
 
 
 class CurlClient:
-    """A curl handle per thread, which keeps connections and no other state between requests."""
+    """HTTP client with a curl handle per thread; only connections are kept between requests."""
 
     def __init__(self, of_run: Sequence[str]) -> None:
-        """`of_run` are header lines of every request, for the first host only, as in `status`."""
+        """`of_run` are header lines of every request, sent to the host of its URL only."""
         self._of_run = of_run
         self._local = _Handle()
 
@@ -52,12 +52,12 @@ class CurlClient:
         options: Mapping[str, Any],
         exchange: OtherExchange | None = None,
     ) -> int | None:
-        """Make a request, read the whole response and return the status code.
+        """Make a request, follow redirects, read the whole response and return the status code.
 
         `options` are the keyword arguments of `requests.request`; `timeout` (seconds) bounds the
-        whole request. `own` are header lines that are only sent to the host of `url`. `exchange`
-        gets the facts about the bodies. Returns None, and sends nothing, if only requests can make
-        this request. Raises TimeoutError, ConnectionError or ValueError.
+        request, and each redirect anew. `own` are header lines that are only sent to the host of
+        `url`. `exchange` gets the facts about the bodies. Returns None, and sends nothing, if only
+        `requests` can make this request. Raises TimeoutError, ConnectionError or ValueError.
         """
         if unable(method, url, options):
             return None
@@ -74,14 +74,14 @@ class CurlClient:
 
 
 class _UnkeptAnswer:
-    """A response whose body is only checked against its codings and not kept."""
+    """A response whose body is checked against its content codings and discarded."""
 
     def __init__(self) -> None:
         self._codings: list[str] = []
         self._body: UnkeptBody | None = None
 
     def line(self, line: bytes) -> None:
-        """Take a line of the head, or of an earlier head, such as a proxy's."""
+        """Take a line of a head; a status line begins a new head, as after the head of a proxy."""
         name, _, value = line.partition(b":")
         if name.startswith(b"HTTP/"):
             self._codings = []
@@ -89,13 +89,16 @@ class _UnkeptAnswer:
             self._codings.append(value.decode("latin-1"))
 
     def append(self, data: bytes) -> None:
-        """Take some more of the body."""
+        """Check more bytes of the body."""
         if self._body is None:
             self._body = UnkeptBody(",".join(self._codings))
         self._body.append(data)
 
     def is_false(self, code: int) -> bool:
-        """Return whether the body, which is over, is cut short or does not match its codings."""
+        """Return whether the body, now complete, is cut short or does not match its codings.
+
+        False without a body, and for a part of a body (`code` 206).
+        """
         return code != PARTIAL and self._body is not None and self._body.is_false()
 
 
@@ -119,7 +122,7 @@ def _follow(
 
 
 def _set_up(curl: pycurl.Curl, request: OutgoingRequest, options: Mapping[str, Any]) -> None:
-    """Prepare the handle for a request, except for its header lines."""
+    """Reset the handle and set all options of a request, except for its header lines."""
     # otherwise options or the body of the previous request would be sent
     curl.reset()
     setopt = curl.setopt
@@ -178,7 +181,7 @@ def _send(curl: pycurl.Curl, request: OutgoingRequest, exchange: OtherExchange) 
 
 
 def _lines(request: OutgoingRequest) -> list[str]:
-    """Return header lines for curl; they override its defaults."""
+    """Return the header lines for curl, with empty lines that turn off headers of curl itself."""
     fields = request.fields
     lines = [_line(name, value) for name, value in fields]
     if request.body is not None:

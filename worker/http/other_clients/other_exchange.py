@@ -1,4 +1,4 @@
-"""A request that another client than osbench's own makes."""
+"""Record of a request that libcurl or `requests` makes instead of osbench's own client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from osbench.common.protocol.exchanges import pack_other
 
 
 class OtherExchange:
-    """Facts of such a request, for its iteration (`UnderWay`); nothing is measured."""
+    """Facts of such a request for its iteration, as an `UnderWay`; phases are not measured."""
 
     __slots__ = ("_client", "action", "before", "false_body", "over")
 
@@ -16,11 +16,14 @@ class OtherExchange:
     over: bool
 
     def __init__(self, client: int = 0) -> None:
-        """`client` is the number of the client's name among the names of actions."""
+        """`client` is the number of the client and the reason among the names of actions."""
         self._client = client
         #: A body is cut short or not in the content codings of its head; also of a redirect.
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """Return the exchange as a record of a result block."""
+        """Return the record for a result block.
+
+        `action` is the position of the requesting action in its iteration.
+        """
         return pack_other(action, self._client, false_body=self.false_body)

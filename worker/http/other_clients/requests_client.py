@@ -1,4 +1,4 @@
-"""HTTP requests by requests itself, for options that only it supports."""
+"""HTTP client over the library `requests`, for options that only it supports."""
 
 from __future__ import annotations
 
@@ -31,10 +31,13 @@ _FAULT = "_osbench_fault"
 
 
 class RequestsClient:
-    """A session of requests per thread; connections are kept, cookies are not."""
+    """HTTP client with a session of `requests` per thread; keeps connections, no cookies."""
 
     def __init__(self, of_run: Sequence[str], bound: ResponseBound = USUAL) -> None:
-        """`of_run` are header lines of every request, for the first host only, as in `status`."""
+        """`of_run` are header lines of every request, sent to the host of its URL only.
+
+        `bound` limits bodies that are kept, and the checks of bodies that are not.
+        """
         self._of_run = of_run
         self._bound = bound
         self._local = threading.local()
@@ -47,11 +50,12 @@ class RequestsClient:
         options: Mapping[str, Any],
         exchange: OtherExchange | None = None,
     ) -> int:
-        """Make a request, read the whole response and return the status code.
+        """Make a request, follow redirects, read the whole response and return the status code.
 
-        `options` are the options of `requests.request`. `own` are header lines that are only sent
-        to the host of `url`. `exchange` gets the facts about the bodies. Raises TimeoutError and
-        ConnectionError for network errors, and the exceptions of requests for wrong arguments.
+        `options` are the keyword arguments of `requests.request`, and mean the same. `own` are
+        header lines that are only sent to the host of `url`. `exchange` gets the facts about the
+        bodies. Raises TimeoutError and ConnectionError for network errors, and other exceptions of
+        requests, such as TooManyRedirects.
         """
         exchange = exchange or OtherExchange()
         response = self._answered(
@@ -70,7 +74,11 @@ class RequestsClient:
         keep_body: bool,
         exchange: OtherExchange | None = None,
     ) -> ForeignResponse:
-        """Make a request as `status`, return the whole response; `cookies` are sent and updated."""
+        """Make a request, follow redirects and return the response, with its body if `keep_body`.
+
+        The `cookies` are sent, and get the cookies that responses set. Other arguments and errors:
+        see `status`. Raises TooLongResponse, too.
+        """
         exchange = exchange or OtherExchange()
         return self._answered(
             method, url, own, options, cookies, keep_body=keep_body, exchange=exchange
@@ -118,7 +126,7 @@ class RequestsClient:
 
 
 class ForeignResponse:
-    """A response that requests got, with the parts of `RawResponse` that a virtual user sees."""
+    """A response of the library `requests`, with the parts of `RawResponse` that scenarios see."""
 
     def __init__(self, response: requests.Response) -> None:
         self.status = response.status_code
@@ -128,14 +136,17 @@ class ForeignResponse:
         self._body: bytes = response.content
 
     def content(self) -> bytes:
-        """Return the body without its content codings. Raises BadResponse if it is not in them."""
+        """Return the body without its content codings; b"" if it was not kept.
+
+        Raises BadResponse if it does not match its codings.
+        """
         if self._fault is not None:
             raise self._fault
         return self._body
 
 
 class _Session(requests.Session):
-    """Keeps osbench's headers from other hosts when redirected."""
+    """A session that drops osbench's headers and secrets when redirected to another host."""
 
     #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()
@@ -169,8 +180,8 @@ def _read(
     """Read a response to its end, also a redirect, and check that it is complete.
 
     urllib3 ignores that a coded body is cut short; and a body that is not kept it would unpack into
-    memory as a whole, at a size that the service decides. Raises TooLongResponse for a body that is
-    kept.
+    memory as a whole, at a size that the service decides. A hook of the session. Raises
+    TooLongResponse for a body that is kept, and Timeout and ConnectionError of `requests`.
     """
     codings = response.headers.get("content-encoding", "")
     body: list[bytes] | UnkeptBody = [] if keep_body else UnkeptBody(codings, bound)

@@ -1,4 +1,4 @@
-"""Connections of requests that take the addresses of a host in turn, as our own client does."""
+"""Connections of the library `requests` that take the addresses of a host in turn."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ class _TurnedTlsPool(HTTPSConnectionPool):
 
 
 class TurnedAdapter(BoundedLinesAdapter):
-    """An adapter without a proxy; one with a proxy has the connections of urllib3."""
+    """A transport adapter whose connections take addresses in turn, unless they are by proxy."""
 
     pools = MappingProxyType({"http": _TurnedPool, "https": _TurnedTlsPool})

@@ -1,1 +1,1 @@
-"""HTTP of a virtual user: its session, and its expectations and readings of responses."""
+"""HTTP of a virtual user: its session, its responses, and the checks of responses."""

@@ -1,4 +1,4 @@
-"""Expectations of a scenario from a response: its status, and checks of its content."""
+"""Expectations of a scenario on a response: its status, and checks of its content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
 
 
 class UnexpectedStatus(KindError, ValueError):
-    """The status of a response is not an expected one."""
+    """The status of a response is not among the expected ones."""
 
     def __init__(self, name: str, status: int, expected: str, body: str = "") -> None:
         said = f"{name} answered {status}, expected {expected}"
@@ -40,7 +40,7 @@ class UnexpectedStatus(KindError, ValueError):
 
 
 class CheckFailed(KindError, AssertionError):
-    """The content of a response is not as expected."""
+    """A check of the content of a response failed."""
 
     def __init__(self, name: str, what: str, body: str) -> None:
         said = f"{name}: {what}"
@@ -49,7 +49,10 @@ class CheckFailed(KindError, AssertionError):
 
 
 def expected(expect: Any) -> str:
-    """Return the expected statuses in words. Raises TypeError if `expect` names none."""
+    """Return the expected statuses as text, for messages: "less than 400" for None.
+
+    Raises TypeError unless `expect` is None, a status code, a range, or a collection of codes.
+    """
     if expect is None:
         return "less than 400"
     if isinstance(expect, int) and not isinstance(expect, bool):
@@ -64,7 +67,10 @@ def expected(expect: Any) -> str:
 
 
 def fits(status: int, expect: Any) -> bool:
-    """Return whether a status is an expected one. Raises TypeError as `expected`."""
+    """Return whether a status is among the expected ones; for None, whether it is below 400.
+
+    Raises TypeError unless `expect` is None, a status code, a range, or a collection of codes.
+    """
     if type(expect) is int:
         return status == expect
     if expect is None:
@@ -76,7 +82,11 @@ def fits(status: int, expect: Any) -> bool:
 def check_status(
     name: str, response: HttpResponse, expect: Any, hidden: Collection[str] = ()
 ) -> None:
-    """Raise UnexpectedStatus for a status that is not expected; its message has no `hidden`."""
+    """Raise UnexpectedStatus if the status of a response is not expected.
+
+    Its message shows the body, with secrets and the values `hidden` masked. Raises TypeError if
+    `expect` is not valid.
+    """
     if not fits(response.status, expect):
         body = shown_body(response, hidden)
         raise UnexpectedStatus(name, response.status, expected(expect), body)
@@ -87,7 +97,7 @@ def check_content(
 ) -> None:
     """Raise CheckFailed for the first check that fails; other errors as `outcomes`.
 
-    Its message has none of the values `hidden`.
+    Its message shows the body, with secrets and the values `hidden` masked.
     """
     for _, problem in outcomes(response, checks):
         if problem:
@@ -95,9 +105,11 @@ def check_content(
 
 
 def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]]:
-    """Yield the subject of each check, and the difference found there; "" if there is none.
+    """Yield for each check its subject, and the difference found there; "" if the check holds.
 
-    Raises TypeError for checks of another type and ValueError for a subject that does not exist.
+    `checks` maps subjects (a JSONPath, "text" or "header NAME") to expected values or functions of
+    the value found, or is one function of the response. Raises TypeError for checks of another type
+    and ValueError for an unknown subject or an invalid path; errors of functions pass.
     """
     if callable(checks):
         name = getattr(checks, "__name__", "check")
@@ -111,9 +123,9 @@ def outcomes(response: HttpResponse, checks: Checks) -> Iterator[tuple[str, str]
 
 
 def _problem(response: HttpResponse, what: str, wanted: Any) -> str:
-    """Return how the response differs from the check `what` ($ path, text or header NAME), or "".
+    """Return how the response differs from `wanted` at `what` ($ path, text, header NAME), or "".
 
-    Raises ValueError for any other key.
+    `wanted` is a value, or a function of the value found. Raises ValueError for any other key.
     """
     if what.startswith("$"):
         return _json_problem(response, what, wanted)
@@ -159,9 +171,10 @@ def _shown_field(name: str, value: Any) -> str:
 
 
 def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
-    """Return the first characters of a body in one line, with secrets masked; "" if there is none.
+    """Return the first characters of a body in one line, with secrets masked.
 
-    `hidden` are further values that are masked.
+    Returns "" if the body is empty, was not kept or cannot be decoded. `hidden` are further values
+    that are masked.
     """
     try:
         body = response.body[:_BODY_BYTES]
@@ -180,7 +193,7 @@ def shown_body(response: HttpResponse, hidden: Collection[str] = ()) -> str:
 
 
 class _ShownValue(reprlib.Repr):
-    """`repr` of JSON values; parts that are left out are "..."."""
+    """`repr` of JSON values, shortened and with secrets masked; omitted parts are "..."."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -202,5 +215,5 @@ _SHOWN = _ShownValue()
 
 
 def shown(value: Any) -> str:
-    """Return a value of a response for a message: short, however large it is, secrets masked."""
+    """Return a value of a response for a message: shortened, with secrets masked."""
     return _SHOWN.repr(value)

@@ -1,4 +1,4 @@
-"""A response, as a scenario sees it."""
+"""An HTTP response, as a scenario sees it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNREAD: Any = object()
 
 
 class WholeResponse(Protocol):
-    """The response that a client of any kind got."""
+    """The interface that the responses of all clients have: status, URL, headers and body."""
 
     @property
     def status(self) -> int:
@@ -30,18 +30,22 @@ class WholeResponse(Protocol):
 
     @property
     def url(self) -> str:
-        """Return the URL that the response came from."""
+        """Return the URL that the response came from, after redirects."""
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return header names in lower case with their values."""
+        """Return header names in lower case with their values; a name may come more than once."""
 
     def content(self) -> bytes:
-        """Return the body without its content codings. Raises as `HttpResponse.body`."""
+        """Return the body without its content codings.
+
+        Raises BadResponse if it does not match its codings, and ValueError if it was not kept; a
+        response of the library `requests` has b"" then.
+        """
 
 
 class HttpResponse:
-    """The result of the methods of `self.http`."""
+    """A response that a method of `self.http` returns to a scenario."""
 
     def __init__(self, response: WholeResponse) -> None:
         self._answer = response
@@ -60,7 +64,7 @@ class HttpResponse:
 
     @property
     def headers(self) -> CaseInsensitiveDict[str]:
-        """Return values by name in any case; several of one name are joined by ", "."""
+        """Return header values by name in any case; values of one name are joined by ", "."""
         found: CaseInsensitiveDict[str] = CaseInsensitiveDict()
         for name, value in self._answer.fields:
             found[name] = f"{found[name]}, {value}" if name in found else value
@@ -70,8 +74,8 @@ class HttpResponse:
     def body(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises ValueError if it was not kept (`stream=True`) and ConnectionError if it is cut short
-        or not in its content codings.
+        Raises ValueError if it was not kept (`stream=True`; if the library `requests` made the
+        request: b"") and ConnectionError if it is cut short or not in its content codings.
         """
         if self._body is None:
             try:
@@ -82,7 +86,11 @@ class HttpResponse:
 
     @property
     def text(self) -> str:
-        """Return the body as text, by the response's charset, else UTF-8; other bytes as U+FFFD."""
+        """Return the body as text, by the response's charset, else UTF-8.
+
+        Bytes that are not valid become U+FFFD. Raises ValueError if the body was not kept, and
+        ConnectionError if it cannot be decoded.
+        """
         content_type = self.headers.get("content-type", "")
         parsed = Message()
         if len(content_type) <= _TYPE_CHARS:
@@ -97,7 +105,11 @@ class HttpResponse:
             return body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return the document in the body. Raises ValueError if it is not JSON."""
+        """Return the parsed JSON of the body, the same object each time.
+
+        Raises ValueError if the body is not JSON or was not kept, and ConnectionError if it cannot
+        be decoded.
+        """
         if self._document is _UNREAD:
             self._document = json.loads(self.body)
         return self._document

@@ -62,8 +62,8 @@ class UserHttp(Generic[R]):
     `check`, by which the iteration fails, and `verify`, which is only counted: expected values by
     subject, which is a JSONPath ($.a.b), "text" or "header NAME", or a function of the response;
     `stream=True` keeps nothing of the body; and these of `requests.request`: params, headers, json,
-    data, files, timeout, allow_redirects, auth, cert, proxies. TLS verification is set in the task
-    (`http`).
+    data, files, cookies, timeout, allow_redirects, auth, cert, proxies, hooks. TLS verification is
+    set in the task (`http`).
 
     They return an `HttpResponse` and raise UnexpectedStatus, CheckFailed, TimeoutError,
     ConnectionError, ValueError and TypeError.
@@ -80,11 +80,11 @@ class UserHttp(Generic[R]):
 
     @property
     def cookies(self) -> RequestsCookieJar:
-        """Return the user's cookies, as the jar of requests; they are kept between iterations."""
+        """Return the user's cookies, as a jar of `requests`; they are kept between iterations."""
         return self._cookies.jar
 
     def serve(self, scenario: Scenario) -> Self:
-        """Make the requests of an iteration from now on."""
+        """Make further requests as actions of the iteration `scenario`; return this session."""
         self._scenario = scenario
         return self
 
@@ -128,12 +128,15 @@ class UserHttp(Generic[R]):
         )
 
     def _trace(self, call: AskedRequest) -> None:
-        """Add trace headers, once the action has begun: spans of services go below its span."""
+        """Add trace headers to a request, if the iteration is traced.
+
+        Called once the action has begun: spans of services go below the span of the action.
+        """
         if self._scenario._recorder.profiler is not None:
             call.own.extend(map(": ".join, self._scenario.trace_headers().items()))
 
     def _token(self, call: AskedRequest) -> Token | None:
-        """Return the token that a request needs, if any."""
+        """Return the token for a request to the service of `base`; None for other hosts."""
         base = self.base
         return base.token if base.token is not None and base.is_below(call.url) else None
 
@@ -149,40 +152,64 @@ class UserHttp(Generic[R]):
         return response
 
     def request(self, method: str, path: str, **wishes: Any) -> R:
-        """Make a request, which is an atomic action."""
+        """Make a request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         raise NotImplementedError
 
     def get(self, path: str, **wishes: Any) -> R:
-        """Make a GET request: see `request`."""
+        """Make a GET request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("GET", path, **wishes)
 
     def post(self, path: str, **wishes: Any) -> R:
-        """Make a POST request: see `request`."""
+        """Make a POST request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("POST", path, **wishes)
 
     def put(self, path: str, **wishes: Any) -> R:
-        """Make a PUT request: see `request`."""
+        """Make a PUT request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("PUT", path, **wishes)
 
     def patch(self, path: str, **wishes: Any) -> R:
-        """Make a PATCH request: see `request`."""
+        """Make a PATCH request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("PATCH", path, **wishes)
 
     def delete(self, path: str, **wishes: Any) -> R:
-        """Make a DELETE request: see `request`."""
+        """Make a DELETE request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("DELETE", path, **wishes)
 
     def head(self, path: str, **wishes: Any) -> R:
-        """Make a HEAD request: see `request`."""
+        """Make a HEAD request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("HEAD", path, **wishes)
 
     def options(self, path: str, **wishes: Any) -> R:
-        """Make an OPTIONS request: see `request`."""
+        """Make an OPTIONS request as an atomic action; return the response, or an awaitable of it.
+
+        Arguments and errors: see `UserHttp`.
+        """
         return self.request("OPTIONS", path, **wishes)
 
 
 class HttpSession(UserHttp[HttpResponse]):
-    """The session of a virtual user that is a thread."""
+    """The HTTP session of a virtual user that is a thread; requests block the thread."""
 
     def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
         call = self._call(method, path, **wishes)
@@ -196,7 +223,11 @@ class HttpSession(UserHttp[HttpResponse]):
         return self._clients.blocking_answer(call, self._scenario._recorder, self._cookies)
 
     def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
-        """Send a request with a token, renewed if it is over or refused; return the response."""
+        """Send a request with the user's token and return the response.
+
+        An expired token is renewed first. After an unexpected 401 the token is renewed and the
+        request sent again, once; both are actions within the request's action.
+        """
         if token.is_over():
             self._renew(token, {})
         headers = token.headers()
@@ -213,7 +244,7 @@ class HttpSession(UserHttp[HttpResponse]):
 
 
 class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
-    """The session of a virtual user that is a coroutine."""
+    """The HTTP session of a virtual user that is a coroutine; requests are awaited."""
 
     async def request(self, method: str, path: str, **wishes: Any) -> HttpResponse:
         call = self._call(method, path, **wishes)
@@ -227,7 +258,11 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
         return self._clients.answer(call, self._scenario._recorder, self._cookies)
 
     async def _sent_with(self, token: Token, call: AskedRequest) -> WholeResponse:
-        """Send a request with a token, renewed if it is over or refused; return the response."""
+        """Send a request with the user's token and return the response.
+
+        An expired token is renewed first. After an unexpected 401 the token is renewed and the
+        request sent again, once; both are actions within the request's action.
+        """
         if token.is_over():
             await self._renew(token, {})
         headers = token.headers()
@@ -245,23 +280,23 @@ class LoopHttpSession(UserHttp[Awaitable[HttpResponse]]):
 
 
 def with_headers(call: AskedRequest, headers: Mapping[str, str]) -> AskedRequest:
-    """Return a request with additional headers, for the host of its URL only."""
+    """Return a copy of a request with additional headers, for the host of its URL only."""
     return replace(call, own=[*call.own, *map(": ".join, headers.items())])
 
 
 def _is_refused(call: AskedRequest, response: WholeResponse) -> bool:
-    """Return whether a service refused the token, and the scenario does not expect that."""
+    """Return whether a response is a 401 that the scenario does not expect."""
     return response.status == HTTPStatus.UNAUTHORIZED and not fits(response.status, call.expect)
 
 
 def default_name(method: str, path: str) -> str:
-    """Return the name of the action of a request that was given no name."""
+    """Return the default name of a request's action: method and path, with [id] for ids."""
     return f"{method} {_named(path)}"
 
 
 @functools.lru_cache(4096)
 def _named(path: str) -> str:
-    """Return a path without the parts that vary between requests: ids and the query."""
+    """Return the path of a path or URL, without query, with [id] for numbers and UUIDs."""
     plain = urlsplit(path).path if "://" in path else path.partition("?")[0]
     return _ID.sub("[id]", plain or "/")
 
@@ -276,7 +311,7 @@ def _unknown(names: Iterable[str]) -> str:
 def attach(options: dict[str, Any]) -> None:
     """Replace `files` and `data` in `options` by a multipart body and its Content-Type.
 
-    Raises TypeError if either is not a mapping.
+    Raises TypeError if either is not a mapping, or a file is not bytes, a text or an open file.
     """
     files, form = options.pop("files"), options.pop("data", None) or {}
     if not isinstance(files, Mapping) or not isinstance(form, Mapping):
@@ -296,7 +331,10 @@ def _fields(form: Mapping[str, Any]) -> Iterator[tuple[str, str | bytes]]:
 
 
 def _file(field: str, value: Any) -> tuple[Any, ...]:
-    """Return name, content, and perhaps type of a file, which may be open. Raises TypeError."""
+    """Return file name, content, and perhaps type, of a field of `files`. Raises TypeError.
+
+    `value` is the content, an open file (which is read), or a tuple of name, content and type.
+    """
     name, content, *kind = value if isinstance(value, tuple | list) else (None, value)
     if hasattr(content, "read"):
         name = name or guess_filename(content)  # type: ignore[no-untyped-call] # its stub

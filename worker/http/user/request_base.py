@@ -1,4 +1,4 @@
-"""Requests of virtual users: their base URL, common headers and timeouts."""
+"""Settings and arguments of a virtual user's requests: base URL, headers, timeouts, token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ GRACE_S = 0.2
 def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
     """Return a request's timeout in seconds: `given`, but not more than the iteration's timeout.
 
-    None if neither sets one. A value that is not a number, such as a pair, is kept.
+    If the iteration's timeout is the limit, GRACE_S is added to it. None if neither is set. A value
+    that is not a number, such as a pair, is returned as it is.
     """
     limit_s = context.get("timeout_s")
     if limit_s and (given is None or (isinstance(given, int | float) and given > limit_s)):
@@ -28,7 +29,7 @@ def request_limit_s(context: Mapping[str, Any], given: Any = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedRequest:
-    """A request to be sent, and the expectations of its response."""
+    """A request to be sent, and the expectations on its response."""
 
     name: str
     method: str
@@ -48,13 +49,13 @@ REAUTHENTICATION, RETRY = "re-authentication", "retry"
 
 
 class Token(Protocol):
-    """A user's token for a service."""
+    """A virtual user's authentication token for a service."""
 
     def headers(self) -> Mapping[str, str]:
-        """Return the headers with it; they may request one if there is none."""
+        """Return the headers that carry the token; may request a token if there is none."""
 
     def is_over(self) -> bool:
-        """Return whether a new one is needed, as there is none or it has expired."""
+        """Return whether a new token is needed: there is none, or it has expired."""
 
     def renew(self, refused: Mapping[str, str]) -> None:
         """Request a new token, unless there is a newer one than the token in the headers `refused`.
@@ -65,7 +66,7 @@ class Token(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """The common settings of all requests of one virtual user."""
+    """Settings that all requests of one virtual user have in common."""
 
     #: Comes before paths; "" if only absolute URLs are requested.
     url: str = ""
@@ -76,7 +77,10 @@ class Base:
     token: Token | None = None
 
     def join(self, path: str) -> str:
-        """Return a path's URL; an absolute URL stays. Raises ValueError if there is no base."""
+        """Return the URL of a path below the base; an absolute URL is returned as it is.
+
+        Raises ValueError for a path if there is no base.
+        """
         if path.startswith(("http://", "https://")):
             return path
         if not self.url:
@@ -89,7 +93,7 @@ class Base:
         return f"{self.url.rstrip('/')}/{path.lstrip('/')}"
 
     def is_below(self, url: str) -> bool:
-        """Return whether a URL goes to the service that the token is for."""
+        """Return whether a URL may get the token: it has scheme, host and port of the base."""
         there, here = urlsplit(url), urlsplit(self.url)
         return (there.scheme, there.netloc) == (here.scheme, here.netloc)
 
@@ -99,10 +103,10 @@ Reach = Callable[[int], tuple[str, Mapping[str, str], Token]]
 
 
 class Bases:
-    """Makes the base of each virtual user of a workload."""
+    """Makes the `Base` (request settings) of each virtual user of a workload."""
 
     def __init__(self, wish: Mapping[str, Any], reach: Reach | None = None) -> None:
-        """`wish` is the task's key `http`; `reach` is given if that names a service."""
+        """`wish` is the task's key `http`; `reach` is given if that key names a service."""
         self._reach = reach
         self._plain = Base(
             url=wish.get("base", ""),
@@ -111,9 +115,10 @@ class Bases:
         )
 
     def of(self, number: int) -> Base:
-        """Return the base of a virtual user, by its number: URL prefix, headers, options and token.
+        """Return the settings of virtual user `number`: URL prefix, headers, options and token.
 
-        May request a token. Raises DeploymentError, ConnectionError, TimeoutError.
+        Headers of the workload win over headers of the service. May request a token. Raises
+        DeploymentError, ConnectionError, TimeoutError.
         """
         plain = self._plain
         if self._reach is None:

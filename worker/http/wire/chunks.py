@@ -1,4 +1,4 @@
-"""Bodies in chunks (RFC 9112, 7.1)."""
+"""Decoder of HTTP bodies that are sent in chunks (RFC 9112, 7.1)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+")
 
 
 class BodySink(Protocol):
-    """Takes a body, piece by piece."""
+    """Receiver of a body, piece by piece."""
 
     def append(self, data: bytes, /) -> None:
-        """Take some more of it."""
+        """Take the next bytes of the body."""
 
 
 class ChunkDecoder:
-    """Takes a chunked body apart, in whatever pieces it comes."""
+    """Decoder of one chunked body, which takes bytes in pieces of any size."""
 
     __slots__ = (
         "_at_once",
@@ -44,7 +44,7 @@ class ChunkDecoder:
     )
 
     def __init__(self, at_once: int = sys.maxsize) -> None:
-        """`at_once`: most lines of chunks that are looked at in one call."""
+        """`at_once`: most lines (sizes of chunks) that one call of `take` parses."""
         self._at_once = at_once
         #: There are more, which another call of `take` looks at, with or without further bytes.
         self.behind = False
@@ -59,9 +59,10 @@ class ChunkDecoder:
         self.finished = False
 
     def take(self, data: bytes, kept: BodySink | None) -> bytes:
-        """Take bytes; add bytes of the body to `kept`, if there is one. Raises BadResponse.
+        """Take received bytes; add the bytes of the body to `kept`, if there is one.
 
-        Returns the bytes behind the body, if it is finished.
+        Returns the bytes after the body once the body is complete, else b"". Raises BadResponse if
+        chunks or trailers are malformed or too long.
         """
         if self._held:
             data, self._held = self._held + data, b""
@@ -76,7 +77,10 @@ class ChunkDecoder:
         return data[at:] if self.finished else b""
 
     def _chunks(self, data: bytes, found: list[bytes] | None) -> int:
-        """Take chunks; return the position of the bytes behind the body, if it is finished."""
+        """Parse chunks and add their bytes to `found`, if given; return the position reached.
+
+        Keeps the beginning of an incomplete line for the next call. Raises BadResponse.
+        """
         at = 0
         self.behind = False
         most = self._at_once
@@ -134,7 +138,7 @@ class ChunkDecoder:
 
 
 def _unfinished(rest: bytes, limit: int) -> bytes:
-    """Return the beginning of a line, if it can still become one."""
+    """Return the beginning of a line. Raises BadResponse if it cannot become a valid one."""
     allowed = rest[:-1] if rest.endswith(b"\r") else rest
     if len(allowed) > max(limit, 0) or b"\n" in rest or b"\r" in allowed:
         raise BadResponse(f"a line of the chunked body is malformed: {shown_bytes(rest)}")

@@ -1,4 +1,4 @@
-"""Content codings of bodies: gzip, deflate, br and zstd, each bounded."""
+"""Decoders of content codings (gzip, deflate, br, zstd), bounded in time and memory."""
 
 from __future__ import annotations
 
@@ -36,26 +36,29 @@ _WAITING = 4 * 1024 * 1024
 
 
 class Decoder(Protocol):
-    """Undoes one content coding."""
+    """A decoder of one content coding."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Return decoded pieces of more of the body. Raises BadResponse for bytes coded otherwise.
+        """Yield decoded pieces of more coded bytes. Raises BadResponse if they are not valid.
 
         Empty pieces note that some coded bytes, or a member of several, were taken.
         """
 
     def end(self) -> None:
-        """End the body. Raises BadResponse if its coding is not complete."""
+        """Check that the coded body is complete. Raises BadResponse if it is not."""
 
 
 class BodyDecoder:
-    """Undoes the codings of a Content-Encoding header, the last one first.
+    """Decoder of all codings of a Content-Encoding header, the last one first.
 
-    Codings that are not known leave the bytes as they are, as in requests.
+    Decoding ends before the first unknown coding: the bytes stay as they are, as in `requests`.
     """
 
     def __init__(self, codings: str, bound: ResponseBound) -> None:
-        """Raises BadResponse for too many codings; each may decode to at most `bound` bytes."""
+        """Prepare the decoders. `bound` limits the decoded bytes of each coding.
+
+        Raises BadResponse for more than five codings.
+        """
         names = [name.strip().lower() for name in codings.split(",")]
         names = [name for name in names if name not in ("", "identity")]
         if len(names) > _CODINGS_LIMIT:
@@ -72,15 +75,15 @@ class BodyDecoder:
         self.taken = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Return decoded pieces of some more of the body; empty ones note that some work was done.
+        """Yield decoded pieces of more of the body; empty pieces note that some work was done.
 
-        Raises BadResponse for bytes that are not coded as they should be, and TooLongResponse.
+        Raises BadResponse for bytes that are not valid, and TooLongResponse beyond the bound.
         """
         self.taken += len(data)
         return self._through(data, 0) if self._decoders else iter((data,))
 
     def end(self) -> None:
-        """End the body. Raises BadResponse if a coding is not complete."""
+        """Check that the body is complete. Raises BadResponse if a coding is not."""
         for decoder in self._decoders:
             decoder.end()
 
@@ -97,12 +100,15 @@ class BodyDecoder:
 
 
 class UnkeptBody:
-    """A body that is only checked against its codings and not kept."""
+    """A body that is checked against its content codings as it comes, and discarded."""
 
     __slots__ = ("_bad", "_decoder", "_feeding", "_waiting", "_waiting_bytes")
 
     def __init__(self, codings: str, bound: ResponseBound = USUAL) -> None:
-        """`bound` limits the decoded bytes that are checked."""
+        """`codings` is the value of Content-Encoding, "" for none.
+
+        Once the body decodes to more than `bound` the rest is not checked, and passes.
+        """
         self._bad = False
         self._decoder: BodyDecoder | None = None
         #: Pieces of what is looked at; None if all that has come was.
@@ -115,7 +121,10 @@ class UnkeptBody:
             self._bad = True
 
     def append(self, data: bytes) -> None:
-        """Take some more of the body, and look at a slice of it."""
+        """Take more of the body, and check a slice of the bytes that wait.
+
+        If too many bytes wait, the rest of the body is not checked, and passes.
+        """
         if self._decoder is None:
             return
         if self._feeding is None:
@@ -130,7 +139,7 @@ class UnkeptBody:
             self._look_no_more()
 
     def look(self) -> bool:
-        """Check a slice of the received bytes; return whether there is more."""
+        """Check received bytes, at most `SLICE` of work; return whether more remain."""
         work = 0
         try:
             while self._feeding is not None and self._decoder is not None:
@@ -152,7 +161,10 @@ class UnkeptBody:
         return False
 
     def is_false(self) -> bool:
-        """Return whether the body, which is over, is cut short or does not match its codings."""
+        """Check the rest; return whether the body is cut short or does not match its codings.
+
+        Called when the body has ended.
+        """
         while self.look():
             pass
         if self._decoder is not None:
@@ -168,10 +180,11 @@ class UnkeptBody:
 
 
 def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None, None, bytes]:
-    """Undo the codings of a Content-Encoding header, a slice for each step; return the content.
+    """Decode a body, yielding after each `SLICE` of work; the return value is the content.
 
-    As `BodyDecoder`. Raises BadResponse for bytes that do not match the codings, are cut short, or
-    decode to more than `bound`.
+    `codings` is the value of Content-Encoding; unknown ones as in `BodyDecoder`. Raises BadResponse
+    for bytes that do not match the codings or are cut short, and TooLongResponse if they decode to
+    more than `bound`.
     """
     decoder = BodyDecoder(codings, bound)
     found, work = [], 0
@@ -187,7 +200,10 @@ def decoding(data: bytes, codings: str, bound: ResponseBound) -> Generator[None,
 
 
 def decoded(data: bytes, codings: str, bound: ResponseBound) -> bytes:
-    """Return the result of `decoding` at once, for threads that no other user waits for."""
+    """Return the decoded body in one go, for threads without other users.
+
+    Raises BadResponse and TooLongResponse as `decoding`.
+    """
     return at_once(decoding(data, codings, bound))
 
 
@@ -195,7 +211,7 @@ T = TypeVar("T")
 
 
 def at_once(slices: Generator[None, None, T]) -> T:
-    """Run all steps of a generator one after another and return its return value."""
+    """Run a generator to its end and return its return value; yielded values are ignored."""
     while True:
         try:
             next(slices)
@@ -217,7 +233,7 @@ def _decoder(name: str) -> Decoder | None:
 
 
 class _Inflater:
-    """Gzip, which may have several members, or one stream of deflate."""
+    """Decoder of gzip, which may have several members, or of one stream of deflate."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
@@ -268,7 +284,7 @@ class _Inflater:
 
 
 class _Deflated:
-    """Deflate, whose header of zlib some servers leave out."""
+    """Decoder of deflate, with or without the zlib header, which some servers leave out."""
 
     def __init__(self) -> None:
         self._first = b""
@@ -291,7 +307,7 @@ class _Deflated:
 
 
 class _Zstd:
-    """Zstandard, which may have several frames."""
+    """Decoder of Zstandard, which may have several frames."""
 
     def __init__(self) -> None:
         self._of = zstandard.ZstdDecompressor(max_window_size=1 << 27)

@@ -1,4 +1,4 @@
-"""The cookies that responses set, for the requests that follow, by the rules of requests."""
+"""Cookies that responses set, sent with later requests by the rules of `requests`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _NEVER = float("inf")
 
 
 class _Jar(RequestsCookieJar):
-    """A jar that notes that it was changed, and drops the oldest cookies if there are many."""
+    """A cookie jar that notes in `changed` that it was changed, and limits its size.
+
+    Above `COOKIES` or `COOKIE_CHARS` the oldest cookies are dropped, from time to time.
+    """
 
     changed = False
     #: Since they were counted last.
@@ -75,7 +78,7 @@ class Cookies:
         self._of_hosts = True
 
     def take(self, answer: RawResponse) -> None:
-        """Keep the cookies that a response sets."""
+        """Add the cookies that a response sets to the jar."""
         lines = answer.values("set-cookie")
         if not lines:
             return
@@ -86,17 +89,19 @@ class Cookies:
         self.jar.extract_cookies(response, _asked(answer.request.url))
 
     def added_to(self, own: Sequence[str], request: PreparedRequest) -> Sequence[str]:
-        """Return the header lines `own` of a request with its cookies, unless it names some itself.
+        """Return `own` with a header line Cookie added, if cookies apply to the request.
 
-        Raises ValueError as `header` does.
+        Returns `own` itself if none apply or the task sets a Cookie header. Raises ValueError as
+        `header` does.
         """
         line = self.header(request.url) if "cookie" not in request.outgoing.given else None
         return [*own, f"Cookie: {line}"] if line else own
 
     def header(self, url: str) -> str | None:
-        """Return the value of the header Cookie of a request; None without cookies for it.
+        """Return the value of the header Cookie for a request to `url`; None if no cookie applies.
 
-        Raises ValueError for cookies that no header may hold, such as a scenario may set.
+        Values are cached until a cookie changes or expires. Raises ValueError for cookies that no
+        header may hold, such as a scenario may set.
         """
         if self.jar.changed or time.time() >= self._until:
             self._look()

@@ -1,4 +1,4 @@
-"""Durations of the parts of a request, and the bytes each way."""
+"""Times of the phases of an HTTP request, and the bytes sent and received."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class ExchangePhases:
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """Return a record of a result block; `action` is the position of the requesting action."""
+        """Return the record of the request for a result block: client, durations, bytes, status.
+
+        `action` is the position of the requesting action in its iteration.
+        """
         first_ns, ended_ns = self.first_byte_ns, self.ended_ns
         status = self.status | FALSE_BODY if self.false_body else self.status
         sent, received = self.sent_bytes, self.received_bytes
@@ -85,26 +88,32 @@ class ExchangePhases:
 
     @property
     def lookup_ns(self) -> int:
-        """Return how long the name lookup took; after a second attempt, with the first one."""
+        """Return the duration of the name lookup, ns; 0 without one.
+
+        After a failed attempt over an idle connection it includes that attempt.
+        """
         return self.looked_up_ns - self.begun_ns if self.looked_up_ns else 0
 
     @property
     def connect_ns(self) -> int:
-        """Return the duration of connecting, without name lookup and TLS."""
+        """Return the duration of connecting, ns, without name lookup and TLS; 0 without it."""
         return self.connected_ns - self.looked_up_ns if self.connected_ns else 0
 
     @property
     def tls_ns(self) -> int:
-        """Return the duration of the TLS handshake."""
+        """Return the duration of the TLS handshake, ns; 0 without one."""
         return self.secured_ns - self.connected_ns if self.secured_ns else 0
 
     @property
     def wait_ns(self) -> int:
-        """Return the time from an open connection to the first bytes of the response."""
+        """Return the time from an open connection to the first bytes of the response, ns.
+
+        It includes sending the request; 0 if no bytes came.
+        """
         ready_ns = self.secured_ns or self.connected_ns or self.begun_ns
         return self.first_byte_ns - ready_ns if self.first_byte_ns else 0
 
     @property
     def rest_ns(self) -> int:
-        """Return the time from the first bytes of the response to the last ones."""
+        """Return the time from the first to the last bytes of the response, ns; 0 if incomplete."""
         return self.ended_ns - self.first_byte_ns if self.ended_ns else 0

@@ -1,4 +1,4 @@
-"""A request, and the requests that its redirects lead to, by the rules of requests."""
+"""Redirects of a request: makes the requests that they lead to, by the rules of `requests`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osbench.worker.http.wire.raw_response import RawResponse
 
 
 class Journey:
-    """A request on its way through redirects; made for one request, by one thread."""
+    """A request on its way through redirects; used for one request, by one thread."""
 
     __slots__ = ("_cookies", "_left", "_trust", "own", "request")
 
@@ -28,7 +28,7 @@ class Journey:
     ) -> None:
         """`own` are header lines for the first host only; `trust` as in PreparedRequest.
 
-        `cookies` are the cookies of a virtual user; without them each journey has its own.
+        `cookies` are the cookies of a virtual user; with None the journey has its own.
         """
         self._trust = trust
         self._cookies = cookies
@@ -38,10 +38,11 @@ class Journey:
         self.own = own
 
     def follow(self, response: RawResponse) -> bool:
-        """Follow a redirect; return False if it has no target.
+        """Set `request` and `own` to the target of a redirect; return False if it names none.
 
-        Raises ConnectionError after too many redirects and for a redirect that needs a proxy, and
-        ValueError for a target that is not HTTP or not a URL.
+        Keeps the cookies that the redirect sets. Raises ConnectionError after `REDIRECT_LIMIT`
+        redirects and for a redirect that needs a proxy, and ValueError for a target that is not
+        HTTP or not a URL.
         """
         request = self.request
         locations = response.values("location")
@@ -73,7 +74,7 @@ class Journey:
 
 
 def _target(url: str, location: str) -> str:
-    """Return the address that a Location names; raises ValueError if it is none."""
+    """Return the absolute URL that a Location names. Raises ValueError if it is not valid."""
     try:
         target = _absolute(url, location)
         # reading the port checks it
@@ -85,7 +86,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _absolute(url: str, location: str) -> str:
-    """Return the address that a Location names, as requests reads it."""
+    """Return the URL that a Location names, relative to `url`, as `requests` reads it."""
     # servers send UTF-8 where latin-1 is meant to be
     location = location.encode("latin-1").decode("utf-8", "replace")
     if location.startswith("//"):

@@ -39,7 +39,7 @@ class PreparedRequest:
     )
 
     def __init__(self, outgoing: OutgoingRequest, trust: object = None) -> None:
-        """`trust` are the TLS settings, hashable: part of `origin`."""
+        """`trust` are the TLS settings, hashable: part of `origin` if the request is secure."""
         parts = urlsplit(outgoing.url)
         self.url = outgoing.url
         self.verb = outgoing.verb
@@ -77,7 +77,10 @@ class PreparedRequest:
         self.rest = b"" if body is None or together else body
 
     def data(self, own: Sequence[str]) -> bytes:
-        """Return the head, with the header lines `own` in it, and the body, but for `rest`."""
+        """Return the bytes of head and body, except `rest`, with the header lines `own` added.
+
+        Lines of `own` with names that the task sets itself are left out.
+        """
         if self._named:
             own = [line for line in own if line.split(":", 1)[0].lower() not in self._named]
         if not own:

@@ -1,4 +1,4 @@
-"""A response: its status, header fields and body."""
+"""An HTTP response as it was received: its status, header fields and body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from osbench.worker.http.wire.wire_request import WireRequest
 
 
 class RawResponse:
-    """The complete response to a request."""
+    """The complete response to one request."""
 
     __slots__ = ("_body", "_bound", "_content", "_fault", "_head", "phases", "request", "status")
 
@@ -25,7 +25,10 @@ class RawResponse:
         phases: ExchangePhases,
         bound: ResponseBound = UNBOUNDED,
     ) -> None:
-        """`bound` limits the decoded body."""
+        """`body`: a list of the pieces kept, a body that is only checked, or None.
+
+        `bound` limits the decoded body.
+        """
         self.request = request
         self.phases = phases
         self.status = head.status
@@ -43,7 +46,7 @@ class RawResponse:
 
     @property
     def reason(self) -> str:
-        """Return the phrase after the status code, which may be empty."""
+        """Return the reason phrase, which follows the status code; may be empty."""
         return self._head.reason
 
     @property
@@ -53,7 +56,7 @@ class RawResponse:
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Return header names as they were sent with their values, in their order."""
+        """Return header names as sent with their values, in the order in which they came."""
         return self._head.named_fields
 
     @property
@@ -62,7 +65,7 @@ class RawResponse:
         return self._head.version
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a header, whose name is in lower case."""
+        """Return the values of a header; empty if there is none. `name` is in lower case."""
         return self._head.values(name)
 
     def body(self) -> bytes:
@@ -76,14 +79,14 @@ class RawResponse:
 
     @property
     def coded(self) -> bool:
-        """Return whether the body, if it has one, has content codings."""
+        """Return whether the head names content codings."""
         return self._head.coded
 
     def content(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises ValueError if the body was not kept, and BadResponse if it does not match its codings
-        or has more bytes than are kept.
+        Raises ValueError if the body was not kept, BadResponse if it does not match its codings,
+        and TooLongResponse if it decodes to more bytes than are kept.
         """
         if self._content is None and self._fault is None:
             at_once(self._decode())
@@ -93,10 +96,11 @@ class RawResponse:
         return self._content
 
     def look_at_body(self) -> Iterator[None]:
-        """Note in the phases whether the body is cut short or not in its codings; in slices.
+        """Check the body against its codings in short steps; set `false_body` of the phases.
 
-        Done even if nothing reads the body: a fast but incomplete response is not a good one. A
-        step is short, so that others have their turn between two. Raises TooLongResponse.
+        Done even if nothing reads the body: a fast but incomplete response is not a good one. Other
+        users may run between two steps. Raises TooLongResponse if a body that is kept decodes to
+        more bytes than are allowed.
         """
         if isinstance(self._body, UnkeptBody):
             while self._body.look():

@@ -50,7 +50,7 @@ _DIGITS_LIMIT = 18
 
 
 class ResponseHead:
-    """The checked head of a response: it can be read in one way only."""
+    """The validated head of a response; a head that can be read in two ways is refused."""
 
     __slots__ = (
         "_decoded",
@@ -65,7 +65,7 @@ class ResponseHead:
     )
 
     def __init__(self, raw: bytes) -> None:
-        """`raw` is the head with its empty line. Raises BadResponse."""
+        """Parse `raw`, the head with its empty line. Raises BadResponse if it is malformed."""
         lines = raw.split(b"\r\n")
         if not _tidy(raw, len(lines) - 1):
             raise BadResponse("a header line of the response is malformed")
@@ -112,9 +112,9 @@ class ResponseHead:
         self.codings = "" if self.status == PARTIAL else codings
 
     def next(self, raw: bytes) -> ResponseHead:
-        """Return the head that follows this one on a connection: only lines that differ are read.
+        """Return the next head on the same connection; only lines that differ are parsed.
 
-        Raises BadResponse.
+        Raises BadResponse if it is malformed.
         """
         lines = raw.split(b"\r\n")
         if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):
@@ -144,7 +144,7 @@ class ResponseHead:
 
     @property
     def reason(self) -> str:
-        """Return the phrase after the status code, which may be empty."""
+        """Return the reason phrase, which follows the status code; may be empty."""
         return self._lines[0][13:].decode("latin-1")
 
     @property
@@ -169,12 +169,12 @@ class ResponseHead:
         return 10 if self._lines[0].startswith(_VERSIONS[1]) else 11
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a header, whose name is in lower case."""
+        """Return the values of a header; empty if there is none. `name` is in lower case."""
         return [value for known, value in self.fields if known == name]
 
 
 def refuse_early(begun: bytes, seen: int) -> None:
-    """Refuse a beginning that cannot become a head any more. Raises BadResponse.
+    """Raise BadResponse if `begun` cannot become a valid head of allowed length any more.
 
     The first `seen` bytes have been passed before.
     """
@@ -194,12 +194,12 @@ def _named(line: bytes) -> tuple[str, str]:
 
 
 def _tidy(raw: bytes, ends: int) -> bool:
-    """Return whether all line ends, `ends` of them, are CR LF, and there is no NUL."""
+    """Return whether all line ends are CR LF, their number is `ends`, and there is no NUL."""
     return raw.count(b"\n") == ends == raw.count(b"\r") and b"\0" not in raw
 
 
 def shown_bytes(data: bytes) -> str:
-    """Return the beginning of some bytes, for messages."""
+    """Return the first 20 bytes in quotes, for messages."""
     return repr(data[:20])[1:]
 
 

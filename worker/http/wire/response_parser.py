@@ -1,4 +1,4 @@
-"""Parser of the responses on a connection, from its bytes."""
+"""Incremental parser of the HTTP responses on a connection."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _IDLE, _HEAD, _CHUNKS, _TO_END = -10, -11, -12, -13
 
 
 class ResponseParser:
-    """Reads one response after another; one parser for each connection.
+    """Parser of one response after another; each connection has its own.
 
     The head of a response is mostly equal to the head before it on the same connection, byte for
-    byte, since `Date` changes once per second. Such a head is not read again.
+    byte, since `Date` changes once per second. Such a head is not parsed again.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class ResponseParser:
     )
 
     def __init__(self, lines_at_once: int = sys.maxsize) -> None:
-        """`lines_at_once`: most lines of chunks that one call of `take` looks at; see `behind`."""
+        """`lines_at_once`: most lines of chunks that one call of `take` parses; see `behind`."""
         self._lines_at_once = lines_at_once
         self._known = _NO_HEAD
         self._head = _NO_HEAD
@@ -82,17 +82,18 @@ class ResponseParser:
 
     @property
     def untouched(self) -> bool:
-        """Return whether not a byte of the response has come."""
+        """Return whether no byte of the response has arrived."""
         return not self.received
 
     @property
     def behind(self) -> bool:
-        """Return whether received bytes are unprocessed: `take`, also with b"", processes them."""
+        """Return whether received bytes are unparsed; another `take`, even of b"", parses them."""
         return self._chunks.behind
 
     def expect(self, *, bodiless: bool, keep_body: bool, bound: ResponseBound = UNBOUNDED) -> None:
-        """Prepare for a response: `bodiless` after HEAD; a body is kept only with `keep_body`.
+        """Prepare for the response to the next request; `bodiless` after HEAD.
 
+        Without `keep_body` the body is discarded; one with content codings is checked first.
         `bound` limits a response that is kept, with its head; a response that is not kept may be
         longer.
         """
@@ -105,7 +106,7 @@ class ResponseParser:
         self.reusable = False
 
     def take(self, data: bytes) -> bool:
-        """Take bytes that were received; return True when the response is complete.
+        """Take bytes that were received; return whether the response is complete.
 
         Raises BadResponse, also if no response is expected, and TooLongResponse.
         """
@@ -136,7 +137,10 @@ class ResponseParser:
             raise
 
     def end(self) -> None:
-        """End the response at the end of the stream. Raises EarlyEnd if it is incomplete."""
+        """End the response at the end of the stream, which completes a body without a length.
+
+        Raises EarlyEnd if the response is incomplete.
+        """
         left, self._left = self._left, _IDLE
         self._held = b""
         self.reusable = False
@@ -148,7 +152,10 @@ class ResponseParser:
             )
 
     def plain_status(self, phases: ExchangePhases) -> int:
-        """Return the status of the complete response; 0 if it has content codings."""
+        """Return the status of the complete response; note status and bytes in `phases`.
+
+        Returns 0, and notes nothing, if the response has content codings.
+        """
         head = self._head
         if head.coded:
             return 0
@@ -157,7 +164,7 @@ class ResponseParser:
         return status
 
     def answer(self, request: WireRequest, phases: ExchangePhases) -> RawResponse:
-        """Return the response, when it is complete."""
+        """Return the complete response; note status and bytes in `phases`."""
         phases.received_bytes = self.received
         phases.status = self._head.status
         return RawResponse(request, self._head, self._body, phases, self._bound)
@@ -194,7 +201,10 @@ class ResponseParser:
         return True
 
     def _heads(self, data: bytes) -> bytes | None:
-        """Take heads up to the final response's; return the bytes behind, None if it is to come."""
+        """Take heads up to the final response's; return the bytes after it.
+
+        Returns None if the head is incomplete. Interim responses are skipped. Raises BadResponse.
+        """
         known = self._known
         if not self._held and data.startswith(known.raw):
             self._begin(known)
@@ -217,7 +227,7 @@ class ResponseParser:
             self._between(head)
 
     def _between(self, head: ResponseHead) -> None:
-        """Skip an interim response."""
+        """Skip an interim response (1xx). Raises BadResponse for 101 and beyond `INTERIM_LIMIT`."""
         self._interim += 1
         if head.status == 101 or self._interim > INTERIM_LIMIT:
             raise BadResponse(f"a response {head.status} without a request")
@@ -244,7 +254,7 @@ class ResponseParser:
             self._join()
 
     def _join(self) -> None:
-        """Join pieces if there are many: each costs more than a byte that it brings."""
+        """Join the pieces of a kept body above `_PIECES`, as each costs more than a byte."""
         body = self._body
         if isinstance(body, list) and len(body) - self._joined > _PIECES:
             body[self._joined :] = [b"".join(body[self._joined :])]

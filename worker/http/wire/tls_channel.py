@@ -1,4 +1,4 @@
-"""TLS without input and output: converts plain bytes into bytes to send, and back."""
+"""TLS without input and output: converts plain bytes to bytes to send, and received ones back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PIECE = 16 * 1024
 
 
 class TlsChannel:
-    """An end of a TLS connection; the driver moves its bytes."""
+    """The client's end of a TLS connection; the driver sends and receives its bytes."""
 
     __slots__ = ("_inbox", "_outbox", "_tls", "ended")
 
@@ -28,9 +28,10 @@ class TlsChannel:
         self.ended = False
 
     def shake(self, received: bytes) -> tuple[bool, bytes]:
-        """Continue the handshake: return whether it is over, and bytes to send.
+        """Continue the handshake; return whether it is over, and bytes to send.
 
-        `received` is b"" at first. Raises CannotSecure; `last_words` are to be sent then.
+        `received` is b"" at first. Raises CannotSecure if it fails; `last_words` are to be sent
+        then.
         """
         self._inbox.write(received)
         try:
@@ -42,7 +43,7 @@ class TlsChannel:
         return True, self._outbox.read()
 
     def wrap(self, plain: bytes) -> bytes:
-        """Return the bytes to send for plain ones. Raises EarlyEnd if the peer has ended TLS."""
+        """Return plain bytes encrypted for sending. Raises EarlyEnd if the peer has ended TLS."""
         try:
             self._tls.write(plain)
         except ssl.SSLError as error:
@@ -50,9 +51,9 @@ class TlsChannel:
         return self._outbox.read()
 
     def unwrap(self, received: bytes) -> bytes:
-        """Return the plain bytes of received ones, b"" if they are still to come.
+        """Return received bytes decrypted; b"" if no plain byte is complete.
 
-        Raises EarlyEnd if the bytes are not TLS.
+        Sets `ended` if the peer has ended TLS. Raises EarlyEnd if the bytes are not TLS.
         """
         self._inbox.write(received)
         found = []
@@ -74,17 +75,17 @@ class TlsChannel:
         return found[0] if len(found) == 1 else b"".join(found)
 
     def last_words(self) -> bytes:
-        """Return bytes that TLS itself wants to send: alerts, replies to a change of keys."""
+        """Return bytes that TLS itself has to send, such as alerts; b"" for none."""
         return self._outbox.read() if self._outbox.pending else b""
 
     @property
     def session(self) -> ssl.SSLSession | None:
-        """Return the session for later connections to the host; complete after a response."""
+        """Return the session, which later connections may resume; complete after a response."""
         return self._tls.session
 
     @property
     def resumed(self) -> bool:
-        """Return whether the session of an earlier connection was resumed."""
+        """Return whether this connection resumed the session of an earlier one."""
         return bool(self._tls.session_reused)
 
 

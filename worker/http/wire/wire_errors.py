@@ -1,4 +1,4 @@
-"""Errors between a request and its response."""
+"""Errors of an HTTP exchange: of connecting, sending and receiving."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DifferentLengths(BadResponse):
 
 
 class TooLongResponse(BadResponse):
-    """The response has more bytes than its request allows."""
+    """The response has more bytes, as sent or decoded, than are allowed."""
 
 
 class EarlyEnd(ConnectionError):
@@ -29,17 +29,17 @@ class CannotConnect(ConnectionError):
 
 
 class CannotSecure(ConnectionError):
-    """TLS failed: its certificate, or its protocol."""
+    """TLS failed: its certificate, its protocol, or a file of its settings."""
 
 
 class ConnectTimedOut(TimeoutError):
-    """Name lookup, connection and TLS took longer than the request may wait for them."""
+    """Name lookup, connecting and TLS took longer than the time limits of the request."""
 
     #: Whether there was a connection, and only TLS was missing.
     connected = False
 
 
 class ReceiveTimedOut(TimeoutError):
-    """The request was not taken, or got no response, within its limits."""
+    """The request was not taken, or got no complete response, within its time limits."""
 
     in_body = False

@@ -1,4 +1,4 @@
-"""The interface of a request for drivers, however it was made."""
+"""The interface of a request for drivers, whichever client made it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class WireRequest(Protocol):
-    """A request as bytes, and its origin."""
+    """A request as bytes, and the origin that it goes to."""
 
     @property
     def verb(self) -> str:
@@ -19,15 +19,15 @@ class WireRequest(Protocol):
 
     @property
     def host(self) -> str:
-        """Return the host name or address of its origin."""
+        """Return the host name or address that the request goes to."""
 
     @property
     def port(self) -> int:
-        """Return the TCP port of its origin."""
+        """Return the TCP port that the request goes to."""
 
     @property
     def secure(self) -> bool:
-        """Return whether it goes over TLS."""
+        """Return whether the request goes over TLS."""
 
     @property
     def trust(self) -> object:
@@ -35,23 +35,23 @@ class WireRequest(Protocol):
 
     @property
     def origin(self) -> tuple[object, ...]:
-        """Return the key of its connections: with one origin, target and trust are the same."""
+        """Return the key of idle connections: equal keys mean the same target and TLS settings."""
 
     @property
     def bodiless(self) -> bool:
-        """Return whether responses to it have no body."""
+        """Return whether responses to the request have no body, as for HEAD."""
 
     @property
     def last(self) -> bool:
-        """Return whether no other request may follow on its connection; the server is notified."""
+        """Return whether the connection ends after this request, as its head says to the server."""
 
     @property
     def repeatable(self) -> bool:
-        """Return whether it may be sent twice although the server may have acted on it."""
+        """Return whether the request may be sent twice although the server may have acted on it."""
 
     @property
     def rest(self) -> bytes:
-        """Return the body, if it is sent after `data`."""
+        """Return the body if it is sent after `data`; else b""."""
 
     def data(self, own: Sequence[str]) -> bytes:
-        """Return the head, with the header lines `own` in it, and the body, but for `rest`."""
+        """Return the bytes of head and body, except `rest`, with the header lines `own` added."""
