@@ -63,7 +63,7 @@ class DrillFigures:
     recovery_s: float | None = None
     recovery_ci: Bounds | None = None
     doubt: str = ""
-    #: Reason why the drill is not valid: a hook has failed, or has not fired; "" if nothing is wrong.
+    #: Reason why the drill is not valid, "" if it is: a hook has failed, or has not fired.
     problem: str = ""
     #: Response time above which an iteration counts as slow, seconds.
     slow_s: float | None = None
