@@ -50,7 +50,7 @@ class PageFrame:
 
 @functools.cache
 def text(name: str) -> str:
-    """Return a file of the assets."""
+    """Return a text file of the assets, by its name with folder; cached. Raises OSError."""
     folder = files("osbench.coordinator.report.html") / "assets"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
 
@@ -71,13 +71,13 @@ def colours() -> str:
 
 @functools.cache
 def style() -> str:
-    """Return the style sheet, after the colours."""
+    """Return the style sheet of the report, after the colours."""
     return colours() + text("report.css")
 
 
 @functools.cache
 def scripts(live: bool) -> tuple[str, ...]:
-    """Return the charts' library, and the page's own script."""
+    """Return two scripts: the charts' library, and the page's own, with updates if it is live."""
     names = (*_SCRIPTS, *_LIVE_SCRIPTS) if live else _SCRIPTS
     own = "\n".join(text(f"scripts/{name}") for name in names)
     return text("echarts.js"), f'(() => {{\n"use strict";\n{own}}})();\n'
@@ -85,7 +85,10 @@ def scripts(live: bool) -> tuple[str, ...]:
 
 @functools.cache
 def policy(live: bool) -> str:
-    """Return the Content-Security-Policy: these scripts and this style, and nothing else."""
+    """Return the Content-Security-Policy: these scripts and this style, and nothing else.
+
+    The live page may also connect to its server.
+    """
     connect = "; connect-src 'self'" if live else ""
     return (
         f"default-src 'none'; script-src {hashes(scripts(live))}; style-src {hashes([style()])}; "
@@ -99,6 +102,6 @@ def _colours(theme: int) -> str:
 
 
 def hashes(blocks: Sequence[str]) -> str:
-    """Return scripts or styles as sources of a Content-Security-Policy."""
+    """Return the SHA-256 sources of scripts or styles for a Content-Security-Policy."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
