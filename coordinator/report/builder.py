@@ -95,7 +95,7 @@ class ReportBuilder:
         on_traces: Sequence[str],
         failed_hooks: Sequence[str],
     ) -> list[str]:
-        """Return the notes of a run, in the order in which they are read."""
+        """Return messages on a run: failures, losses, load, traces, hooks, then remarks."""
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
         notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
         notes += [end.broken] if end.broken else []

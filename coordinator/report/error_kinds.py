@@ -56,7 +56,7 @@ class FailureTimes:
     _errors: dict[tuple[int, str], Errors] = field(default_factory=dict)
 
     def add(self, block: Reported) -> None:
-        """Add the failed iterations of a result block."""
+        """Add the iterations of a result block that failed with an error."""
         # filled as blocks are read: an error may be described in a later block than its row
         self._errors[block.workload, block.worker] = block.errors
         failures = block.columns.failure

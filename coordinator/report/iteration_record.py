@@ -50,7 +50,7 @@ def _name(asked: Mapping[str, Any]) -> str:
 
 
 def _load_begun(directory: RunDirectory) -> dict[int, float]:
-    """Return the begin of load of each workload that had any, seconds since 1970-01-01 UTC."""
+    """Return t0 by workload, seconds since 1970-01-01 UTC; only of loads that began."""
     return {
         record["workload"]: record["t0_at"]
         for record in directory.decisions()

@@ -74,8 +74,8 @@ def _ordered(
 ) -> tuple[list[tuple[int, WorkloadReport]], list[tuple[int, WorkloadReport]]]:
     """Return (number, workload) pairs to print in full, and in brief.
 
-    Up to `MANY` workloads all are in full, in the order of the task. Of more, the ones without any
-    problem are in brief, and the worst come first.
+    Up to `MANY` workloads all are in full, in the order of the task. Of more,
+    workloads without any problem are in brief, and the worst come first.
     """
     numbered = list(enumerate(workloads))
     if len(numbered) <= MANY:

@@ -108,7 +108,9 @@ def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
 
 
 def _without(response: LatencyMatrix, spoilt: list[list[float]]) -> dict[str, float] | None:
-    """Return p95_s and p99_s of response times of arrivals due outside the stretches, or None."""
+    """Return p95_s and p99_s of response times of arrivals due outside the stretches.
+
+    None if there are no such arrivals."""
     counts = response.counts()
     middles = (np.arange(len(counts)) + 0.5) * response.width_s
     keep = np.ones(len(counts), bool)

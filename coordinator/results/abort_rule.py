@@ -1,4 +1,4 @@
-"""The rule of a workload's `abort` key: ends the load early if it fails or is slow too often."""
+"""Rule of a workload's `abort` key: ends the load if failures or slow iterations exceed limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ABORT = "abort"
 
 
 class AbortRule:
-    """Judges a load by windows of time: the fraction of failed iterations, and a percentile.
+    """Judges a load by windows of time: the percentage of failures, and a percentile of times.
 
     All iterations that ran count, warm-up included, by the time of their end.
     """

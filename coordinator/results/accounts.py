@@ -125,7 +125,7 @@ class Accounts:
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
     def execution(self, will: Will) -> list[Record]:
-        """Return the journal records that give back the iterations that a will lists.
+        """Return the journal records that give back iterations which a will reports as unstarted.
 
         A will is the notice that a supervisor signs for a dead worker process. One record per
         workload with such iterations; empty if the membership is not known. Batches are taken in
@@ -150,8 +150,8 @@ class Accounts:
     def closing(self, workload: int, budget: int | None, *, unused: bool) -> Record:
         """Return the journal record that closes a workload's ledger.
 
-        `unused`: numbers that were not started leave the plan. Raises KeyError unless it is
-        registered.
+        `unused`: numbers that were not started leave the plan. Raises KeyError unless
+        the workload is registered.
         """
         return {
             "do": "close",

@@ -27,9 +27,6 @@ class Sketch:
     Numbers are counted by the leading bits of their IEEE 754 form, which sort as the numbers do. It
     begins with all bits, and drops the last of them each time there are more than `BUCKETS`
     buckets; minimum, maximum and sum stay exact.
-
-    The bits sort as the numbers do. Counts all bits at first and drops the last of them each time
-    there are more than `BUCKETS` buckets; minimum, maximum and sum stay exact.
     """
 
     __slots__ = ("_buckets", "_shift", "count", "high", "low", "total")

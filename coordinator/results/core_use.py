@@ -101,17 +101,17 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Return the mean number of a worker's threads that waited for a core, or None."""
+        """Return the mean number of threads waiting for a core; None without heartbeats."""
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Return the mean number of cores that all programs on a worker's host used, or None."""
+        """Return the mean number of cores in use on a worker's host; None if not known."""
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 
     def throttled(self, worker: str) -> float | None:
-        """Return the fraction of periods in which a worker's container was throttled, or None."""
+        """Return the fraction of periods with throttled CPU; None without heartbeats."""
         beats, *_ = self._sums.get(worker, (0,))
         return self._throttled[worker] / beats if beats else None
 

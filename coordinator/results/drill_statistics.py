@@ -164,9 +164,8 @@ class DrillStatistics:
     def begin(self, phase: str, at_s: float) -> None:
         """Begin a phase, `at_s` seconds after t0: its hook is about to fire.
 
-        Ignored if it has begun already.
-
-        `after` does not begin before `fault`: that is noted as an error of its hook.
+        Ignored if it has begun already. `after` does not begin before `fault`: that is noted as an
+        error of its hook.
         """
         if phase in self._begun:
             return
@@ -320,9 +319,7 @@ class DrillStatistics:
     def _bins(self, slow_ns: float) -> tuple[Ints, Ints, Ints, Ints, float]:
         """Return bad, all, slow and successful iterations by bin since the fault.
 
-        The last value is the width of a bin, seconds.
-
-        Bins are joined so that there are at most `_BINS`.
+        The last value is the width of a bin, seconds. Bins are joined to at most `_BINS`.
         """
         since = self._since
         rows = (since.bad(), since.counts(), since.slow(slow_ns), since.well())
@@ -355,7 +352,8 @@ def _usual(before: _Rows) -> _Usual:
 def _bounds(found: list[OffStretch], width_s: float) -> Bounds:
     """Return the interval of the recovery, in seconds after the fault.
 
-    It goes from a bin before the earliest end of the last stretch to a bin after the latest end.
+    It goes from a bin before the earliest end of the last stretch to a bin after the latest end
+    of all stretches.
     """
     last = max(found, key=lambda one: one.end)
     latest = max(one.latest_end for one in found)

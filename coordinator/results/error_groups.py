@@ -38,7 +38,7 @@ def shown_kind(message: str) -> str:
 
 
 class FailurePlace(NamedTuple):
-    """The failed step of an iteration, and the HTTP status that it got."""
+    """The action in which an iteration failed, and the status code of its last error response."""
 
     #: The last action that failed or did not end; "" for none.
     step: str = ""

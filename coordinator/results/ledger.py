@@ -245,7 +245,7 @@ class Ledger:
 
         A row counts if its member has the number open and it is not settled. That includes a drop
         of a number that another member may have started: the first row decides. Rows that do not
-        count are counted as stale; rows of a lost member, or after the close, also as late.
+        count are stale. Rows that count are late if their member is lost, or the ledger is closed.
         """
         fresh = Intervals.of(numbers)
         held = self._held.get(member)
@@ -418,7 +418,7 @@ class Ledger:
     def accounting(self, *, duplicates: int = 0, refused: int = 0) -> Accounting:
         """Return the counts by state so far; they sum to the plan once the ledger is closed.
 
-        `duplicates` and `refused` blocks are passed on.
+        `duplicates` and `refused` are counts of blocks, which are added as they are.
         """
         counts = self._counts
         drops = {

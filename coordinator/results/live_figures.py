@@ -73,7 +73,7 @@ class LiveFigures:
         self._fields: dict[str, Any] = {}
 
     def fields(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
-        """Return the fields at `now_s` (monotonic seconds), by name; they may be `FRESH_S` old.
+        """Return fields of a `Snapshot` at `now_s` (monotonic seconds); they may be `FRESH_S` old.
 
         `workers`: all that took part, present or not; there is a row for each.
         """

@@ -42,7 +42,7 @@ class Accounting:
     refused: int = 0
 
     def state(self, name: str) -> int:
-        """Return the count of one state of `STATES`. Raises AttributeError for other names."""
+        """Return the count of a state of `STATES`, or of another field, by its name."""
         return int(getattr(self, name))
 
     @property

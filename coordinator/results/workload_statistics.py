@@ -125,7 +125,7 @@ class WorkloadStatistics:
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """[passes, failures] of each soft check, by name."""
+        """Counts [passed, failed] of each soft check, by name."""
         return self.soft_checks.counts
 
     @property
@@ -149,7 +149,7 @@ class WorkloadStatistics:
 
     @property
     def rate_started(self) -> float | None:
-        """Iterations started per second of the window of their starts; None for one iteration."""
+        """Iterations started per second of the window of their starts; None for fewer than two."""
         window = self._starts_window
         return self.ran * 1e9 / window if window else None
 

@@ -59,7 +59,7 @@ class BlockEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockIntervals:
-    """Percentiles of a run with 95 % intervals, and the doubt about them."""
+    """Percentiles of a run with 95 % intervals, and the reason if some lack bounds."""
 
     estimates: tuple[BlockEstimate, ...]
     #: Blocks of time in the finer division; 0 if the run is too short for any.

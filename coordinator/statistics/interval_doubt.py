@@ -105,9 +105,9 @@ def _drift(division: Division) -> DoubtCause | None:
 def _bounded_by_s(division: Division, total: int, span_s: float, share: float) -> float | None:
     """Return the seconds of load that would give a percentile an upper bound, or None.
 
-    None if the run is long enough by this estimate, or the load would be more than `_MOST_TIMES` as
-    long. The standard error of a rank, as a fraction of all ranks, falls with the root of the
-    length.
+    None if the run is long enough by this estimate, or the load would be more than `_MOST_TIMES`
+    times as long. The standard error of a rank, as a fraction of all ranks, falls with the root of
+    the length.
     """
     variance = max(total * share * (1 - share), *(one for one, _ in division.variances(share)))
     times = ((_DEVIATES * math.sqrt(variance) + 1) / (total * (1 - share))) ** 2

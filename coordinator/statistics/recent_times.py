@@ -69,7 +69,7 @@ class RecentTimes:
         return [value / 1e9 for value in found.at_ranks(ranks)]
 
     def most_frequent_error(self) -> Error | None:
-        """Return the error of most failed iterations in the window; None if none failed."""
+        """Return the most frequent error in the window; None if no iteration failed."""
         if not self._sums:
             return None
         before = self._sums[0].errors

@@ -32,7 +32,7 @@ OVER_S: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Counts of iterations between two times."""
+    """Numbers of iterations, and of bad iterations, between two times."""
 
     #: Seconds after t0.
     from_s: float

@@ -46,7 +46,7 @@ class CounterRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CounterCharts:
-    """All that the page shows of counters: two charts and a table."""
+    """All that the page shows of counters: lines of two charts, and rows of a table."""
 
     step_s: float = 1.0
     #: Used parts of resources, the fullest first; and queues, the most variable first.

@@ -56,7 +56,9 @@ class CriterionRow:
 
 
 def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
-    """Return a row for each limit of each criterion of a workload, in the order of its verdicts."""
+    """Return the rows of all criteria of a workload in the order of its verdicts.
+
+    A criterion has a row for each of its limits, or one with the message of its verdict."""
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
     for verdict in workload.report.sla:

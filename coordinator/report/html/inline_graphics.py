@@ -34,7 +34,7 @@ def rect(
 
 
 def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
-    """Return an SVG element of the CSS class `look`; without a label it is hidden from readers."""
+    """Return an SVG element of CSS class `look`; without label, screen readers ignore it."""
     said = (
         Markup('role="img" aria-label="{}"').format(label)
         if label

@@ -104,7 +104,7 @@ def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
 
 
 def heat(matrix: LatencyMatrix) -> Heat:
-    """Return counts by bin of time and by row; each row is a factor of 10 ** (1 / PER_DECADE)."""
+    """Return counts by bin of time and by row; row N begins at 10 ** (N / PER_DECADE) ms."""
     shown = matrix.rebinned(_HEAT_BINS)
     counts = shown.counts()
     buckets = np.arange(counts.shape[1]) + shown.lowest

@@ -95,7 +95,7 @@ class OverviewView:
 
     @property
     def is_long(self) -> bool:
-        """Return whether there are so many workloads that each has one line."""
+        """Return whether there are more than `MANY` workloads: then each has one line."""
         return len(self.rows) + len(self.held) > MANY
 
 

@@ -38,7 +38,7 @@ _LIGHT, _DARK = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class PageFrame:
-    """The frame of a server around a page. The server sends the policy, not the page."""
+    """Parts that a server puts around a page; it sends the policy itself, too."""
 
     #: Address of a style sheet: it stands before the page's own, whose colours of a theme that was
     #: chosen win.
@@ -57,7 +57,7 @@ def text(name: str) -> str:
 
 @functools.cache
 def colours() -> str:
-    """Return the colours of both themes as CSS; without `data-theme` a page is as the system."""
+    """Return the colours of both themes as CSS; without `data-theme` the system decides."""
     light, dark = _colours(_LIGHT), _colours(_DARK)
     return (
         f":root{{color-scheme:light;{light}}}\n"

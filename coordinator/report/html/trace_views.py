@@ -64,7 +64,7 @@ class SpanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanGroup:
-    """Adjacent rows of a waterfall: a single row, or the rows of a fold."""
+    """A single row of a waterfall, or the rows of a fold: repeated spans shown as one line."""
 
     spans: list[SpanLine]
     #: The line that replaces repeated spans; None for a single row.
@@ -75,7 +75,7 @@ class SpanGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallView:
-    """The waterfall of an example iteration of a workload. Times are seconds."""
+    """The waterfall (spans over time) of an example iteration. Times are seconds."""
 
     #: The beginning of the trace id, unique in the page.
     id: str
@@ -100,7 +100,7 @@ class WaterfallView:
 
 @dataclass(frozen=True, kw_only=True)
 class CauseRow:
-    """A cause of slowness, with its bar."""
+    """A cause of slowness, with a bar of its time in slow and in normal traces."""
 
     cause: Cause
     bar: Markup
@@ -129,7 +129,7 @@ class TraceGroup:
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return marks of the heat map: seconds, milliseconds, and the waterfall that they open."""
+        """Return marks of the heat map: x in seconds, y in ms, and the waterfall they open."""
         return [
             {
                 "x": round(fall.due_s, 3),
@@ -146,7 +146,7 @@ class TraceGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingRow:
-    """A trace point in the ranking, with a bar of its time on critical paths."""
+    """A trace point (spans with one name) in the ranking, and a bar of its critical time."""
 
     row: Ranked
     bar: Markup

@@ -43,12 +43,12 @@ class WorkloadFacts:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds of load so far."""
+        """Seconds of load so far, by the timeline or else by the report."""
         return float(self.timeline.get("elapsed_s") or self.report.offered.duration_s)
 
     @property
     def lag_limit_s(self) -> float:
-        """Start lag above which the generator counts as late, seconds."""
+        """Start lag above which the generator counts as late, seconds; 0.1 if unknown."""
         return float(self.timeline.get("lag_limit_s") or _LAG_LIMIT_S)
 
     @cached_property

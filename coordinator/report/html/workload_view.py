@@ -102,7 +102,7 @@ class StepRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadView:
-    """A workload as the page shows it."""
+    """All views of a workload, from which its section of the page is rendered."""
 
     facts: WorkloadFacts
     criteria: list[CriterionRow]
@@ -185,12 +185,12 @@ class WorkloadView:
 
     @property
     def late_starts(self) -> int:
-        """Number of iterations that started too late in that time."""
+        """Number of iterations that started too late."""
         return int(sum(stretch[2] for stretch in self.facts.list_of("spoilt")))
 
 
 def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadView:
-    """Return the view of a workload; `first_outputs`: data of complete charts by title."""
+    """Compute all views of a workload; `first_outputs`: data of complete charts by title."""
     criteria = criterion_rows(facts)
     charts = charts_of(facts)
     workers = worker_rows(facts)
@@ -219,7 +219,10 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
 
 
 def load_words(facts: WorkloadFacts) -> str:
-    """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s"."""
+    """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s".
+
+    The type of the runner alone if none of its settings is known.
+    """
     runner = facts.report.runner
     kind, config = runner.type, runner.config
     if not isinstance(config, Mapping):

@@ -26,7 +26,7 @@ def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
 
 
 def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeFigures:
-    """Return count, mean, bounds and percentiles of a histogram, in seconds.
+    """Return count, mean, extremes and percentiles of a histogram, in seconds.
 
     `over_time`: the same durations over time, for 95 % intervals; None: no intervals. Of an empty
     histogram all times are None.

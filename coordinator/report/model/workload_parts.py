@@ -122,7 +122,7 @@ class Threads:
 
 @dataclass(frozen=True, kw_only=True)
 class StallTimes:
-    """Seconds for which worker processes could not run, summed over all of them, by cause."""
+    """Seconds for which worker processes could not run, summed: lock of Python, or stopped."""
 
     lock_s: float = 0.0
     stopped_s: float = 0.0

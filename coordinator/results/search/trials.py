@@ -224,7 +224,7 @@ class Trials:
     def is_lost(self, elapsed_s: float) -> bool:
         """Return whether the last trial is sure to fail a criterion, whatever is still to come.
 
-        False before its measured part, of which `elapsed_s` (seconds after t0) must be later.
+        False before its measured part. `elapsed_s`: seconds after t0.
         """
         one = self._held[-1]
         if elapsed_s <= one.from_s:
