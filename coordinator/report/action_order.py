@@ -33,7 +33,7 @@ def by_time(actions: Mapping[str, ByState]) -> list[str]:
 
 
 def naming_advice(actions: Mapping[str, ByState]) -> str:
-    """Return advice if there are so many names that they seem to contain ids; "" otherwise."""
+    """Return advice if there are more than `MANY_NAMES`, which seem to contain ids; else ""."""
     if len(actions) <= MANY_NAMES:
         return ""
     return (

@@ -57,7 +57,8 @@ class ReportBuilder:
     ) -> RunOutcome:
         """Return the outcome of a run that is over, from the outcomes of its workloads in order.
 
-        `collected`: traces and their explanations. The present time counts as the end of the run.
+        It has the bounds of each load, the notes and the exit code. `collected`: traces and their
+        explanations. The present time counts as the end of the run.
         """
         outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])

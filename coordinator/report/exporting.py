@@ -152,7 +152,7 @@ class Export:
         """Return the result of `write`, called with the path of a draft that becomes the target.
 
         So a partial file never has the target's name. An exporter without `FILE` writes to the
-        folder itself. Raises UsageError if the path cannot be written, else as `_guarded`.
+        folder itself. Raises UsageError if the path cannot be written, else ExportError.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

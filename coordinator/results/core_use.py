@@ -22,7 +22,10 @@ Floats = NDArray[np.float64]
 
 
 class CpuProfile:
-    """CPU usage of each worker process over time, in at most `BINS` bins; 1.0 is one core."""
+    """CPU usage of each worker process over time; 1.0 is one core.
+
+    It has `BINS` bins, which widen as the load lasts longer.
+    """
 
     def __init__(self) -> None:
         self._width_s = _FINEST_S

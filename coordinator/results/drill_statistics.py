@@ -189,7 +189,7 @@ class DrillStatistics:
         self._running.clear()
 
     def add(self, columns: Columns) -> None:
-        """Count result rows by phase; each iteration must be added once."""
+        """Count result rows by phase, as the module states; each iteration once."""
         if not len(columns):
             return
         self._rows += len(columns)

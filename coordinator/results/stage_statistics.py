@@ -122,7 +122,10 @@ class StageStatistics:
             part.flight_ns = statistics.busy_s * 1e9
 
     def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
-        """Replace the load from `at_s` on by `asked`; ignored beyond `MOST_STAGES`."""
+        """Replace the load from `at_s` on by `asked`: the present stage ends there.
+
+        Ignored beyond `MOST_STAGES` stages.
+        """
         at = bisect_right(self._begins, round(at_s * 1e9))
         if at >= MOST_STAGES:
             return

@@ -112,7 +112,10 @@ class WorkloadResults:
 
     @property
     def script_end(self) -> str | None:
-        """The end of the runner's own code in a worker: "" or its error; None if it goes on."""
+        """End of the code of a runner that starts iterations itself: "" or its error.
+
+        None while it runs, and for other runners.
+        """
         return self.statistics.lives.script_end
 
     def _users_lacking(self) -> Iterator[Verdict]:

@@ -38,7 +38,8 @@ class Division:
     def deviations(self, share: float) -> Floats:
         """Return for each block its iterations below a percentile, minus the expected number.
 
-        The percentile is of the whole run; `share` is a fraction 0 to 1. Linear within a bucket.
+        The percentile is of the whole run: `share` (0 to 1) of all iterations lie below it, and of
+        each block's iterations are expected to. Linear within a bucket.
         """
         sums = self.below.sum(axis=0)
         wanted = share * float(sums[-1])

@@ -67,10 +67,11 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """Return why percentiles lack bounds or depend on the time of the run; None if neither.
+    """Return why 95 % intervals lack bounds, or that latency drifted; None if neither.
 
     `ranks`: by percentile (0 to 100), the ranks of its interval, None if it has none. `total`:
-    count of iterations; `span_s`: seconds of load; `division`: None if the load was too short.
+    count of iterations; `span_s`: seconds of load; `division`: None if the load was too short,
+    which is then the reason.
     """
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:

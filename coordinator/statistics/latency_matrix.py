@@ -67,7 +67,7 @@ def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
 
 
 def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
-    """Return for each rank the nanoseconds that so many durations do not exceed.
+    """Return for each rank the duration (ns) that as many durations do not exceed.
 
     Ranks go from 0 to the number of durations. `counts` is by bucket, from bucket `lowest` on. NaN
     if all counts are 0. Linear within a bucket.
@@ -109,7 +109,7 @@ def percentiles_of(counts: Ints, lowest: int, percents: Sequence[float]) -> list
 
 
 def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
-    """Return one percentile in nanoseconds, as `percentiles_of` does."""
+    """Return a percentile (0 to 100) in nanoseconds; NaN if all counts are 0."""
     return percentiles_of(counts, lowest, (percent,))[0]
 
 

@@ -39,15 +39,15 @@ class OffStretch:
 
 
 def evidence_needed(bins: int, effect: float = 1.0) -> float:
-    """Return the log-likelihood ratio that a stretch needs to count, in a load of `bins` bins.
+    """Return the log-likelihood ratio from which a stretch is significant, of `bins` bins.
 
-    `effect`: variance of numbers of bad iterations, as a multiple of that of independent ones.
+    `effect`: variance of numbers of bad iterations, divided by that of independent iterations.
     """
     return effect * math.log(max(1, bins * (bins + 1) / 2) / LEVEL)
 
 
 def fewest_bad(bins: int, usual: float, effect: float = 1.0) -> int:
-    """Return how many bad iterations in a row make a stretch count, at least 1.
+    """Return how many bad iterations in a row make a stretch significant, at least 1.
 
     `usual`: fraction of bad iterations, above 0 and below 1; `effect` as for `evidence_needed`.
     """
@@ -58,7 +58,7 @@ def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffS
     """Return the last stretch with significantly more bad iterations than usual, or None.
 
     `bad` and `counts` have an entry per bin. `usual`: fraction of bad iterations, above 0 and below
-    1. `effect`: variance of numbers of bad iterations, as a multiple of that of independent ones.
+    1. `effect`: variance of numbers of bad iterations, divided by that of independent ones.
     """
     needed = evidence_needed(len(counts), effect)
     bad_sums = np.concatenate(([0], np.cumsum(bad)))

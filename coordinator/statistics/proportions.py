@@ -21,7 +21,7 @@ _Z = 1.96
 
 
 def design_effect(bad: Ints, counts: Ints) -> float:
-    """Return the variance of the number of bad iterations, in that of independent iterations.
+    """Return the variance of the number of bad iterations, divided by that of independent ones.
 
     At least 1; 1 also if there are too few bins to know, or if no iteration is bad, or all are.
     Both arguments have an entry per bin of time; bins without load at both ends are left out.
@@ -56,10 +56,10 @@ def share_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float
 
 
 def usual_number(bad: int, count: int, future: int, effect: float = 1.0) -> tuple[float, float]:
-    """Return the bounds within which 95 % of later loads have their number of bad iterations.
+    """Return the least and greatest number of bad iterations to expect (95 %) in a later load.
 
-    Those loads have `future` iterations, and are as bad as `bad` of `count` (above 0) that were
-    seen. Both the uncertainty of that fraction and chance in the later load count.
+    It has `future` iterations and is as bad as the load in which `bad` of `count` (above 0) were
+    bad. Both the uncertainty of that fraction and chance in the later load widen the range.
     """
     share = bad / count
     low, high = share_interval(bad, count, effect)

@@ -184,12 +184,12 @@ class _DeltaMethod:
         self._covariance = covariance
 
     def term(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """Return the value with an interval symmetric around it, its lower bound at least 0."""
+        """Return the value with a 95 % interval symmetric around it, its lower bound at least 0."""
         width = self._half(gradient)
         return FittedTerm(value=value, low=max(0.0, value - width), high=value + width)
 
     def factor(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """Return the value with an interval symmetric on a log scale.
+        """Return the value with a 95 % interval symmetric on a log scale.
 
         `gradient` is the gradient of the value's logarithm.
         """

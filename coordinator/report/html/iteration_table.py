@@ -60,7 +60,7 @@ def _reason(row: TableRow) -> str:
 def table_of(facts: PageFacts, shown: Mapping[str, str]) -> IterationTable:
     """Return the table of the iterations of a page; `shown`: ids of its waterfalls by trace id.
 
-    Repeated iterations are left out; the rest is sorted by workload and number.
+    Rows are sorted by workload and number; of a repeated iteration the last row counts.
     """
     complete, listed = facts.rows_are_all, facts.rows
     unique = {(row.workload, row.iteration): row for row in listed if row.outcome in _OUTCOMES}

@@ -44,7 +44,7 @@ class OutputView:
 
 
 def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> list[OutputView]:
-    """Return the additive charts of a workload, then its complete ones; each can be shown.
+    """Return views of the additive charts of a workload, then of its complete charts.
 
     `first` has the data of complete charts by title; without data, only their counts are shown.
     """

@@ -55,7 +55,11 @@ _WORKLOAD = {
 
 
 def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
-    """Return the emphasis of a workload; `has_cause`: its traces show a clear cause of slowness."""
+    """Return the emphasis of a workload; `has_cause`: its traces show a clear cause of slowness.
+
+    FAILED without load, or if a criterion failed that limits no time. SLOW if a time limit failed,
+    or with a cause. Else FINE.
+    """
     failed = {verdict.criterion for verdict in workload.sla if not verdict.success}
     if workload.unbegun or failed - _TIME_LIMITS:
         return Emphasis.FAILED

@@ -205,5 +205,5 @@ class Report:
 
 
 def _with_scenario(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a workload that has a scenario: older releases named workloads after it."""
+    """Return a workload with the key `scenario`: if missing, its name, as in older releases."""
     return {"scenario": workload.get("name"), **workload}

@@ -76,7 +76,7 @@ def _lateness(lag: BriefTimes) -> str:
 
 
 def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield starts and ends of virtual users, and their most frequent errors; nothing without."""
+    """Yield starts and ends of virtual users, and their most frequent errors, if there were any."""
     users = workload.users
     if users is None:
         return

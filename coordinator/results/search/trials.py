@@ -157,7 +157,11 @@ class Trials:
         self.progress = ""
 
     def change(self, change: LoadChange) -> None:
-        """Begin a trial, or end the load of the last trial, or the search."""
+        """Begin a trial, or end the load of the last trial, or the search.
+
+        A change with a level begins a trial. Without it, it ends the search if it is the `last`
+        change, else the load of the last trial.
+        """
         if self._held and (change.level or change.last):
             self._held[-1].over = True
             self._held[-1].unended, self._held[-1].lost = change.unended, change.lost
