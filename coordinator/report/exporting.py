@@ -98,7 +98,10 @@ class Export:
             raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
 
     def _refuse_other_format(self) -> None:
-        """Raise UsageError for a file whose name has the suffix of another format."""
+        """Raise UsageError for a file whose name has the suffix of another format.
+
+        Only if the target was given as a file (`exact`).
+        """
         named, own = (Path(name).suffix.lower() for name in (self.target, self.exporter.FILE))
         named = _SAME.get(named, named)
         if self._exact and named in _FORMATS and own in _FORMATS and named != own:

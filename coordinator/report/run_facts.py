@@ -71,7 +71,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 
 
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """Return the summary of a run that has no numbers; `reason`, if not "", becomes its note."""
+    """Return a summary without workloads; `reason`, if not "", becomes its note."""
     return {
         "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,

@@ -84,7 +84,7 @@ def _load(profile: LoadProfile, start_lag: LatencyMatrix) -> dict[str, Any]:
 def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
     """Return stretches with late starts: [from, to (s after t0), late starts, greatest lag (s)].
 
-    Neighbouring bins are joined.
+    A bin counts if `SPOILT_SHARE` of its starts or more were late; neighbouring bins are joined.
     """
     counts, width_s = start_lag.counts(), start_lag.width_s
     if not counts.size:
@@ -110,7 +110,8 @@ def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
 def _without(response: LatencyMatrix, spoilt: list[list[float]]) -> dict[str, float] | None:
     """Return p95_s and p99_s of response times of arrivals due outside the stretches.
 
-    None if there are no such arrivals."""
+    None if there are no such arrivals.
+    """
     counts = response.counts()
     middles = (np.arange(len(counts)) + 0.5) * response.width_s
     keep = np.ones(len(counts), bool)

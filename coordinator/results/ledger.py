@@ -278,7 +278,7 @@ class Ledger:
     def _report_shared(
         self, held: _Holding, expected: Intervals, numbers: Ints, outcomes: NDArray[np.uint8]
     ) -> None:
-        """Count dropped reruns as not run again, and remove settled numbers from the pool."""
+        """Uncount reruns whose rows are drops, and remove the settled numbers from the pool."""
         known, first = np.unique(numbers, return_index=True)
         dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
         not_again = held.again.intersection(dropped)

@@ -114,7 +114,7 @@ class _Seen:
 
     @property
     def is_full(self) -> bool:
-        """Return whether all virtual users were busy at once."""
+        """Return whether all virtual users were busy, by drops for capacity or by the peak."""
         reached = bool(self.users_most) and self.peak > FULL * self.users_most
         return self.drops["capacity"] > self.drops["late"] or reached
 
@@ -272,7 +272,11 @@ _RESOURCES = {
 
 
 def _why_late(seen: _Seen) -> Bound:
-    """Return the most likely cause why loops or threads were late."""
+    """Return the cause why event loops or threads were late: the first that applies.
+
+    Other programs on a full host, a CPU quota, the interpreter lock, busy cores; else only that
+    they were late.
+    """
     what = "event loops" if seen.coroutines else "threads"
     typical = "p50" if seen.coroutines else "p95"
     late = (
@@ -342,7 +346,11 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
 
 
 def _why_short(seen: _Seen) -> Bound:
-    """Return the most likely cause why a load was not offered although no process was late."""
+    """Return the cause why a load was not offered although no process was late.
+
+    Of an open load: the service if all users were busy, other programs, busy cores, else dispatch.
+    Of a closed load: lost workers, else dispatch.
+    """
     if seen.is_open:
         missing = _missing(seen)
         full = [host for host in seen.hosts if host.is_full]

@@ -93,7 +93,11 @@ def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
 
 
 def _drift(service: LatencyMatrix) -> Iterator[str]:
-    """Yield a message if iterations became slower or faster in the course of the load."""
+    """Yield a message if iterations became slower or faster in the course of the load.
+
+    Medians of `PARTS` parts are compared, each of at least `PART_ROWS` iterations; nothing if there
+    are fewer.
+    """
     parts = service.rebinned(PARTS)
     counts = parts.counts()
     if len(counts) < PARTS // 2 or (counts.sum(axis=1)[:-1] < PART_ROWS).any():
@@ -116,7 +120,10 @@ def _drift(service: LatencyMatrix) -> Iterator[str]:
 
 
 def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
-    """Yield a message if a few iterations took many times as long as all others."""
+    """Yield a message if a few iterations took many times as long as all others.
+
+    At most `FEW` count, which took `FACTOR` times and `APART_S` longer than the next slowest.
+    """
     total = service.count
     few = min(FEW, total // OTHERS)
     if not few:

@@ -58,7 +58,8 @@ class CriterionRow:
 def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
     """Return the rows of all criteria of a workload in the order of its verdicts.
 
-    A criterion has a row for each of its limits, or one with the message of its verdict."""
+    A criterion has a row for each of its limits, or one with the message of its verdict.
+    """
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
     for verdict in workload.report.sla:
@@ -77,7 +78,10 @@ def _windowed(config: Any) -> bool:
 
 
 def _plain_row(verdict: SlaVerdict) -> CriterionRow:
-    """Return the row of a criterion of which only the message is known."""
+    """Return the row of a criterion from the message of its verdict, without ratio and interval.
+
+    The limit is split off if the message has a single one.
+    """
     detail = spaced(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
     if ";" in found:

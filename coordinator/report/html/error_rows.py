@@ -83,7 +83,8 @@ def _row(facts: WorkloadFacts, kind: ErrorKind, example: Mapping[str, Any] | Non
 def _without_folders(traceback: str) -> str:
     """Return a traceback without secrets and folders of installed files, `_TEXT` characters long.
 
-    Reports travel, and folders may name people."""
+    Reports travel, and folders may name people.
+    """
     return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 

@@ -405,7 +405,7 @@ def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> Spa
 
 
 def _fields(row: WaterfallRow) -> list[tuple[str, str]]:
-    """Return the fields of a span by OSProfiler, and the fields that osbench adds."""
+    """Return (name, value) of the fields of a span, by OSProfiler and by osbench; no empty ones."""
     pairs = [
         ("name", row.name),
         ("project", row.project),

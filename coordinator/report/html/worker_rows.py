@@ -136,7 +136,10 @@ def _host(name: str, about: WorkerFigures) -> str:
 
 
 def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
-    """Return by name the workers that are slower than others of their host, or with it."""
+    """Return by name the workers that are clearly slower than others.
+
+    They are slower than others of their host, or their host is slower than other hosts.
+    """
     found: dict[str, OddOne] = {}
     of_host: dict[str, list[str]] = {}
     for name, host in hosts.items():
@@ -162,7 +165,10 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
 
 
 def _clearly_above(own: _Counts, others: _Counts) -> float:
-    """Return by how many seconds the own median is above the others'; 0 if that is not clear."""
+    """Return by how many seconds the own median is above the others'; 0 if that is not clear.
+
+    It is clear from more than `_ENOUGH` own iterations, and above `_APART` of the common median.
+    """
     usual, more_s = _Counts.sum((own, others)).percentile(50), own.above(others)
     return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
 

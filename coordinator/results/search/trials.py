@@ -295,7 +295,11 @@ class Trials:
         )
 
     def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
-        """Return cause and message if a rate was not sustained, or is not known; else "" twice."""
+        """Return cause and message if a rate was not sustained, or is not known; else "" twice.
+
+        The first that applies: disturbed, failed criteria, iterations that did not end, the
+        generator.
+        """
         disturbed = self._disturbed(one, lost)
         if disturbed:
             return DISTURBED, disturbed
@@ -325,7 +329,11 @@ class Trials:
         return f"{lost} of its iterations were lost with a worker" if lost else ""
 
     def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
-        """Return cause and message if the load differed from the requested one; else "" twice."""
+        """Return cause and message if the load differed from the requested one; else "" twice.
+
+        It differs if more than `DROPS_ALLOWED` of the arrivals were dropped, or p99 start lag is
+        above the limit.
+        """
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
         arrivals = statistics.ran + statistics.count("dropped")
