@@ -53,7 +53,7 @@ class DataFile:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, in hex."""
+        """SHA-256 of the content in hex; delimiters are commas, a byte order mark is removed."""
         return hashlib.sha256(self._content).hexdigest()
 
     @property

@@ -16,7 +16,7 @@ from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timel
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """A run as its directory shows it."""
+    """A run as its directory shows it: state, request, summary and timeline."""
 
     directory: RunDirectory
     #: run.json: the request for the run.

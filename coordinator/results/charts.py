@@ -40,7 +40,7 @@ class Sketch:
         self.high = -math.inf
 
     def add(self, value: float) -> None:
-        """Count a number, which must be finite."""
+        """Count a finite number; join buckets if there are more than `BUCKETS`."""
         self.count += 1
         self.total += value
         self.low = min(self.low, value)

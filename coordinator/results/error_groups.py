@@ -83,7 +83,7 @@ class _Tally:
         self.count += count
 
     def join(self, other: _Tally) -> None:
-        """Add the counts of another tally."""
+        """Add the count of another tally; the lower iteration and its place stay."""
         self.add(other.count, other.iteration, lambda: other.place)
 
 

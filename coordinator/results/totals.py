@@ -58,7 +58,7 @@ class Accounting:
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """The offered load, compared with the requested load."""
+    """The offered load compared with the requested load: users or arrivals, and length."""
 
     #: Seconds from t0 to the end of the last iteration.
     duration_s: float = 0.0

@@ -83,7 +83,7 @@ class ActionRequests:
         self.received += int(exchanges["received"].sum())
 
     def merge(self, other: ActionRequests) -> None:
-        """Add the sums of another action."""
+        """Add the counts and histograms of another action to this one."""
         for phase, found in self.phases.items():
             found.merge(other.phases[phase])
         self.statuses.update(other.statuses)

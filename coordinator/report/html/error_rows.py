@@ -27,7 +27,7 @@ _FOLDERS = re.compile(r'File "/[^"\n]*?/(site-packages|osbench|python3\.\d+)/')
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRow:
-    """A kind of error with an example, as the page lists it; times in seconds after t0."""
+    """A kind of error with an example, as the page lists it; first and last in seconds after t0."""
 
     type: str
     message: str

@@ -79,7 +79,7 @@ class FigureRow:
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewView:
-    """The first screen of the page."""
+    """The first screen of the page: verdict, reasons, key figures and accounting."""
 
     verdict: VerdictWords
     reasons: list[Reason]

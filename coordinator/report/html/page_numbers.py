@@ -104,7 +104,7 @@ def percent_text(share: float | None, digits: int = 2) -> str:
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a number per second; a dash for None."""
+    """Return a rate per second with three digits and its unit; a dash for None."""
     return DASH if rate is None else f"{short(rate)}{NARROW}/s"
 
 

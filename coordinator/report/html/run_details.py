@@ -47,7 +47,7 @@ class RunDetails:
 
 
 def run_head(facts: PageFacts) -> RunHead:
-    """Return the part of the page above the verdict."""
+    """Return the head of the page: title, state, times, deployment, tags and versions."""
     report, manifest = facts.report, facts.manifest
     code = report.exit_code
     return RunHead(

@@ -76,7 +76,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRow:
-    """An atomic action as a row of its table."""
+    """An atomic action as a row: calls, failures, times, share of the time, and a bar."""
 
     name: str
     depth: int

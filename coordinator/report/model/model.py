@@ -193,7 +193,8 @@ class Report:
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Return the report of a summary, read from JSON.
 
-        Raises DamagedRun if a part is missing or has another shape.
+        Missing parts get their defaults. Raises DamagedRun if `workloads` or a field without
+        default is missing, or a part has another shape.
         """
         try:
             workloads = [_with_scenario(one) for one in document["workloads"]]

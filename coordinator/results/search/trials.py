@@ -126,7 +126,7 @@ class _Held:
         self.to_s = max(self.from_s, min(self.to_s, at_s))
 
     def flow(self, columns: Columns) -> None:
-        """Count the measured part's iterations in flight and successful ends, whenever due."""
+        """Add time in flight (ns) and successful ends within the measured part, whenever due."""
         begin, end = round(self.from_s * 1e9), round(self.to_s * 1e9)
         ran = columns.outcome <= Outcome.TIMED_OUT
         started, ended = columns.started[ran], columns.ended[ran]
@@ -143,7 +143,10 @@ class _Held:
 
 
 class Trials:
-    """Builds the trials of a search from changes of the load and result rows, and nothing else."""
+    """The trials of a search: rates that were tried for some time, and their results.
+
+    They follow from changes of the load and from result rows, and nothing else.
+    """
 
     def __init__(
         self, runner: SearchingRunner, criteria: Callable[[], SlaEvaluator], lag_limit_s: float
