@@ -1,1 +1,1 @@
-"""The side that plans, dispatches, accounts and reports."""
+"""The coordinator: plans runs, dispatches iterations to workers, accounts for them and reports."""

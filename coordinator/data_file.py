@@ -1,4 +1,4 @@
-"""Data files: row N gives iteration N its arguments, and goes with the batch that holds N."""
+"""Reads CSV data files: row N gives iteration N its arguments, and travels with its batch."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from osbench.common.protocol import data_rows
 
 #: Largest file, bytes.
 LARGEST = 512 * 1024 * 1024
-#: Bytes of rows that one batch carries, by the average row.
+#: Bytes of rows that a batch should carry, if all were as long as the average row.
 BATCH_BYTES = 1024 * 1024
-#: Faults of one file that are reported.
+#: Most problems of a file that are reported.
 MAX_PROBLEMS = 10
 
 
 class DataFile:
-    """A CSV file as it was when it was checked; rows count from 1."""
+    """A checked CSV file, kept in memory as it was read; rows count from 1."""
 
     def __init__(
         self,
@@ -38,12 +38,12 @@ class DataFile:
         offsets: array[int],
         key: bytes | None = None,
     ) -> None:
-        """`key` encrypts the rows; None: a new one is made."""
+        """`key` encrypts the rows in batches (a Fernet key); None: a new one is made."""
         self.path = path
         self.name = path.name
         self.header = header
         self._content = content
-        #: Where each row begins, and where the last one ends.
+        #: Byte offset of each row in the content, and the end of the last row.
         self._offsets = offsets
         #: Encrypts the rows of this run's batches.
         self.key = key or Fernet.generate_key()
@@ -53,43 +53,46 @@ class DataFile:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content, in hex."""
+        """SHA-256 of the content in hex; delimiters are commas, a byte order mark is removed."""
         return hashlib.sha256(self._content).hexdigest()
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments that the columns feed."""
+        """The names of the arguments that the columns set, in their order."""
         return data_rows.names(self.header)
 
     @property
     def first(self) -> dict[str, Any]:
-        """The arguments of the first row."""
+        """The arguments of the first row, by name."""
         text = self._content[self._offsets[0] : self._offsets[1]].decode("utf-8")
         return next(data_rows.RowReader(self.header).read(text))
 
     @property
     def size(self) -> int:
-        """Bytes of all rows."""
+        """Size of all rows in bytes, without the header."""
         return self._offsets[-1] - self._offsets[0]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The arguments of each row, in order."""
+        """Return an iterator over the rows in order, each as arguments by name."""
         text = self._content[self._offsets[0] : self._offsets[-1]].decode("utf-8")
         return data_rows.RowReader(self.header).read(text)
 
     @property
     def batch_limit(self) -> int:
-        """Rows that a batch should carry at most."""
+        """Rows that a batch should carry at most: about `BATCH_BYTES` of them, and at least 1."""
         return max(1, BATCH_BYTES * len(self) // max(1, self.size))
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """The rows of some iterations, in their order, as a batch carries them."""
+        """Return the rows of some iterations, compressed and encrypted, as batches carry them."""
         at = self._offsets
         pieces = (self._content[at[low - 1] : at[high - 1]] for low, high in numbers)
         return data_rows.encrypt(b"".join(pieces), self.key)
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """Limit a step to iterations that have a row."""
+        """Return the step of a runner, limited to iterations that have a row.
+
+        `totals`: iterations given out and settled so far. The load is done if every row is settled.
+        """
         rows = len(self)
         return replace(
             step,
@@ -100,7 +103,10 @@ class DataFile:
 
 
 def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[str]]:
-    """Return the file, or (None, problems); `key` encrypts its rows, a new one if it is None."""
+    """Read and check a CSV file; return it, or None and the problems, `MAX_PROBLEMS` at most.
+
+    `key` encrypts the rows in batches (a Fernet key; None: a new one).
+    """
     try:
         content = read_named(path, LARGEST)
     except OSError as error:
@@ -114,7 +120,7 @@ def read(path: Path, key: bytes | None = None) -> tuple[DataFile | None, list[st
 
 
 class _Scan:
-    """Scans a file once: finds the beginnings of rows, and problems of rows."""
+    """Scans a CSV file once: finds the offsets of rows, and up to `MAX_PROBLEMS` problems."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -151,7 +157,10 @@ class _Scan:
             raise ValueError("there is no row: a header and at least one are needed")
 
     def _with_commas(self, delimiter: str) -> bytes:
-        """Return the content with commas between columns, as in batches, and as many lines."""
+        """Return the content with commas as delimiters; rows keep their numbers of lines.
+
+        Raises csv.Error and UnicodeDecodeError.
+        """
         found = io.StringIO()
         writer = csv.writer(found, lineterminator="\n")
         reader = csv.reader(self._lines(), delimiter=delimiter, strict=True)
@@ -167,12 +176,15 @@ class _Scan:
             yield line.decode("utf-8")
 
 
-#: What may stand between columns, the usual first; no argument has it in its name.
+#: Delimiters that are recognized, the usual first; names of arguments contain none of them.
 _DELIMITERS = ",;\t|"
 
 
 def _delimiter(content: bytes) -> str:
-    """The delimiter that the header has: Excel writes ; in much of Europe."""
+    """Return the delimiter of the first line that is not blank: Excel writes ; in much of Europe.
+
+    A comma if no known delimiter is in the line.
+    """
     header = next((line for line in io.BytesIO(content) if line.strip()), b"")
     text = header.decode("utf-8", "replace")
     return next((one for one in _DELIMITERS if one in text), ",")
@@ -188,7 +200,7 @@ def _header_fault(names: list[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """The message about an error of a file, with its cure."""
+    """Return a message about an error of reading CSV, with its cure if that is known."""
     if isinstance(error, UnicodeError):
         return "is not text in UTF-8: save it as UTF-8, in Excel as `CSV UTF-8`"
     said = str(error)

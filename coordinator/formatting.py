@@ -1,4 +1,4 @@
-"""Numbers and foreign text as people read them in a terminal."""
+"""Formats numbers, durations, sizes and foreign text for people who read them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITTEN = re.compile(r"(?P<number>[\d.,]+) ?(?P<unit>[a-z]+)")
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds with three digits and a unit: 12.3ms; a dash for None."""
+    """Return seconds with three digits and a unit, such as 12.3ms; "-" for None, "0" for 0."""
     if seconds is None:
         return "-"
     if seconds == 0:
@@ -32,21 +32,24 @@ def duration(seconds: float | None) -> str:
 
 
 def seconds_of(text: str) -> float | None:
-    """The seconds that `duration` or `spaced` wrote; None if they did not write the text."""
+    """Return the seconds of a text by `duration` or `spaced`; None if it has no unit."""
     found = _WRITTEN.fullmatch(text)
     scale = next((size for unit, size, _ in _UNITS if found and unit == found["unit"]), None)
     return float(found["number"].replace(",", "")) * scale if found and scale else None
 
 
 def spaced(seconds: float | None) -> str:
-    """Return seconds with three digits and a unit, for running text: 12.3 ms."""
+    """Return seconds with three digits and a unit for running text, such as 12.3 ms.
+
+    "-" for None, "0" for 0.
+    """
     text = duration(seconds)
     number = text.rstrip("nmush")
     return f"{number} {text[len(number) :]}" if number != text else text
 
 
 def three_digits(number: float) -> str:
-    """Return a number with three significant digits, more if it is large."""
+    """Return a number with three significant digits; from 100 on as an integer with separators."""
     if number < 0.9995:
         return f"{number:.3g}"
     if number < 9.995:
@@ -57,19 +60,25 @@ def three_digits(number: float) -> str:
 
 
 def instant(seconds: float) -> str:
-    """Seconds since 1970-01-01 UTC as ISO 8601 with milliseconds: 2026-04-01T12:00:00.250Z."""
+    """Return seconds since 1970-01-01 UTC as ISO 8601 in milliseconds: 2026-04-01T12:00:00.250Z.
+
+    Raises ValueError, OverflowError or OSError if no calendar date fits.
+    """
     moment = datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def count(number: int, one: str = "", many: str = "") -> str:
-    """Return an integer with separators and, if given, the noun in singular or plural."""
+    """Return an integer with thousands separators and, if `one` is given, the noun for the number.
+
+    `many` is the plural, by default `one` with an s.
+    """
     noun = one if number == 1 else many or f"{one}s"
     return f"{number:,} {noun}" if one else f"{number:,}"
 
 
 def size(number: int) -> str:
-    """Bytes with three digits and a unit: 1.20 MB."""
+    """Return a number of bytes with three digits and a decimal unit: 1.20 MB."""
     if number < 1000:
         return f"{number} B"
     scaled, units = number / 1000, ["kB", "MB", "GB", "TB"]
@@ -79,7 +88,7 @@ def size(number: int) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Return the names; to a name that occurs several times its index is added, from 0."""
+    """Return the names in order; a repeated name gets an index from 0, as in "name [0]"."""
     several = Counter(names)
     seen: Counter[str] = Counter()
     found = []
@@ -90,15 +99,15 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def titles(workloads: Iterable[tuple[str, str, str]]) -> list[str]:
-    """The names of workloads on pages, no two the same.
+    """Return a title for each workload, no two the same.
 
-    Of the name that the task gives a workload, the title of its subtask and the name of its
-    scenario it is the first that there is.
+    A workload is given as its own name in the task, the title of its subtask, and its scenario's
+    name: the first that is not empty counts. Equal titles get an index from 0: "title [0]".
     """
     return distinct([next((one for one in names if one), "workload") for names in workloads])
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Return the first line of foreign text, with control characters escaped, cut to `limit`."""
+    """Return the first line of foreign text, controls escaped, cut to `limit` characters."""
     line = escaped(text.strip().partition("\n")[0])
     return line if len(line) <= limit else f"{line[: limit - 3]}..."

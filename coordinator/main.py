@@ -1,4 +1,4 @@
-"""Entry of `osbench-coord`: Ctrl-C while it is still importing ends it without a traceback."""
+"""Entry point of `osbench-coord`: Ctrl-C during imports ends it without a traceback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from osbench.common.config.standard_streams import secure_standard_streams
 
 
 def main() -> None:
-    """Import the commands and run one."""
+    """Import the commands and run the command line; ends the process by SystemExit."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     secure_standard_streams()
     from osbench.coordinator.cli import main as command  # noqa: PLC0415 - takes a moment

@@ -1,4 +1,4 @@
-"""Tables for terminals: texts next to their figures, or on separate lines if it is narrow."""
+"""Tables for terminals: long texts stand next to their figures, or on own lines if it is narrow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INDENT = 4
 
 
 class TextColumn(NamedTuple):
-    """Heading of a column, and how its cells are put."""
+    """Heading of a column, and the layout of its cells."""
 
     heading: str
     justify: Literal["left", "right"]
@@ -28,29 +28,29 @@ class TextColumn(NamedTuple):
 
 
 def names(*headings: str) -> Iterator[TextColumn]:
-    """Columns of short words, such as ids and states."""
+    """Return left-aligned columns of short words, such as ids and states."""
     return (TextColumn(heading, "left", is_text=False) for heading in headings)
 
 
 def figures(*headings: str) -> Iterator[TextColumn]:
-    """Columns of numbers."""
+    """Return right-aligned columns of numbers."""
     return (TextColumn(heading, "right", is_text=False) for heading in headings)
 
 
 def texts(*headings: str) -> Iterator[TextColumn]:
-    """Columns of texts of any length; one in which all cells are empty is left out."""
+    """Return columns of texts of any length; a column is left out if all its cells are empty."""
     return (TextColumn(heading, "left", is_text=True) for heading in headings)
 
 
 class TextTable:
-    """A table that is readable at any width of a terminal."""
+    """A table for `rich` that is readable at any width of a terminal."""
 
     def __init__(self, *columns: Iterable[TextColumn]) -> None:
         self._columns = tuple(chain(*columns))
         self._rows: list[list[Text]] = []
 
     def add_row(self, *cells: str | Text) -> None:
-        """Add a row with a cell for each column; foreign texts must be plain."""
+        """Add a row with a cell for each column in order; foreign text must be escaped before."""
         self._rows.append([Text(one) if isinstance(one, str) else one for one in cells])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -83,7 +83,7 @@ class TextTable:
         return max(cell.cell_len for cell in cells)
 
     def _labelled(self, n: int, cell: Text, long: Sequence[int]) -> Text:
-        """Return a text, with its heading unless it is the only text."""
+        """Return the text of column `n`, with its heading if there are several text columns."""
         return Text(f"{self._columns[n].heading}: ").append(cell) if len(long) > 1 else cell
 
     def _table(self, chosen: Sequence[int]) -> Table:

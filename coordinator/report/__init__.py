@@ -1,1 +1,1 @@
-"""Reports of finished runs: one JSON object, from which text is printed."""
+"""Reports of runs: the report object, its JSON, text and page, and exports."""

@@ -1,4 +1,4 @@
-"""Builds the report of a run from the outcomes of its workloads: notes, and the exit code."""
+"""Builds the outcome of a run from its workloads' outcomes: load bounds, notes, exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RunEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportBuilder:
-    """Identity and settings of a run, known before it ends."""
+    """Builds the outcome of a run; its fields are known before the run ends."""
 
     run_id: str
     task: Task
@@ -55,7 +55,11 @@ class ReportBuilder:
     def build(
         self, outcomes: Sequence[WorkloadOutcome], collected: Collected, end: RunEnd
     ) -> RunOutcome:
-        """Return the report of a run that is over."""
+        """Return the outcome of a run that is over, from the outcomes of its workloads in order.
+
+        It has the bounds of each load, the notes and the exit code. `collected`: traces and their
+        explanations. The present time counts as the end of the run.
+        """
         outcomes = [replace(one, bounds=self._bounds(one)) for one in outcomes]
         names = distinct([workload.name for workload in self.task.workloads])
         named = list(zip(names, outcomes, strict=False))
@@ -92,7 +96,7 @@ class ReportBuilder:
         on_traces: Sequence[str],
         failed_hooks: Sequence[str],
     ) -> list[str]:
-        """Return the notes of a run, in the order in which they are read."""
+        """Return messages on a run: failures, losses, load, traces, hooks, then remarks."""
         notes = [f"{name} could not begin: {one.error}" for name, one in named if one.error]
         notes += [f"{name} was not begun: {one.not_begun}" for name, one in named if one.not_begun]
         notes += [end.broken] if end.broken else []
@@ -130,14 +134,17 @@ class ReportBuilder:
 
 
 def _asked_for(outcome: WorkloadOutcome) -> Accounting:
-    """Return the accounting without the iterations that the workload's own rule stopped."""
+    """Return the accounting without the iterations that the workload's own rule stopped.
+
+    So they do not count as not started in the exit code.
+    """
     if outcome.offered.cut_short != "abort":
         return outcome.accounting
     return replace(outcome.accounting, not_started=0)
 
 
 def left_behind(run_id: str, problems: Sequence[str]) -> list[str]:
-    """Return a message for each context that could not be undone, with the way to try again."""
+    """Return a message for each context that could not be undone, with the command to try again."""
     again = f"`osbench-coord cleanup {run_id}` tries again"
     return [f"{problem}; {again}" for problem in problems]
 

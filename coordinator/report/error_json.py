@@ -1,4 +1,4 @@
-"""A command that failed, as JSON; docs/results.schema.json."""
+"""A failed command as a JSON object, as docs/results.schema.json describes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from osbench.common.errors import OsbenchError, TaskError
 
 
 def to_error_json(error: OsbenchError) -> dict[str, Any]:
-    """Return the JSON object of a command that could not do its work."""
+    """Return the JSON object of a command that failed: message, problems of the task, exit code."""
     problems = error.problems if isinstance(error, TaskError) else []
     # the message of a task error goes on with its problems, a line each
     message = str(error).partition("\n")[0] if problems else str(error)

@@ -18,7 +18,7 @@ Kind = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorKind:
-    """Errors of a kind, with the most frequent of them as the example."""
+    """The errors of one kind, shown as one: the most frequent error, with summed counts."""
 
     error: ErrorReport
     kind: Kind
@@ -27,7 +27,7 @@ class ErrorKind:
 def kinds_of(errors: Iterable[ErrorReport]) -> list[ErrorKind]:
     """Return the kinds of some errors, the most frequent first.
 
-    If a kind has several messages, the parts that differ are replaced.
+    If a kind has several messages, `*` replaces the parts in which they differ.
     """
     found: dict[Kind, list[ErrorReport]] = {}
     for error in errors:
@@ -50,13 +50,13 @@ def _joined(kind: Kind, errors: Sequence[ErrorReport]) -> ErrorReport:
 
 @dataclass
 class FailureTimes:
-    """Times at which iterations failed, by workload and kind: seconds after t0."""
+    """Collects the due times of failed iterations, by workload and kind of error."""
 
     _dues: dict[tuple[int, str, int], list[NDArray[np.int64]]] = field(default_factory=dict)
     _errors: dict[tuple[int, str], Errors] = field(default_factory=dict)
 
     def add(self, block: Reported) -> None:
-        """Count the failed iterations of a result block."""
+        """Add the iterations of a result block that failed with an error."""
         # filled as blocks are read: an error may be described in a later block than its row
         self._errors[block.workload, block.worker] = block.errors
         failures = block.columns.failure
@@ -65,7 +65,7 @@ class FailureTimes:
             self._dues.setdefault(key, []).append(block.columns.due[failures == number])
 
     def by_kind(self) -> Mapping[tuple[int, Kind], NDArray[np.float64]]:
-        """Return the times of each kind of a workload, in order."""
+        """Return the due times by workload number and kind: seconds after t0, ascending."""
         found: dict[tuple[int, Kind], list[NDArray[np.int64]]] = {}
         for (workload, worker, number), dues in self._dues.items():
             etype, message, _ = self._errors[workload, worker].get(number, ("", "", ""))

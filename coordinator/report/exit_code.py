@@ -23,14 +23,20 @@ MEANINGS = {
 
 
 def meaning(code: int, dropped: int = 0) -> str:
-    """Return a phrase for the exit code of a run with so many dropped arrivals."""
+    """Return the meaning of a run's exit code as a phrase; "unknown" for other codes.
+
+    If arrivals were dropped, code 0 does not say that everything ran.
+    """
     if code == 0 and dropped:
         return f"every SLA holds, but {count(dropped, 'arrival')} did not run: dropped"
     return MEANINGS.get(code, "unknown")
 
 
 def worst(codes: Iterable[int]) -> int:
-    """Return the exit code of several runs that takes precedence."""
+    """Return the exit code of several runs: the code with the highest precedence; 0 without runs.
+
+    A code that is not known precedes all.
+    """
     order = (2, 130, 3, 4, 1, AROUND, 0)
     return min(codes, key=lambda code: order.index(code) if code in order else -1, default=0)
 
@@ -48,9 +54,9 @@ def exit_code(
 ) -> int:
     """Return the first code that applies: 2, 130, 3, 4, 1, 5, 0.
 
-    `refused`: a workload could not begin. `around`: a hook failed, or a context was not undone.
-    `aborted`: an SLA was breached and the run stopped for it, which is why iterations were not
-    started.
+    `broken`: the run could not go on. `limited`: the load generator was the limit. `refused`: a
+    workload could not begin. `around`: a hook failed, or a context was not undone. `aborted`: an
+    SLA was breached and the run stopped for it, which is why iterations were not started.
     """
     if refused:
         return 2

@@ -65,11 +65,14 @@ class Export:
 
     @property
     def name(self) -> str:
-        """The exporter's name."""
+        """Name of the exporter."""
         return self.exporter.NAME
 
     def check(self) -> None:
-        """Raise UsageError if the target cannot be written: better before a run than after."""
+        """Raise UsageError if the target cannot be written: better before a run than after.
+
+        Creates and removes a file in the target's folder if that exists. Does nothing for a URL.
+        """
         if self._is_url:
             return
         self._refuse_other_format()
@@ -95,7 +98,10 @@ class Export:
             raise UsageError(f"cannot write {self._path}: {error.strerror}") from None
 
     def _refuse_other_format(self) -> None:
-        """Raise UsageError for a file whose name has the suffix of another format."""
+        """Raise UsageError for a file whose name has the suffix of another format.
+
+        Only if the target was given as a file (`exact`).
+        """
         named, own = (Path(name).suffix.lower() for name in (self.target, self.exporter.FILE))
         named = _SAME.get(named, named)
         if self._exact and named in _FORMATS and own in _FORMATS and named != own:
@@ -105,21 +111,32 @@ class Export:
             )
 
     def write(self, run: ExportedRun) -> str:
-        """Export a run; return a message on the written or sent results. Raises ExportError."""
+        """Export a run; return a message on the written or sent results.
+
+        Creates missing folders. Raises ExportError or UsageError if it cannot be written.
+        """
         if self._is_url:
             return str(self._guarded(lambda: self.exporter.send(run, self.target)))
         self._in_place(lambda path: self.exporter.export(run, path))
         return f"wrote {self._path}"
 
     def write_failure(self, failure: Mapping[str, Any]) -> str:
-        """Export that a run could not start; return "" if the exporter has no form for it."""
+        """Export that a run could not start; return a message on the file.
+
+        Returns "" if the target is a URL, or if the exporter has no form for failures. Raises
+        ExportError or UsageError if it cannot be written.
+        """
         if self._is_url:
             return ""
         done = self._in_place(lambda path: self.exporter.export_failure(failure, path))
         return f"wrote {self._path}" if done else ""
 
     def write_unfinished(self, directory: RunDirectory) -> str:
-        """Export a run that goes on or was killed; return "" if the exporter cannot."""
+        """Export a run that goes on or was killed; return a message on the file.
+
+        Returns "" unless the exporter writes pages. Raises OsbenchError if it cannot be written, or
+        if the run is damaged.
+        """
         page = self.exporter
         if not isinstance(page, HtmlPage):
             return ""
@@ -135,7 +152,11 @@ class Export:
         return self._path.parent if self.exporter.FILE else self._path
 
     def _in_place(self, write: Callable[[Path], Any]) -> Any:
-        """Write a file under another name first: a partial file never has the target's name."""
+        """Return the result of `write`, called with the path of a draft that becomes the target.
+
+        So a partial file never has the target's name. An exporter without `FILE` writes to the
+        folder itself. Raises UsageError if the path cannot be written, else ExportError.
+        """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -171,7 +192,10 @@ def _defines(exporter: Exporter, method: str) -> bool:
 
 
 def exporter_of(plugins: Plugins, name: str, options: Sequence[str] = ()) -> Exporter:
-    """Return the exporter of that name, with options NAME=VALUE. Raises OsbenchError."""
+    """Return an exporter by name, with options NAME=VALUE (values in YAML).
+
+    Raises UsageError for wrong options, PluginError for an unknown name.
+    """
     kind = cast(type[Exporter], plugins.get("exporter", name))
     config = {}
     for option in options:

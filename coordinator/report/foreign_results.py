@@ -1,4 +1,4 @@
-"""Results in the form of another tool, read as runs and written: an edge, found by entry point."""
+"""Results in the form of another tool, which are read as runs and written; found by entry point."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ class ForeignResults(Protocol):
     """A form of results: a class without arguments, an entry point `osbench.foreign_results`."""
 
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-        """Make a run of each task in a file; return their ids. Raises UsageError."""
+        """Create a run from each task in a file; return their ids. Raises UsageError.
+
+        `data_dir`: folder of runs; `lag_limit_s`: as in ReportBuilder.
+        """
 
     def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
-        """Write a finished run."""
+        """Write a finished run to `file`."""
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
         """Return a finished run in the form that the tool gives to its own exporters."""
 
 
 def foreign_results(name: str) -> ForeignResults:
-    """Return the form `name`, such as "rally". Raises PluginError if there is none."""
+    """Return the form `name`, such as "rally". Raises PluginError if none is installed."""
     made: ForeignResults = entry_points.loaded("foreign_results", name)()
     return made

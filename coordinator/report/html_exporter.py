@@ -21,12 +21,12 @@ class HtmlPage(Exporter):
     FILE: ClassVar[str] = "report.html"
 
     def export(self, run: ExportedRun, path: Path) -> None:
-        """Write the page."""
+        """Write the page of a finished run to `path`."""
         assert isinstance(run, StoredRun)
         self.render(run.directory, path)
 
     def render(self, directory: RunDirectory, path: Path) -> None:
-        """Write the page of a run in any state."""
+        """Write the page of a run in any state to `path`. Raises DamagedRun or UsageError."""
         # exports of other formats do without templates
         from osbench.coordinator.report.html import render_page  # noqa: PLC0415 - see above
         from osbench.coordinator.report.page_facts import gather  # noqa: PLC0415 - see above

@@ -1,4 +1,4 @@
-"""All that is known of one iteration, as a JSON object."""
+"""All details of one iteration as a JSON object: times, actions, requests, outputs, log."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from osbench.coordinator.storage.worker_log import WorkerLog
 def iteration_records(
     directory: RunDirectory, number: int, report: Report | None
 ) -> list[dict[str, Any]]:
-    """Return the iterations of a number, one for each workload that has it.
+    """Return the iterations with a number as JSON objects, one per workload that has it, in order.
 
     Also for a run that goes on. `report` gives workers their names, as in `iterations`. Raises
-    OsbenchError.
+    OsbenchError if the run cannot be read.
     """
     asked = (directory.read("run.json") or {}).get("workloads", ())
     names = worker_names(report)
@@ -50,7 +50,7 @@ def _name(asked: Mapping[str, Any]) -> str:
 
 
 def _load_begun(directory: RunDirectory) -> dict[int, float]:
-    """Return when the load of each workload began, seconds since 1970-01-01 UTC."""
+    """Return t0 by workload, seconds since 1970-01-01 UTC; only of loads that began."""
     return {
         record["workload"]: record["t0_at"]
         for record in directory.decisions()
@@ -75,7 +75,7 @@ _NONE: dict[str, Any] = {
 
 
 def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> dict[str, Any]:
-    """Return fields of the only row of `columns`."""
+    """Return error, actions, requests and outputs of the only row of `columns`."""
     failure = int(columns.failure[0])
     error = dict(zip(("type", "message", "traceback"), errors.get(failure, ()), strict=False))
     made = dict(columns.outputs).get(int(columns.iteration[0]), ())
@@ -88,7 +88,10 @@ def _details(columns: Columns, errors: Mapping[int, tuple[str, str, str]]) -> di
 
 
 def _actions(columns: Columns) -> Iterator[dict[str, Any]]:
-    """Yield atomic actions in order of their begin; `parent` is a place in this list."""
+    """Yield atomic actions in order of their begin; `parent` is an index in this list, or None.
+
+    Times are seconds, the begin after the start of the iteration.
+    """
     started, ended = int(columns.started[0]), int(columns.ended[0])
     for _, name, parent, begun, over, failed in columns.actions.tolist():
         unfinished = over < begun

@@ -31,7 +31,10 @@ Errors = dict[int, tuple[str, str, str]]
 
 
 class Reported(NamedTuple):
-    """Rows of a result block that count; `worker` is an incarnation."""
+    """Rows of a result block that count, and the errors of its worker known so far.
+
+    `worker` is an incarnation: the name of one start of a worker process.
+    """
 
     workload: int
     worker: str
@@ -49,9 +52,9 @@ class _Dropped(NamedTuple):
 
 
 def iterations(directory: RunDirectory, report: Report | None = None) -> Iterator[IterationRow]:
-    """Yield every iteration that ended or was dropped, in the order of reports.
+    """Yield every iteration that ended or was dropped, in the order in which they were reported.
 
-    `report` gives workers their names; without one they are called by incarnation.
+    `report` gives workers their names; without it, they are incarnations. Raises DamagedRun.
     """
     names = worker_names(report)
     warmups = _warmups(directory)
@@ -70,7 +73,7 @@ def one_iteration(
     """Yield the iterations of a number, one per workload, with the block that settled each.
 
     The block holds one row; None if the coordinator dropped the iteration. Workers are called by
-    incarnation. Raises OsbenchError.
+    incarnation. Raises OsbenchError if the run cannot be read.
     """
     warmups = _warmups(directory)
     found: list[Reported | _Dropped] = []
@@ -93,14 +96,17 @@ def one_iteration(
 
 
 def counted(directory: RunDirectory) -> Iterator[Reported]:
-    """Yield the rows that count of each result block, in their order."""
+    """Yield for each result block its rows that count, in the order in which blocks were stored.
+
+    Raises DamagedRun.
+    """
     return (one for one in _settled(directory) if isinstance(one, Reported))
 
 
 def settling(directory: RunDirectory) -> Iterator[dict[str, Any]]:
-    """Yield result blocks, and records (with `do`) of drops, in the order in which they count.
+    """Yield result blocks, and journal records of drops, in the order in which they count.
 
-    Raises OsbenchError.
+    Only records have the key `do`. Drops by older releases come last. Raises DamagedRun.
     """
     older = []
     for entry in directory.replay():
@@ -142,7 +148,7 @@ def _settled(directory: RunDirectory) -> Iterator[Reported | _Dropped]:
 
 
 def _first(columns: Columns, before: Intervals) -> Columns:
-    """Return the rows of iterations that are not among those `before`, each once."""
+    """Return the rows of iterations that are not among `before`, each iteration once."""
     numbers = Intervals.of(columns.iteration)
     repeated = before.intersection(numbers).members()
     if not len(repeated) and len(numbers) == len(columns):
@@ -153,7 +159,7 @@ def _first(columns: Columns, before: Intervals) -> Columns:
 
 
 def worker_names(report: Report | None) -> dict[str, str]:
-    """Return label, else host:pid, of the workers of a run by incarnation."""
+    """Return a name for each worker incarnation: label, else host:pid; {} without a report."""
     workers = [one for workload in report.workloads for one in workload.workers] if report else ()
     return {
         one.incarnation: one.label or f"{one.host or '?'}:{'?' if one.pid is None else one.pid}"
@@ -162,7 +168,7 @@ def worker_names(report: Report | None) -> dict[str, str]:
 
 
 def _warmups(directory: RunDirectory) -> dict[int, int]:
-    """Return the nanoseconds of warm-up by workload."""
+    """Return the nanoseconds of warm-up by number of the workload. Raises OsbenchError."""
     asked = (directory.read("run.json") or {}).get("workloads", ())
     return {number: int(one.get("warmup", 0) * 1e9) for number, one in enumerate(asked)}
 
@@ -203,7 +209,7 @@ def _rows_of_dropped(dropped: _Dropped, warmup_ns: int) -> Iterator[IterationRow
 def _rows(
     number: int, worker: str, columns: Columns, errors: Errors, warmup_ns: int
 ) -> Iterator[IterationRow]:
-    """Yield the rows of a block, made column by column."""
+    """Yield the rows of a block as exporters get them, made column by column."""
     iterations, outcomes, dues, starts, ends, idles, failures, *others = (
         getattr(columns, one.name).tolist() for one in COLUMNS
     )
@@ -244,7 +250,10 @@ def _trace_ids(columns: Columns) -> Callable[[int, str], str]:
 
 
 def starts(directory: RunDirectory, workloads: int) -> tuple[float, ...]:
-    """Return t0 by workload, seconds since 1970-01-01 UTC; 0 if its load never began."""
+    """Return t0 by workload, seconds since 1970-01-01 UTC; 0 if its load never began.
+
+    `workloads`: their number. Raises DamagedRun.
+    """
     found = {
         record["workload"]: float(record["t0_at"])
         for record in directory.decisions()

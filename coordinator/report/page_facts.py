@@ -1,4 +1,4 @@
-"""Input of the page of a run: all reading is before all drawing."""
+"""Input of the page of a run: all reading happens here, before all drawing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, kw_only=True)
 class TableRow:
-    """An iteration on the page. `due_s` is negative if it is not known."""
+    """An iteration that ran, as a row of the page; times in seconds, `due_s` after t0."""
 
     workload: int
     iteration: int
@@ -82,7 +82,10 @@ class PageFacts:
 
 
 def gather(facts: RunFacts, *, live: bool = False) -> PageFacts:
-    """Read the data that the page of a run shows. Raises DamagedRun."""
+    """Read all data that the page of a run shows; for a live page only report and timeline.
+
+    Raises DamagedRun.
+    """
     report, directory = facts.report, facts.directory
     found = PageFacts(
         live=live,
@@ -124,7 +127,7 @@ def _noted(blocks: Iterable[Reported], failures: FailureTimes) -> Iterator[Repor
 
 
 def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
-    """Return iterations with kept traces by workload, examples first."""
+    """Return by workload the iterations with kept traces: examples, then the rest ascending."""
     return {
         one.workload: [*(pick.iteration for pick in one.picks), *sorted(one.kept.values())]
         for one in traces
@@ -134,9 +137,9 @@ def kept_of(traces: Sequence[WorkloadTraces]) -> dict[int, list[int]]:
 def traced_numbers(
     workloads: Sequence[WorkloadReport], kept: Mapping[int, Iterable[int]]
 ) -> dict[int, Ints]:
-    """Return iterations with useful traces, by workload, at most `ROWS` in all.
+    """Return by workload the iterations with useful traces, ascending, at most `ROWS` in all.
 
-    The slowest iterations of the report come first, then iterations whose traces are `kept`.
+    The slowest iterations of the report count first, then iterations whose traces are `kept`.
     """
     found, left = {}, ROWS
     for number, workload in enumerate(workloads):
@@ -150,7 +153,7 @@ def traced_numbers(
 def some_rows(
     blocks: Iterable[Reported], workloads: Sequence[WorkloadReport], numbers: Mapping[int, Ints]
 ) -> Iterator[TableRow]:
-    """Yield some of the iterations, from the result blocks."""
+    """Yield the rows of result blocks whose iterations are in `numbers` of their workload."""
     for one in blocks:
         wanted = np.isin(one.columns.iteration, numbers.get(one.workload, _NONE))
         if wanted.any() and one.workload < len(workloads):
@@ -159,7 +162,7 @@ def some_rows(
 
 
 def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) -> Iterator[TableRow]:
-    """Yield every iteration that ran, from the result blocks."""
+    """Yield a row for every iteration that ran, from the result blocks."""
     for one in blocks:
         ran = one.columns.outcome <= Outcome.TIMED_OUT
         if ran.any() and one.workload < len(workloads):
@@ -168,7 +171,10 @@ def all_rows(blocks: Iterable[Reported], workloads: Sequence[WorkloadReport]) ->
 
 
 def rows_of(reported: Reported, *, is_open: bool) -> Iterator[TableRow]:
-    """Yield the iterations of a result block, all of which ran."""
+    """Yield the iterations of a result block, all of which ran, as rows of the page.
+
+    The latency is the response time of an open load, else the service time.
+    """
     columns = reported.columns
     begun = columns.due if is_open else columns.started
     taken = columns.ended - (begun + columns.idle)
@@ -202,7 +208,7 @@ def _failed_steps(columns: Columns) -> dict[int, str]:
 
 
 def _error_statuses(columns: Columns) -> dict[int, int]:
-    """Return the status code of the last response by row, if it is an error."""
+    """Return by row the status code of the last response with an error status."""
     statuses = columns.exchanges["status"] & ~FALSE_BODY
     pairs = zip(columns.exchanged.tolist(), statuses.tolist(), strict=True)
     return {row: status for row, status in pairs if status >= _ERROR_STATUS}
@@ -211,7 +217,10 @@ def _error_statuses(columns: Columns) -> dict[int, int]:
 def _first_outputs(
     directory: RunDirectory, workloads: Sequence[WorkloadReport]
 ) -> dict[int, dict[str, Any]]:
-    """Return the data of complete charts; read blocks only if there are any."""
+    """Return the data of complete charts, by workload and title, of the first iteration with each.
+
+    Blocks are read only if there are such charts. Raises DamagedRun.
+    """
     firsts = (
         (number, set(_first_iterations(workload.outputs)))
         for number, workload in enumerate(workloads)

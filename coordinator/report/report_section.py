@@ -1,4 +1,4 @@
-"""Parts of a report that edges make: entry points `osbench.report_section`, by key of the JSON."""
+"""Sections of a report that optional packages make: entry points `osbench.report_section`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ReportSection = Callable[[int, WorkloadOutcome], PlanComparison | None]
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection | None:
-    """Return the key `plan` of workloads; None if no installed package makes it.
+    """Return a function that makes the key `plan` of workloads; None if no package provides it.
 
-    Raises PluginError.
+    Raises PluginError if it cannot be loaded.
     """
     if "plan" not in entry_points.names("report_section"):
         return None

@@ -1,4 +1,4 @@
-"""Known facts on a run, whether it is finished, goes on or has crashed."""
+"""Facts on a run, whether it is finished, goes on or has crashed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.storage.run_documents import SUMMARY_FORMAT, read_timel
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """A run as its directory shows it."""
+    """A run as its directory shows it: state, request, summary and timeline."""
 
     directory: RunDirectory
     #: run.json: the request for the run.
@@ -32,7 +32,7 @@ class RunFacts:
 
     @property
     def run_id(self) -> str:
-        """The run's id."""
+        """Id of the run: the name of its directory."""
         return self.directory.path.name
 
     @cached_property
@@ -42,7 +42,10 @@ class RunFacts:
 
 
 def read_facts(directory: RunDirectory) -> RunFacts:
-    """Read the available facts on a run. Raises UsageError if it cannot be read."""
+    """Read the available facts on a run: its last summary, whether finished or not.
+
+    Raises UsageError if the directory is not that of a run, DamagedRun if it is damaged.
+    """
     # read first: a run that ends in between is then seen as running, with its summary
     running = directory.has_coordinator()
     summary = summary_of(directory)
@@ -68,7 +71,7 @@ def read_facts(directory: RunDirectory) -> RunFacts:
 
 
 def _empty(directory: RunDirectory, manifest: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """Return the summary of a run that has no numbers."""
+    """Return a summary without workloads; `reason`, if not "", becomes its note."""
     return {
         "format": SUMMARY_FORMAT,
         "run_id": directory.path.name,

@@ -10,7 +10,7 @@ MANY = 12
 
 
 def has_held(workload: WorkloadReport) -> bool:
-    """Return whether criteria, outcomes and load of a workload are all well."""
+    """Return whether a workload met its criteria, had only ok iterations and no load bound."""
     return _class(workload) == _HELD
 
 
@@ -25,9 +25,9 @@ def _class(workload: WorkloadReport) -> int:
 
 
 def severity(workload: WorkloadReport) -> tuple[int, float]:
-    """Return a sort key: failed criteria, then failures, then the rest.
+    """Return a sort key: failed criteria first, then failures or bounds, then the rest.
 
-    Greater shares of failures come first. Equal workloads stay in the order of the task.
+    Greater fractions of bad iterations come first. Equal workloads keep the order of the task.
     """
     found = _class(workload)
     share = workload.bad / workload.ran if workload.ran else 0.0

@@ -36,7 +36,7 @@ DURATIONS = ("service", "response", "start_lag")
 
 
 class StoredRun(ExportedRun):
-    """A run that has ended with a summary."""
+    """A finished run with a summary, read from its directory."""
 
     def __init__(self, directory: RunDirectory, summary: Mapping[str, Any]) -> None:
         self.directory = directory
@@ -46,21 +46,24 @@ class StoredRun(ExportedRun):
         self.t0_at = starts(directory, len(self.report.workloads))
 
     def rows(self) -> Iterator[IterationRow]:
-        """Yield every iteration that ended or was dropped, once."""
+        """Yield every iteration that ended or was dropped, once. Raises DamagedRun."""
         return iterations(self.directory, self.report)
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """Return the durations, counted from the rows once."""
+        """Return counts of durations by workload and kind, without warm-up; computed once."""
         return self._durations
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """Yield the kept traces, some at a time."""
+        """Yield the kept traces as OTLP export requests of up to `_TRACES` traces."""
         traces = Archive(self.directory.path, self.directory.files).traces()
         while some := list(itertools.islice(traces, _TRACES)):
             yield to_otlp(some)
 
     def rally_results(self) -> list[dict[str, Any]]:
-        """Return the results as Rally prepares them for its own exporters."""
+        """Return the results as Rally prepares them for its own exporters.
+
+        Raises PluginError without the package for Rally.
+        """
         return foreign_results("rally").task_results(self.directory, self.report)
 
     @cached_property
@@ -82,7 +85,7 @@ class StoredRun(ExportedRun):
 
 
 class LiveRun(RunSnapshot):
-    """A run as its last checkpoint shows it."""
+    """A run under load, as its last checkpoint shows it."""
 
     def __init__(self, timeline: Mapping[str, Any]) -> None:
         self.at = float(timeline["at"])
@@ -92,12 +95,12 @@ class LiveRun(RunSnapshot):
         self._timeline = timeline
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """Return the durations that the checkpoint has counted."""
+        """Return counts of durations by workload and kind, as of the checkpoint."""
         return durations_of(self._timeline, Report.from_json(self.summary))
 
 
 def durations_of(timeline: Mapping[str, Any], report: Report) -> list[dict[str, DurationCounts]]:
-    """Return the durations that a timeline has counted so far, by workload and kind."""
+    """Return counts of durations of a timeline by workload and kind (`DURATIONS`)."""
     return [
         _by_kind({name: LatencyMatrix.from_dict(one[name]) for name in DURATIONS}, workload)
         for one, workload in zip(timeline["workloads"], report.workloads, strict=True)

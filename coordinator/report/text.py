@@ -36,7 +36,7 @@ _STYLES = {
 
 
 def render(report: Report, console: Console) -> None:
-    """Print the report of a run."""
+    """Print the report of a run: workloads, notes, exit code, its causes and useful commands."""
     _show(console, Text(f"Run {report.run_id}  {plain(report.task)}", style="bold"))
     _show(console, Text(f"{report.started_at} to {report.finished_at}"))
     if report.tags:
@@ -72,7 +72,11 @@ def render(report: Report, console: Console) -> None:
 def _ordered(
     workloads: Sequence[WorkloadReport],
 ) -> tuple[list[tuple[int, WorkloadReport]], list[tuple[int, WorkloadReport]]]:
-    """Return workloads with numbers, the worst first if there are many, and brief ones apart."""
+    """Return (number, workload) pairs to print in full, and in brief.
+
+    Up to `MANY` workloads all are in full, in the order of the task. Of more,
+    workloads without any problem are in brief, and the worst come first.
+    """
     numbered = list(enumerate(workloads))
     if len(numbered) <= MANY:
         return numbered, []
@@ -124,12 +128,12 @@ def _show_grid(console: Console, found: Iterable[Statement]) -> None:
 
 
 def styled(phrases: Iterable[Phrase]) -> Text:
-    """Return a statement in styles for a terminal."""
+    """Return phrases as one text with the styles of a terminal."""
     return Text.assemble(*((one.text, _STYLES[one.look]) for one in phrases))
 
 
 def _lines_of(note: str) -> str:
-    """Return a note in one line, except for a note with the last lines of a log."""
+    """Return a note in one line; a note with a log also has its lines, `_NOTE_LINES` at most."""
     first, *others = note.strip().splitlines() or [""]
     if not first.endswith("of its log:"):
         others = []
@@ -143,7 +147,7 @@ def _show(console: Console, what: Any) -> None:
 
 
 def _sum_lines(accounting: Accounting) -> tuple[str, str]:
-    """Return the states under their names, as a sum."""
+    """Return the counts by state as two lines, names above numbers, which show that they add up."""
     numbers = [count(accounting.state(name)) for name in ("planned", *STATES)]
     heads = [name.replace("_", " ") for name in ("planned", *STATES)]
     widths = [max(len(a), len(b)) for a, b in zip(heads, numbers, strict=True)]

@@ -32,7 +32,11 @@ SPOILT_SHARE = 0.1
 def to_timeline(
     report: RunOutcome, summary: Mapping[str, Any], lag_limit_s: float
 ) -> dict[str, Any]:
-    """Return the document that `storage.run_documents` keeps; `summary` becomes part of it."""
+    """Return the document that `storage.run_documents` stores as the timeline of a run.
+
+    `summary` becomes part of it. `lag_limit_s`: start lag above which a start counts as late,
+    seconds.
+    """
     return {
         "at": report.finished_at,
         "summary": dict(summary),
@@ -78,7 +82,10 @@ def _load(profile: LoadProfile, start_lag: LatencyMatrix) -> dict[str, Any]:
 
 
 def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
-    """Return stretches with late starts: from, to (seconds after t0), late starts, worst lag."""
+    """Return stretches with late starts: [from, to (s after t0), late starts, greatest lag (s)].
+
+    A bin counts if `SPOILT_SHARE` of its starts or more were late; neighbouring bins are joined.
+    """
     counts, width_s = start_lag.counts(), start_lag.width_s
     if not counts.size:
         return []
@@ -101,7 +108,10 @@ def _spoilt(start_lag: LatencyMatrix, lag_limit_s: float) -> list[list[float]]:
 
 
 def _without(response: LatencyMatrix, spoilt: list[list[float]]) -> dict[str, float] | None:
-    """Return response time percentiles of arrivals due outside of stretches with late starts."""
+    """Return p95_s and p99_s of response times of arrivals due outside the stretches.
+
+    None if there are no such arrivals.
+    """
     counts = response.counts()
     middles = (np.arange(len(counts)) + 0.5) * response.width_s
     keep = np.ones(len(counts), bool)

@@ -1,4 +1,4 @@
-"""The table of times of a workload, as lines of text; no name in it is wrapped."""
+"""The table of a workload's times as lines of text, in which no name is wrapped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _NAMES = 13
 
 
 def times_lines(workload: WorkloadReport, width: int) -> Iterator[Text]:
-    """Yield the lines; a name that leaves no room for its times in `width` has a separate line."""
+    """Yield the lines of the table, and notes on it, for a terminal of `width` characters.
+
+    A name that leaves no room for its times has a separate line.
+    """
     own = workload.own_lateness
     late = {f"{own.of} time": own} if own else {}
     rows = [(name, _cells(times, late.get(name, _NOT_LATE))) for name, times in _rows(workload)]
@@ -70,7 +73,10 @@ def _line(name: str, names: int, cells: Iterable[str], widths: Iterable[int]) ->
 
 
 def _rows(workload: WorkloadReport) -> Iterator[tuple[str, TimeFigures]]:
-    """Yield the rows of the table in order; failures under successes, if any."""
+    """Yield the rows in order: name and times; failures follow successes, if there are any.
+
+    Of many actions, the `SHOWN` that took most time.
+    """
     yield from _state_rows("service time", workload.latency.service)
     yield from _state_rows("response time", workload.latency.response)
     yield "start lag", workload.start_lag

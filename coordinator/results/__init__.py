@@ -1,1 +1,1 @@
-"""The results of a workload as they arrive: ledger, statistics, charts."""
+"""Results of a workload, folded as they arrive: ledger, statistics, errors and charts."""

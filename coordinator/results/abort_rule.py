@@ -1,4 +1,4 @@
-"""Rule of a workload's `abort` key: ends the load before its time."""
+"""Rule of a workload's `abort` key: ends the load if failures or slow iterations exceed limits."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ ABORT = "abort"
 
 
 class AbortRule:
-    """Counts all iterations that ran, warm-up included, in windows by the time of their end."""
+    """Judges a load by windows of time: the percentage of failures, and a percentile of times.
+
+    All iterations that ran count, warm-up included, by the time of their end.
+    """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """`config` is the checked value of the key."""
+        """`config`: the checked value of the key `abort`."""
         over_s, after_s = float(config.get("over_s", ABORT_OVER_S)), float(config.get("after_s", 0))
         self._rate = config.get("failure_rate")
         self._percentile = config.get("percentile")
@@ -32,7 +35,7 @@ class AbortRule:
         self.reason = ""
 
     def add(self, columns: Columns) -> None:
-        """Count rows; each iteration must be added once."""
+        """Count the result rows of a block; each iteration must be added once."""
         ran = columns.outcome <= Outcome.TIMED_OUT
         ended = columns.ended
         if self._rate is not None:
@@ -46,15 +49,15 @@ class AbortRule:
             self._slow.add(ended[well], (ended - begun)[well] > limit)
 
     def watch(self) -> bool:
-        """Return whether a finished window has ever met the condition to end the load."""
+        """Return whether a finished window has ever met the condition; sets `reason` if so."""
         if not self.reason:
             self.reason = "; ".join(text for met, text in self._judged(complete=True) if met)
         return bool(self.reason)
 
     def verdict(self) -> Verdict:
-        """Return a verdict that fails if a window met the condition, with the worst window.
+        """Return a verdict, failed if a window met the condition, on the worst window.
 
-        It follows from the rows alone, even if another coordinator ended the load.
+        It follows from the rows alone, even if another coordinator process ended the load.
         """
         self.watch()
         said = [text for _, text in self._judged(complete=False)]
@@ -62,7 +65,10 @@ class AbortRule:
         return Verdict(criterion=ABORT, success=not self.reason, detail=detail)
 
     def _judged(self, *, complete: bool) -> Iterator[tuple[bool, str]]:
-        """Yield for each part of the rule whether it ends the load, and its worst window."""
+        """Yield for each condition whether a window met it, and a message on its worst window.
+
+        A condition without any window is left out. `complete`: only windows that have surely ended.
+        """
         rate, percentile = self._rate, self._percentile
         if rate is not None:
             worst = self._failures.worst(complete=complete)

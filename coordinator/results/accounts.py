@@ -35,7 +35,7 @@ _MALFORMED = (Untrusted, AttributeError, KeyError, IndexError, TypeError, ValueE
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """Counted iterations of the blocks of one membership and workload."""
+    """Iterations that were counted from some blocks of one membership and workload."""
 
     mid: str
     workload: int
@@ -47,7 +47,11 @@ class Arrival:
 
 
 class Accounts:
-    """Memberships and the results of all workloads of a run. Does no I/O except in `fold`."""
+    """The accounts of a run: its memberships and the results of all its workloads.
+
+    A membership is one stay of a worker process in the run. `apply` takes records of the journal,
+    `take` result blocks. Does no I/O except in `fold`.
+    """
 
     def __init__(self) -> None:
         #: Counts the coordinator processes of the run.
@@ -58,7 +62,7 @@ class Accounts:
         self.results: dict[int, WorkloadResults] = {}
         #: When the load of a workload began, seconds since 1970, Redis time.
         self.t0_at: dict[int, float] = {}
-        #: The host and boot of who began each load, and t0 on its monotonic clock, nanoseconds.
+        #: Host and boot of the coordinator that began each load, and t0 on its monotonic clock, ns.
         self.anchors: dict[int, tuple[str, int]] = {}
         #: Changes of a workload's load while it went on, oldest first.
         self.changes: defaultdict[int, list[LoadChange]] = defaultdict(list)
@@ -89,7 +93,10 @@ class Accounts:
         }
 
     def register(self, workload: int, results: WorkloadResults) -> None:
-        """Count the blocks of a workload in `results` until the run closes: late results too."""
+        """Count the blocks of a workload in `results` from now on, until the run closes.
+
+        Lost and damaged memberships are noted in its ledger.
+        """
         self.results[workload] = results
         results.t0_at = self.t0_at.get(workload, 0.0)
         for member in self.memberships.values():
@@ -103,22 +110,27 @@ class Accounts:
         return [results.ledger for results in self.results.values()]
 
     def next_name(self, incarnation: str) -> str:
-        """Return the name of the next membership of a worker process, for ledger and statistics."""
+        """Return the name of a process's next membership in ledger and statistics.
+
+        It is the incarnation, with "+2", "+3" for later memberships.
+        """
         before = sum(one.incarnation == incarnation for one in self.memberships.values())
         return f"{incarnation}+{before + 1}" if before else incarnation
 
     # decisions that are to be written down
 
     def enrolment(self, mid: str, incarnation: str) -> Record:
-        """Return the record of a new membership."""
+        """Return the journal record of a new membership; it takes effect by `apply`."""
         name = self.next_name(incarnation)
         return {"do": "member", "mid": mid, "incarnation": incarnation, "name": name}
 
     def execution(self, will: Will) -> list[Record]:
-        """Return the records of iterations that a will gives back, one per workload.
+        """Return the journal records that give back iterations which a will reports as unstarted.
 
-        Batches are taken in the order of the membership, whatever their workload: if the process
-        had not begun with the present workload, the will names an earlier one, or none.
+        A will is the notice that a supervisor signs for a dead worker process. One record per
+        workload with such iterations; empty if the membership is not known. Batches are taken in
+        the order of the membership, whatever their workload: if the process had not begun with the
+        present workload, the will names an earlier one, or none.
         """
         member = self.memberships.get(will.membership)
         if member is None or member.incarnation != will.incarnation:
@@ -136,7 +148,11 @@ class Accounts:
         return found
 
     def closing(self, workload: int, budget: int | None, *, unused: bool) -> Record:
-        """Return the record of a workload's end; `unused`: unstarted numbers leave the plan."""
+        """Return the journal record that closes a workload's ledger.
+
+        `unused`: numbers that were not started leave the plan. Raises KeyError unless
+        the workload is registered.
+        """
         return {
             "do": "close",
             "workload": workload,
@@ -154,9 +170,10 @@ class Accounts:
     # decisions that are on disk
 
     def apply(self, record: Record) -> None:
-        """Apply a record of the journal. Ignores unknown kinds.
+        """Apply a record of the journal; ignore unknown kinds, and unregistered workloads.
 
-        Raises KeyError, TypeError or ValueError if the record has another shape.
+        Raises KeyError, TypeError or ValueError if the record has another shape, or names a
+        membership that is not known.
         """
         applier = self._appliers.get(record["do"])
         if applier is not None:
@@ -235,7 +252,10 @@ class Accounts:
             ledger.heard(member.name)
 
     def _miss(self, record: Record) -> None:
-        """Note that acknowledged blocks are not on disk: they will not come again."""
+        """Count acknowledged blocks that are not on disk as present: they will not be sent again.
+
+        The membership counts as damaged.
+        """
         member = self.memberships[record["mid"]]
         for number in record["numbers"]:
             if not member.has(int(number)):
@@ -285,7 +305,11 @@ class Accounts:
     # blocks that are on disk
 
     def take(self, blocks: Sequence[Block]) -> list[Arrival]:
-        """Count blocks, each once; their incarnation is the name of their membership."""
+        """Count blocks, each once, and return the iterations they contain, joined by membership.
+
+        `incarnation` of the blocks is the name of their membership. A block that cannot be read
+        damages its membership; a block of an unregistered workload is counted in `refused`.
+        """
         fresh: list[Block] = []
         seen: set[tuple[str, int]] = set()
         for block in blocks:
@@ -307,7 +331,10 @@ class Accounts:
         return member
 
     def _count(self, blocks: Sequence[Block]) -> Iterator[Arrival]:
-        """Count blocks of one membership and workload."""
+        """Count blocks of one membership and workload, and yield the iterations they contain.
+
+        If they cannot be read together, each is counted alone.
+        """
         mid, workload = blocks[0].membership, blocks[0].workload
         member, results = self.memberships[mid], self.results.get(workload)
         problem, ran, busy_s = "", 0, 0.0
@@ -351,7 +378,8 @@ class Accounts:
     ) -> None:
         """Apply all records and take all blocks of a run directory, in the order of the live run.
 
-        `seen` gets each record, too. Raises DamagedRun if a record or block is damaged.
+        `seen` is called with each record after it was applied. Raises DamagedRun if a record or
+        block is damaged.
         """
         for entry in directory.replay():
             try:
@@ -365,7 +393,7 @@ class Accounts:
 
 
 def _chars(entry: Sequence[Any]) -> int:
-    """Return the number of characters of an entry of `Block.log`."""
+    """Return the number of characters of the strings in an entry of `Block.log`."""
     return sum(len(part) for part in entry if isinstance(part, str))
 
 
@@ -388,7 +416,7 @@ def _with_text_keys(body: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _intervals(pairs: Iterable[Sequence[Any]]) -> Intervals:
-    """Return intervals of pairs of numbers. Raises ValueError, TypeError."""
+    """Return the union of half-open intervals. Raises ValueError or TypeError for other pairs."""
     found: list[Interval] = []
     for low, high in pairs:
         if not 0 < int(low) <= int(high):

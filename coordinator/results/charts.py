@@ -1,4 +1,4 @@
-"""The charts of one workload: additive ones added up as Rally does, complete ones counted."""
+"""Charts that the iterations of a workload output: additive ones summed, complete ones counted."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _INTEGER = struct.Struct("<q")
 
 
 class Sketch:
-    """Counts numbers by the leading bits of their IEEE 754 form, which sort as they do.
+    """Estimates percentiles of numbers in bounded memory.
 
-    Begins with all bits and drops the last of them each time there are too many buckets; minimum,
-    maximum and mean stay exact.
+    Numbers are counted by the leading bits of their IEEE 754 form, which sort as the numbers do. It
+    begins with all bits, and drops the last of them each time there are more than `BUCKETS`
+    buckets; minimum, maximum and sum stay exact.
     """
 
     __slots__ = ("_buckets", "_shift", "count", "high", "low", "total")
@@ -39,7 +40,7 @@ class Sketch:
         self.high = -math.inf
 
     def add(self, value: float) -> None:
-        """Count a finite number."""
+        """Count a finite number; join buckets if there are more than `BUCKETS`."""
         self.count += 1
         self.total += value
         self.low = min(self.low, value)
@@ -50,9 +51,9 @@ class Sketch:
             self._coarsen()
 
     def percentile(self, percent: float) -> float | None:
-        """Return a percentile, with linear interpolation between neighbours.
+        """Return a percentile (0 to 100), with linear interpolation; None if there are no values.
 
-        Its error is less than a bucket's width. None if there are no values.
+        Its error is less than the width of a bucket.
         """
         if not self.count:
             return None
@@ -62,7 +63,7 @@ class Sketch:
         return first + (self._at(above) - first) * (place - below) if above > below else first
 
     def _at(self, rank: int) -> float:
-        """Return the value at a rank, counted from 0."""
+        """Return the value at a rank, counted from 0; the greatest value beyond the last rank."""
         seen = 0
         for key in sorted(self._buckets):
             seen += self._buckets[key]
@@ -86,7 +87,7 @@ def _key(value: float, shift: int) -> int:
 
 
 def _value(key: int, shift: int) -> float:
-    """Return the middle of a bucket."""
+    """Return the number in the middle of a bucket."""
     bits = (abs(key) << shift) + ((1 << shift) >> 1)
     (value,) = _DOUBLE.unpack(_INTEGER.pack(bits))
     return -value if key < 0 else float(value)
@@ -97,10 +98,10 @@ POINTS = 1000
 
 
 class Trend:
-    """Means over runs of successive iteration numbers.
+    """Means of an output over successive ranges of iteration numbers.
 
-    A run has one iteration at first, and its length doubles each time more than `POINTS` would be
-    needed. The result does not depend on the order in which iterations are added.
+    A range has one iteration at first; the length of all doubles each time more than `POINTS` would
+    be needed. The result does not depend on the order in which iterations are added.
     """
 
     __slots__ = ("_counts", "_sums", "_width")
@@ -111,14 +112,14 @@ class Trend:
         self._counts = np.zeros(POINTS, np.int64)
 
     def add(self, iteration: int, value: float) -> None:
-        """Add the value of an iteration, numbered from 1."""
+        """Add the value that an iteration (numbered from 1) output."""
         while (bin_ := (iteration - 1) // self._width) >= POINTS:
             self._halve()
         self._sums[bin_] += value
         self._counts[bin_] += 1
 
     def shown(self) -> list[list[float]]:
-        """Return the points: the last iteration number of each run with values, and their mean."""
+        """Return [last iteration number, mean] of each range with values, in order."""
         found = np.flatnonzero(self._counts)
         means = self._sums[found] / self._counts[found]
         ends = (found + 1) * self._width
@@ -144,19 +145,19 @@ COLUMNS = ("Action", "Min", "Median", "90%ile", "95%ile", "Max", "Avg", "Count")
 
 
 class Values(Protocol):
-    """The values of one name in an additive chart."""
+    """Collects the values of one name in an additive chart."""
 
     def add(self, iteration: int, value: float) -> None:
-        """Add the value of an iteration."""
+        """Add the value that an iteration (numbered from 1) output."""
         ...
 
     def shown(self) -> Any:
-        """Return the result as JSON values."""
+        """Return the collected values as a chart shows them, in JSON values."""
         ...
 
 
 class _Mean:
-    """The mean of the values of one name."""
+    """The mean of the values of one name, for a pie chart."""
 
     def __init__(self) -> None:
         self._total, self._count = 0.0, 0
@@ -170,7 +171,7 @@ class _Mean:
 
 
 class _Spread:
-    """Minimum, percentiles, maximum, mean and count of the values of one name."""
+    """Minimum, percentiles, maximum, mean and count of the values of one name, for a table."""
 
     def __init__(self) -> None:
         self._sketch = Sketch()
@@ -198,7 +199,7 @@ _KINDS: Mapping[str, Callable[[], Values]] = {
 
 
 class _Additive:
-    """An additive chart: description by its first item, and values by name."""
+    """An additive chart: its description, from the first item, and collected values by name."""
 
     def __init__(self, item: Mapping[str, Any]) -> None:
         self.about = _about(item)
@@ -213,7 +214,7 @@ class _Additive:
 
 
 class Charts:
-    """All charts of a workload. Memory does not grow with the number of iterations."""
+    """All charts of a workload, from the outputs of its iterations. Memory is bounded."""
 
     def __init__(self) -> None:
         #: By title, chart and position among the charts of the same title in an iteration.
@@ -226,7 +227,10 @@ class Charts:
         self.cut = dict.fromkeys(("charts", "values", "malformed", "not_additive"), 0)
 
     def add(self, columns: Columns) -> None:
-        """Add the outputs of result rows, each iteration once."""
+        """Add the outputs of result rows; each iteration must be added once.
+
+        Items that do not fit are counted in `cut`.
+        """
         for iteration, packed in columns.outputs:
             found = outputs(packed)
             self.cut["malformed"] += len(found["malformed"])
@@ -239,7 +243,11 @@ class Charts:
                 self._count(iteration, item)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON values: additive charts as if they were complete, complete ones as counts."""
+        """Return `additive` and `complete` charts and the counts in `cut`, as JSON values.
+
+        Additive charts have summed data. Complete ones have a count and their first iteration,
+        without data.
+        """
         return {
             "additive": [chart.shown() for chart in self._additive.values()],
             "complete": list(self._complete.values()),

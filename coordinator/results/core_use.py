@@ -1,4 +1,4 @@
-"""Use of cores during a load: CPU of workers over time, their waits, the load of their hosts."""
+"""Use of cores during a load: CPU of workers, threads that waited for a core, busy hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ Floats = NDArray[np.float64]
 
 
 class CpuProfile:
-    """Samples of workers' CPU usage by bin of time; 1.0 is one core."""
+    """CPU usage of each worker process over time; 1.0 is one core.
+
+    It has `BINS` bins, which widen as the load lasts longer.
+    """
 
     def __init__(self) -> None:
         self._width_s = _FINEST_S
@@ -32,7 +35,7 @@ class CpuProfile:
         self._greatest: dict[str, float] = {}
 
     def add(self, worker: str, elapsed_s: float, cpu: float) -> None:
-        """Add a sample of a worker, `elapsed_s` seconds after t0."""
+        """Add a CPU sample (cores) of a worker, `elapsed_s` after t0; ignored before t0."""
         if elapsed_s < 0:
             return
         while elapsed_s >= BINS * self._width_s:
@@ -45,17 +48,20 @@ class CpuProfile:
         self._greatest[worker] = max(self._greatest.get(worker, 0.0), cpu)
 
     def mean(self, worker: str) -> float | None:
-        """Return the mean of all samples of a worker, None without any."""
+        """Return the mean of all CPU samples of a worker, in cores; None if there are none."""
         if worker not in self._sums:
             return None
         return float(self._sums[worker].sum() / self._counts[worker].sum())
 
     def greatest(self, worker: str) -> float | None:
-        """Return the greatest sample of a worker, None without any."""
+        """Return the greatest CPU sample of a worker, in cores; None if there are none."""
         return self._greatest.get(worker)
 
     def points(self) -> dict[str, list[list[float]]]:
-        """Return by worker the middle of each bin, seconds after t0, with the mean in it."""
+        """Return by worker [seconds after t0, mean CPU in cores] for each bin with samples.
+
+        The time is the middle of the bin.
+        """
         return {
             worker: [
                 [(place + 0.5) * self._width_s, round(sums[place] / counts[place], 3)]
@@ -73,7 +79,7 @@ class CpuProfile:
 
 
 class CoreUse:
-    """Means over the heartbeats of each worker under load."""
+    """Means over each worker's heartbeats under load: waiting threads, cores in use, throttling."""
 
     def __init__(self) -> None:
         #: By worker: beats, sum of `waiting`, beats that knew `cores_used`, and their sum.
@@ -83,7 +89,7 @@ class CoreUse:
         self._last: dict[str, int] = {}
 
     def add(self, worker: str, beat: Heartbeat) -> None:
-        """Add a heartbeat; a repeated one is ignored."""
+        """Add a heartbeat of a worker; it is ignored if it is the last one again."""
         if self._last.get(worker) == beat.beat:
             return
         self._last[worker] = beat.beat
@@ -98,24 +104,24 @@ class CoreUse:
         )
 
     def waiting(self, worker: str) -> float | None:
-        """Return how many threads of a worker waited for a core, on average; None if unknown."""
+        """Return the mean number of threads waiting for a core; None without heartbeats."""
         beats, waiting, _, _ = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return waiting / beats if beats else None
 
     def cores_used(self, worker: str) -> float | None:
-        """Return how many cores all programs used on the host of a worker, on average, or None."""
+        """Return the mean number of cores in use on a worker's host; None if not known."""
         _, _, known, used = self._sums.get(worker, (0, 0.0, 0, 0.0))
         return used / known if known else None
 
     def throttled(self, worker: str) -> float | None:
-        """Return the fraction of periods in which a worker's container was throttled, or None."""
+        """Return the fraction of periods with throttled CPU; None without heartbeats."""
         beats, *_ = self._sums.get(worker, (0,))
         return self._throttled[worker] / beats if beats else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostUse:
-    """A host of workers under load, on average."""
+    """Mean use of the cores of a host with workers, under load."""
 
     host: str
     cores: int
@@ -125,17 +131,20 @@ class HostUse:
 
     @property
     def is_full(self) -> bool:
-        """Return whether no core was left for anything else."""
+        """Return whether programs used `FULL` or more of the host's cores."""
         return self.used >= FULL * self.cores
 
     @property
     def others(self) -> float:
-        """Cores that programs other than the workers used."""
+        """Number of cores that programs other than the workers used."""
         return max(0.0, self.used - self.ours)
 
 
 def host_uses(workers: Sequence[WorkerFigures]) -> list[HostUse]:
-    """Return the hosts whose use is known, from the workers of a workload; the fullest first."""
+    """Return the use of hosts by the workers of a workload, the fullest host first.
+
+    Hosts whose number or use of cores is unknown are left out.
+    """
     by_host: dict[str, list[WorkerFigures]] = {}
     for worker in workers:
         if worker.cores and worker.cores_used is not None:

@@ -1,4 +1,4 @@
-"""Figures of a drill: a load before a fault, during it and after it."""
+"""Figures of a drill (a fault caused under load): the load before, during and after the fault."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Bounds = tuple[float | None, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseFigures:
-    """A phase of a drill. Iterations that had not ended when the fault began are of `fault`."""
+    """Figures of a phase of a drill. Iterations that ran when the fault began count as `fault`."""
 
     #: before, fault or after.
     name: str = ""
@@ -35,18 +35,18 @@ class PhaseFigures:
 
     @property
     def bad(self) -> int:
-        """Iterations that failed, timed out or were dropped."""
+        """Number of iterations that failed, timed out or were dropped."""
         return self.failed + self.timed_out + self.dropped
 
     @property
     def count(self) -> int:
-        """All iterations of the phase."""
+        """Number of iterations of the phase: successful and bad ones."""
         return self.ok + self.bad
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrillFigures:
-    """A drill, so far."""
+    """Figures of a drill: phases, bad iterations from the fault on, and time to recover."""
 
     #: Instants at which the hooks fired that begin the phases `fault` and `after`, seconds after
     #: t0; None if they did not, or if none was asked for.
@@ -63,12 +63,12 @@ class DrillFigures:
     recovery_s: float | None = None
     recovery_ci: Bounds | None = None
     doubt: str = ""
-    #: Why the drill is none: a hook has failed, or has not fired; "" if nothing is wrong.
+    #: Reason why the drill is not valid, "" if it is: a hook has failed, or has not fired.
     problem: str = ""
     #: Response time above which an iteration counts as slow, seconds.
     slow_s: float | None = None
 
     @property
     def counted(self) -> int:
-        """Iterations of all phases."""
+        """Number of iterations of all phases."""
         return sum(phase.count for phase in self.phases)

@@ -1,4 +1,4 @@
-"""Statistics of a drill: iterations by phase, and when a load has recovered from a fault.
+"""Statistics of a drill: iterations by phase, and the time in which a load recovered from a fault.
 
 Phases begin with records of the journal. An iteration that ended before the fault belongs to
 `before`, whatever hook fires next. An iteration that was scheduled after the hook of `after` fired
@@ -53,7 +53,7 @@ _CODES = max(Outcome) + 1
 
 
 class _Rows:
-    """Iterations over time: their outcomes, and the response times of successful iterations."""
+    """Counts of iterations by bin of time: outcomes, and response times of successes."""
 
     def __init__(
         self, outcomes: LatencyMatrix | None = None, response: LatencyMatrix | None = None
@@ -63,7 +63,7 @@ class _Rows:
         self.response = response or LatencyMatrix()
 
     def add(self, instants: Ints, outcome: NDArray[np.uint8], response: Ints) -> None:
-        """Add iterations with their times, nanoseconds."""
+        """Count iterations by due time, outcome code and response time; times in ns."""
         if not len(instants):
             return
         self.outcomes.add_buckets(Extent.of(instants), Extent.of(outcome.astype(np.int64)))
@@ -73,16 +73,16 @@ class _Rows:
             self.response.add_buckets(Extent.of(instants[well]), Extent.of(times))
 
     def between(self, begin_s: float, end_s: float) -> _Rows:
-        """Rows of some bins of time."""
+        """Return the iterations between two times (s), rounded to bins; the first becomes 0."""
         return _Rows(self.outcomes.between(begin_s, end_s), self.response.between(begin_s, end_s))
 
     @property
     def width_s(self) -> float:
-        """Seconds of a bin of time."""
+        """Width of a bin of time, in seconds."""
         return self.outcomes.width_s
 
     def by_code(self) -> Ints:
-        """Iterations by bin and code of the outcome."""
+        """Return counts of iterations: a row per bin of time, a column per code of outcome."""
         counts = self.outcomes.counts()
         found = np.zeros((len(counts), _CODES), np.int64)
         columns = min(_CODES, counts.shape[1])
@@ -90,21 +90,21 @@ class _Rows:
         return found
 
     def bad(self) -> Ints:
-        """Failed, timed out and dropped iterations by bin."""
+        """Return the number of failed, timed out and dropped iterations in each bin."""
         found: Ints = self.by_code()[:, Outcome.OK + 1 :].sum(axis=1)
         return found
 
     def counts(self) -> Ints:
-        """All iterations by bin."""
+        """Return the number of iterations in each bin."""
         return self.outcomes.by_time()
 
     def well(self) -> Ints:
-        """Iterations that ended well, by bin."""
+        """Return the number of successful iterations in each bin."""
         found: Ints = self.by_code()[:, Outcome.OK]
         return found
 
     def slow(self, limit_ns: float) -> Ints:
-        """Iterations that ended well after more than so long, by bin."""
+        """Return the number of successful iterations in each bin that took `limit_ns` or more."""
         response = self.response
         counts = response.counts()
         above = bounds_of(np.arange(counts.shape[1]) + response.lowest)[0] >= limit_ns
@@ -118,7 +118,10 @@ class _Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class _Usual:
-    """Shares and a response time before a fault that are exceeded by chance only."""
+    """Limits before a fault that are exceeded by chance only: fraction of failures, response time.
+
+    The effects are variances of counts, relative to counts of independent iterations.
+    """
 
     failing: float
     failing_effect: float
@@ -128,7 +131,10 @@ class _Usual:
 
 @dataclass(frozen=True, kw_only=True)
 class _Recovery:
-    """Seconds after the fault; None if there was none."""
+    """Time from the fault to recovery, with its interval; None if not recovered or not known.
+
+    `doubt`: the reason for None; `slow_s`: response time from which iterations counted as slow.
+    """
 
     at_s: float | None = None
     ci: Bounds | None = None
@@ -137,10 +143,10 @@ class _Recovery:
 
 
 class DrillStatistics:
-    """Rows of one workload with a drill. Memory does not grow with their number."""
+    """Counts the iterations of a workload with a drill, in bounded memory."""
 
     def __init__(self, hooks: Mapping[str, str], warmup_s: float = 0.0) -> None:
-        """`hooks` that begin phases, by phase: the names that a reader knows them by."""
+        """`hooks`: names of hooks by the phase they begin; `warmup_s`: length of the warm-up."""
         self._hooks = hooks
         self._warmup_s = warmup_s
         #: Instants at which phases began, seconds after t0, by phase.
@@ -156,7 +162,11 @@ class DrillStatistics:
         self._known: tuple[object, DrillFigures] = (None, DrillFigures())
 
     def begin(self, phase: str, at_s: float) -> None:
-        """A hook is about to begin a phase."""
+        """Begin a phase, `at_s` seconds after t0: its hook is about to fire.
+
+        Ignored if it has begun already. `after` does not begin before `fault`: that is noted as an
+        error of its hook.
+        """
         if phase in self._begun:
             return
         if phase == AFTER and FAULT not in self._begun:
@@ -166,20 +176,20 @@ class DrillStatistics:
         self._running.add(phase)
 
     def end_hook(self, phase: str, error: str) -> None:
-        """The hook of a phase has ended, with an error or ""."""
+        """Note that the hook of a phase has ended, with an error or ""."""
         if phase in self._running:
             self._running.discard(phase)
             if error:
                 self._errors[phase] = f"failed: {error}"
 
     def break_off(self) -> None:
-        """The coordinator of hooks that run is gone."""
+        """Count running hooks as failed: the coordinator process that ran them died."""
         for phase in self._running:
             self._errors[phase] = "failed: the coordinator was killed meanwhile"
         self._running.clear()
 
     def add(self, columns: Columns) -> None:
-        """Add rows, each iteration once."""
+        """Count result rows by phase, as the module states; each iteration once."""
         if not len(columns):
             return
         self._rows += len(columns)
@@ -202,7 +212,7 @@ class DrillStatistics:
         self._fault.add(np.maximum(due - fault_ns, 0)[rest], outcome[rest], response[rest])
 
     def figures(self) -> DrillFigures:
-        """Figures of the drill so far."""
+        """Return the figures of the drill so far; computed again only if something has changed."""
         state = (self._rows, tuple(self._begun.items()), tuple(self._errors.items()))
         if self._known[0] != state:
             self._known = state, self._figures()
@@ -244,7 +254,10 @@ class DrillStatistics:
     def _parts(
         self, fault_s: float, after_s: float | None, recovery_s: float | None, end_s: float
     ) -> tuple[PhaseFigures, ...]:
-        """The phases from the fault on."""
+        """Return the figures of the phases from the fault on.
+
+        If no hook ends the fault, the phase `after` begins with the recovery, if that is known.
+        """
         if after_s is not None:
             return (
                 _phase(FAULT, self._fault, fault_s, after_s),
@@ -259,7 +272,7 @@ class DrillStatistics:
         )
 
     def _problem(self) -> str:
-        """Fault of the hooks; "" if there is none."""
+        """Return the first problem of the hooks: failed or not fired; "" if there is none."""
         for phase, hook in self._hooks.items():
             named = f"the hook that {_DOES[phase]} (“{hook}”)"
             if phase in self._errors:
@@ -304,7 +317,10 @@ class DrillStatistics:
         return _Recovery(at_s=last.end * width_s, ci=_bounds(found, width_s), slow_s=slow_s)
 
     def _bins(self, slow_ns: float) -> tuple[Ints, Ints, Ints, Ints, float]:
-        """Counts by bin since the fault: bad, all, slow and well; and seconds of a bin."""
+        """Return bad, all, slow and successful iterations by bin since the fault.
+
+        The last value is the width of a bin, seconds. Bins are joined to at most `_BINS`.
+        """
         since = self._since
         rows = (since.bad(), since.counts(), since.slow(slow_ns), since.well())
         times = 1
@@ -334,14 +350,18 @@ def _usual(before: _Rows) -> _Usual:
 
 
 def _bounds(found: list[OffStretch], width_s: float) -> Bounds:
-    """From the bin before the earliest end to the one after the latest."""
+    """Return the interval of the recovery, in seconds after the fault.
+
+    It goes from a bin before the earliest end of the last stretch to a bin after the latest end
+    of all stretches.
+    """
     last = max(found, key=lambda one: one.end)
     latest = max(one.latest_end for one in found)
     return max(0.0, (last.earliest_end - 1) * width_s), (latest + 1) * width_s
 
 
 def _together(counts: Ints, times: int) -> Ints:
-    """Sums of each so many bins."""
+    """Return the sums of each `times` successive bins; the last sum may be of fewer."""
     if times <= 1 or not len(counts):
         return counts
     found: Ints = np.add.reduceat(counts, np.arange(0, len(counts), times))

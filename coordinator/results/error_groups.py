@@ -1,4 +1,4 @@
-"""The distinct errors of a workload, grouped over workers, with counts."""
+"""Distinct errors of a workload's iterations, grouped over all workers, with counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shown_kind(message: str) -> str:
 
 
 class FailurePlace(NamedTuple):
-    """Place of a failure in its iteration."""
+    """The action in which an iteration failed, and the status code of its last error response."""
 
     #: The last action that failed or did not end; "" for none.
     step: str = ""
@@ -51,7 +51,7 @@ _NOWHERE = FailurePlace()
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorGroup:
-    """Iterations that ended with the same error."""
+    """Iterations that ended with the same error, apart from numbers and ids in its texts."""
 
     etype: str
     message: str
@@ -67,27 +67,31 @@ class ErrorGroup:
 
 @dataclass(slots=True)
 class _Tally:
-    """Number of iterations of a group, and the lowest of them with its place of failure."""
+    """Number of iterations of a group; the lowest iteration number and its place of failure."""
 
     count: int = 0
     iteration: int = 0
     place: FailurePlace = _NOWHERE
 
     def add(self, count: int, iteration: int, place: Callable[[], FailurePlace]) -> None:
-        """Count more iterations; `place` is called only for a new lowest iteration."""
+        """Count `count` more iterations; `iteration` is the lowest number among them.
+
+        `place` is called only if that is the lowest of all.
+        """
         if not self.count or iteration < self.iteration:
             self.iteration, self.place = iteration, place()
         self.count += count
 
     def join(self, other: _Tally) -> None:
-        """Add the counts of another tally."""
+        """Add the count of another tally; the lower iteration and its place stay."""
         self.add(other.count, other.iteration, lambda: other.place)
 
 
 class ErrorGroups:
-    """Counts errors by type, message and traceback.
+    """Counts failed iterations by type, message and traceback of their error.
 
-    Each worker numbers its own failures; `learn` adds the meaning of numbers, `add` counts rows.
+    Each worker numbers its distinct failures: `learn` takes the texts of the numbers, `add` counts
+    rows. Their order does not matter.
     """
 
     __slots__ = ("_groups", "_meaning", "_resources", "_shown", "_waiting", "other")
@@ -108,7 +112,10 @@ class ErrorGroups:
         self.other = 0
 
     def learn(self, worker: str, failures: Iterable[Failure]) -> None:
-        """Store the errors that the failure numbers of a worker stand for."""
+        """Store the texts of a worker's failure numbers, and count iterations that waited for them.
+
+        Beyond `LIMIT` groups, new errors are not stored.
+        """
         meaning = self._meaning.setdefault(worker, {})
         for failure in failures:
             texts = (failure.etype, failure.message, failure.traceback)
@@ -125,12 +132,12 @@ class ErrorGroups:
                     group.join(waited)
 
     def texts(self, worker: str, numbers: NDArray[np.uint32]) -> dict[int, Texts]:
-        """Return type, message and traceback by failure number of a worker, if they are known."""
+        """Return (type, message, traceback) for a worker's failure numbers that are known."""
         meaning = self._meaning.get(worker, {})
         return {n: self._shown[meaning[n]] for n in _distinct(numbers) if n in meaning}
 
     def types(self, worker: str, numbers: NDArray[np.uint32]) -> list[str]:
-        """Return the error type of each failure number; `UNKNOWN` if it is not known."""
+        """Return the error type for each failure number; `UNKNOWN` if it is in no group."""
         meaning = self._meaning.get(worker, {})
         return [meaning[number][0] if number in meaning else UNKNOWN for number in numbers.tolist()]
 
@@ -141,9 +148,10 @@ class ErrorGroups:
         iterations: NDArray[np.int64],
         place: Callable[[int], FailurePlace] = lambda _: _NOWHERE,
     ) -> None:
-        """Count failed iterations by the failure number that their worker gave them.
+        """Count failed iterations of a worker by their failure numbers, one for each iteration.
 
-        `place` returns where an iteration failed.
+        Numbers without a group count in `other`, until `learn` describes them. `place` is called
+        with an iteration number and returns the place of its failure.
         """
         meaning = self._meaning.get(worker, {})
         for number in _distinct(numbers):
@@ -157,7 +165,7 @@ class ErrorGroups:
                 group.add(count, first, functools.partial(place, first))
 
     def groups(self) -> list[ErrorGroup]:
-        """Return all groups, the most frequent first."""
+        """Return the groups with iterations, the most frequent error first."""
         found = [
             ErrorGroup(
                 etype=self._shown[kind][0],
@@ -177,7 +185,7 @@ class ErrorGroups:
         )
 
     def counts(self) -> dict[Texts, int]:
-        """Return the failed iterations by type, message and traceback."""
+        """Return the number of failed iterations by (type, message, traceback)."""
         return {self._shown[kind]: one.count for kind, one in self._groups.items() if one.count}
 
     def _group(self, key: Texts) -> _Tally | None:
@@ -187,7 +195,7 @@ class ErrorGroups:
         return group
 
     def _awaited(self, key: tuple[str, int]) -> _Tally | None:
-        """Return the tally of failures that a worker has yet to describe; None beyond the limit."""
+        """Return the tally of a (worker, failure number) without texts yet; None beyond `LIMIT`."""
         if key not in self._waiting and len(self._waiting) >= LIMIT:
             return None
         return self._waiting.setdefault(key, _Tally())

@@ -22,7 +22,7 @@ EXEMPLARS = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Exemplar:
-    """A traced iteration that represents slow iterations."""
+    """A traced iteration that stands for slow iterations in a report."""
 
     #: Service time in nanoseconds.
     value: int
@@ -32,9 +32,10 @@ class Exemplar:
 
 
 class Exemplars:
-    """The slowest traced iteration of each of the top buckets; on ties, the lowest number.
+    """Keeps the slowest traced iteration of each of the `EXEMPLARS` highest latency buckets.
 
-    The kept iterations do not depend on the order in which they were added.
+    Of equally slow iterations, the lowest number. The kept iterations do not depend on the order in
+    which they were added.
     """
 
     __slots__ = ("_floor", "_kept")
@@ -51,7 +52,7 @@ class Exemplars:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def add(self, values: Ints, iterations: Ints, traces: NDArray[np.uint8]) -> None:
-        """Offer traced iterations: nanoseconds, numbers, and trace ids of 16 bytes a line."""
+        """Offer traced iterations: service times (ns), numbers, trace ids (16 bytes a row)."""
         slow = np.flatnonzero(values >= self._floor)
         if not len(slow):
             return
@@ -71,7 +72,7 @@ class Exemplars:
         self._trim()
 
     def slowest(self) -> list[Exemplar]:
-        """Return the kept iterations, slowest first."""
+        """Return the kept iterations, slowest first; empty if no iteration was traced."""
         return [self._kept[top] for top in sorted(self._kept, reverse=True)]
 
     def _offer(self, top: int, new: Exemplar) -> None:
@@ -100,7 +101,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(slots=True)
 class ErrorExample:
-    """A type of error over time, with an iteration to inspect."""
+    """Iterations with one type of error: counts over time, and an iteration to inspect."""
 
     iteration: int
     #: 16 bytes, empty if no iteration with this error was traced.
@@ -112,7 +113,10 @@ class ErrorExample:
     over_time: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(BINS))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the example in the form for msgpack."""
+        """Return the example as values for msgpack: an iteration, and counts over time.
+
+        Times are in seconds.
+        """
         p50_ns = self.over_time.percentile(50)
         return {
             "iteration": self.iteration,
@@ -126,7 +130,11 @@ class ErrorExample:
 
 
 class FailedIterations:
-    """A bounded sample of failed iterations, and an example of each of the first error types."""
+    """A bounded sample of failed iterations, and an example for each of the first error types.
+
+    The sample has `POINTS` iterations, chosen by a hash of their numbers; there are `TYPES`
+    examples.
+    """
 
     def __init__(self) -> None:
         #: A heap, the hash that goes next first: (-hash, iteration, due, duration).
@@ -134,7 +142,7 @@ class FailedIterations:
         self.examples: dict[str, ErrorExample] = {}
 
     def add(self, iterations: Ints, due: Ints, durations: Ints) -> None:
-        """Offer failed iterations as points: number, due time (ns after t0), nanoseconds."""
+        """Offer failed iterations to the sample; due times (after t0) and durations in ns."""
         hashes = iterations.astype(np.uint64) * _HASH
         if len(self._kept) == POINTS:
             # few of the later iterations are kept
@@ -158,9 +166,10 @@ class FailedIterations:
         durations: Ints,
         traces: Mapping[int, bytes],
     ) -> None:
-        """Count iterations that ended with a type of error; `traces` has their trace ids, if any.
+        """Count iterations that failed with one type of error; ignored beyond `TYPES` types.
 
-        The example is the lowest traced iteration, else the lowest one.
+        Times are nanoseconds, due times after t0. `traces`: trace ids by iteration, if they were
+        traced. The example is the lowest traced iteration, else the lowest one.
         """
         example = self.examples.get(etype)
         if example is None and len(self.examples) >= TYPES:
@@ -179,6 +188,6 @@ class FailedIterations:
         example.over_time.add(due, durations)
 
     def points(self) -> list[tuple[float, float, int]]:
-        """Return the sampled points by time: seconds after t0, duration in seconds, iteration."""
+        """Return the sample in order of time: (due s after t0, duration s, iteration number)."""
         found = [(due, took, number) for _, number, due, took in self._kept]
         return [(due / 1e9, took / 1e9, number) for due, took, number in sorted(found)]

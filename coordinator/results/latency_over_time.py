@@ -1,4 +1,4 @@
-"""Latency over time of one workload: the matrices of charts, intervals and odd workers."""
+"""Latency over time of a workload, its actions and its workers: data of charts and intervals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHERS = "(other actions)"
 
 @dataclass(slots=True)
 class WorkerLatency:
-    """Latency over time and outcomes of one worker process."""
+    """Latency over time and counts of outcomes of one worker process."""
 
     #: Service time of ok iterations.
     service: LatencyMatrix = field(default_factory=lambda: LatencyMatrix(PART_BINS))
@@ -40,12 +40,12 @@ class WorkerLatency:
 
     @property
     def iterations(self) -> int:
-        """The number of iterations that ran."""
+        """Number of iterations that ran."""
         return self.ok + self.failed + self.timed_out
 
 
 class LatencyOverTime:
-    """Matrices of a workload, its actions and its workers.
+    """Counts of durations over time: of a workload, its actions and its workers.
 
     An iteration counts at its due time, whenever it was started: late starts of the generator do
     not move it.
@@ -66,7 +66,10 @@ class LatencyOverTime:
     def add(
         self, columns: Columns, worker: str, service: Ints, counts: tuple[int, int, int]
     ) -> None:
-        """Add rows with their service times; `counts` are ok, failed and timed out iterations."""
+        """Count the result rows of a worker, with their service times in nanoseconds.
+
+        `counts` are the numbers of ok, failed and timed out iterations among the rows.
+        """
         part = self.workers.get(worker)
         if part is None:
             part = self.workers[worker] = WorkerLatency()
@@ -94,7 +97,10 @@ class LatencyOverTime:
             self._add_lag(part, instants, Extent.of(buckets[2 * each :]))
 
     def add_action(self, path: str, due: Ints, durations: Ints) -> None:
-        """Add ok calls of an action, with the due times of their iterations."""
+        """Count successful calls of an action with the due times of their iterations (ns).
+
+        Beyond `ACTIONS` actions, new ones count as `OTHERS`.
+        """
         matrix = self.actions.get(path)
         if matrix is None:
             name = path if len(self.actions) < ACTIONS else OTHERS
@@ -102,7 +108,7 @@ class LatencyOverTime:
         matrix.add(due, durations)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all matrices in the form for msgpack."""
+        """Return the matrices of service, response, start lag, actions and workers, for msgpack."""
         return {
             "service": self.service.to_dict(),
             "response": self.response.to_dict(),

@@ -1,4 +1,4 @@
-"""The ledger of one workload: state and place of each iteration. Decides; does no I/O.
+"""The ledger of one workload: the place of each iteration number, and the end of each iteration.
 
 planned -> granted -> ok | failed | timed_out; or dropped, lost, not_started.
 
@@ -6,6 +6,7 @@ A granted number is open at its member (one stay of a worker process in the run)
 reports it or gives it back, and moves only then: a silent member may have started it. If the
 workload is idempotent, the number may be open at several members. One interval set holds all
 settled numbers, and counts show their states: a set for each state would grow with every failure.
+Does no I/O.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ class _Holding:
 
     @property
     def suspect(self) -> bool:
-        """Return whether its open numbers may never be reported."""
+        """Return whether its open numbers may never be reported: it is lost or damaged."""
         return self.lost or self.damaged
 
     def take(self, numbers: Iterable[Interval]) -> Intervals:
-        """Close open numbers of the member; return the numbers that were open."""
+        """Remove numbers from the member's open ones; return the given numbers that were open."""
         found = self.open.intersection(numbers)
         self.open.subtract(found)
         if self.released:
@@ -54,7 +55,7 @@ class _Holding:
         return found
 
     def forget_over(self) -> None:
-        """Drop the oldest batches once all their numbers are reported or given back."""
+        """Drop the oldest batches, as long as the oldest one has no open number."""
         while self.batches:
             oldest = next(iter(self.batches))
             if self.open.meets(self.batches[oldest]):
@@ -63,15 +64,18 @@ class _Holding:
 
 
 class Ledger:
-    """Accounts for iteration numbers from 1. Members have the names of their memberships."""
+    """Accounts for the iteration numbers of a workload, from 1.
+
+    A member is named by its membership: one stay of a worker process in the run.
+    """
 
     def __init__(self, *, idempotent: bool = False) -> None:
         #: Iterations that may have started may be started again.
         self.idempotent = idempotent
         self._next = 1
-        #: Given out once, to be placed (again).
+        #: Numbers that were given out and are free to be granted (again).
         self.pool = Intervals()
-        #: From `allot`, and not cut into a batch yet.
+        #: Numbers from `allot` that are not in a batch yet.
         self._placing = Intervals()
         self._held: dict[str, _Holding] = {}
         #: All that may be open at more than one member, or open and in the pool.
@@ -80,7 +84,7 @@ class Ledger:
         self._counts = [0] * (len(Outcome) + 1)
         self._closed = False
         self._plan = 0
-        #: Perhaps started; since the ledger was closed.
+        #: Numbers that may have been started and were not reported; filled by `close`.
         self._lost = Intervals()
         self._not_started = 0
         self._unused = 0
@@ -92,21 +96,24 @@ class Ledger:
 
     @property
     def allotted(self) -> int:
-        """The number of iterations given out so far."""
+        """Number of iterations given out so far."""
         return self._next - 1
 
     @property
     def settled(self) -> int:
-        """The number of iterations in a final state, or out of the plan."""
+        """Number of iterations in a final state, or taken out of the plan."""
         return len(self._settled) + self._unused
 
     @property
     def decided(self) -> int:
-        """The number of iterations settled, or open at suspect members alone: none is restarted."""
+        """Number of iterations that no worker will start any more.
+
+        They are settled, or open at suspect members (lost or damaged) only.
+        """
         return self.settled + len(self._suspect())
 
     def gone(self, after: int, until: int) -> int:
-        """Return how many numbers in (`after`, `until`] are open at suspect members alone."""
+        """Return how many numbers in (`after`, `until`] are open at suspect members only."""
         return len(self._suspect().within(after + 1, until + 1))
 
     def _suspect(self) -> Intervals:
@@ -124,7 +131,7 @@ class Ledger:
         return found
 
     def available(self, budget: int | None) -> int | None:
-        """Return how many numbers can be granted now; None if there is no limit."""
+        """Return how many numbers can be granted now; None if `budget` is None: no limit."""
         if budget is None:
             return None
         return len(self.pool) + max(0, budget - self.allotted)
@@ -132,7 +139,8 @@ class Ledger:
     def allot(self, count: int, budget: int | None, member: str = "") -> Intervals:
         """Take up to `count` numbers to be granted: returned numbers first, then new ones.
 
-        None of them is open at `member`.
+        `budget`: highest number to give out, None: no limit. None of the numbers is open at
+        `member`.
         """
         own = Intervals()
         if self._shared and member in self._held:
@@ -148,20 +156,20 @@ class Ledger:
         return numbers
 
     def allot_new(self, count: int) -> Intervals:
-        """Take `count` numbers that were never given out; none if `count` is not positive."""
+        """Take `count` new numbers to be granted, whatever the budget; none if it is 0 or less."""
         numbers = Intervals([(self._next, self._next + count)])
         self._next += len(numbers)
         self._placing.update(numbers)
         return numbers
 
     def allot_up_to(self, number: int) -> None:
-        """Count all numbers up to `number` as given out; new ones go to the pool."""
+        """Count all numbers up to `number` as given out; put new ones in the pool."""
         if number >= self._next:
             self.pool.add(self._next, number + 1)
             self._next = number + 1
 
     def cut(self, member: str, seq: int, numbers: Intervals) -> None:
-        """Grant numbers to a member as its batch `seq`, which grows with every batch."""
+        """Grant numbers to a member as its batch `seq`, which grows from batch to batch."""
         for _, end in numbers:
             self.allot_up_to(end - 1)
         self.pool.subtract(numbers)
@@ -177,28 +185,28 @@ class Ledger:
     # places of numbers
 
     def outstanding(self, member: str) -> int:
-        """Return how many numbers are open at a member."""
+        """Return how many numbers are open at a member; 0 once the ledger is closed."""
         held = self._held.get(member)
         return len(held.open) if held is not None and not self._closed else 0
 
     @property
     def open(self) -> bool:
-        """Return whether a member may still start or report an iteration before the close."""
+        """Return whether numbers are open at a member, and the ledger is not closed."""
         return not self._closed and any(held.open for held in self._held.values())
 
     def open_batches(self, member: str) -> list[int]:
-        """Return the batches of a member that have open numbers, newest first."""
+        """Return the sequence numbers of a member's batches with open numbers, newest first."""
         held = self._held.get(member, _Holding())
         found = [seq for seq, numbers in held.batches.items() if held.open.meets(numbers)]
         return found[::-1]
 
     def batch(self, member: str, seq: int) -> Intervals:
-        """Return the open numbers of a batch."""
+        """Return the open numbers of a member's batch; empty if it is not known."""
         held = self._held.get(member, _Holding())
         return held.open.intersection(held.batches.get(seq, ()))
 
     def behind(self, member: str, seq: int, number: int) -> Intervals:
-        """Return a member's open numbers of later batches, and numbers above `number` of `seq`."""
+        """Return a member's open numbers of batches after `seq`, and above `number` in `seq`."""
         held = self._held.get(member, _Holding())
         found = Intervals()
         for one, numbers in held.batches.items():
@@ -209,7 +217,7 @@ class Ledger:
         return held.open.intersection(found)
 
     def held(self, member: str) -> Intervals:
-        """Return all numbers that are open at a member."""
+        """Return a copy of all numbers that are open at a member."""
         return self._held.get(member, _Holding()).open.copy()
 
     def _elsewhere(self, member: str, numbers: Iterable[Interval]) -> Intervals:
@@ -221,7 +229,7 @@ class Ledger:
         return found
 
     def _kept_elsewhere(self, member: str, numbers: Intervals) -> Intervals:
-        """Return the given numbers that another member holds exclusively (not released)."""
+        """Return the given numbers that another member has open and not released."""
         found = Intervals()
         for name, held in self._held.items():
             if name != member:
@@ -233,11 +241,11 @@ class Ledger:
     # reports and returns
 
     def report(self, member: str, numbers: Ints, outcomes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Settle the rows of a block; return for each row whether it counts.
+        """Settle the iterations of a member's result rows; return for each row whether it counts.
 
         A row counts if its member has the number open and it is not settled. That includes a drop
         of a number that another member may have started: the first row decides. Rows that do not
-        count are stale; rows of a lost member, or after the close, are late.
+        count are stale. Rows that count are late if their member is lost, or the ledger is closed.
         """
         fresh = Intervals.of(numbers)
         held = self._held.get(member)
@@ -270,7 +278,7 @@ class Ledger:
     def _report_shared(
         self, held: _Holding, expected: Intervals, numbers: Ints, outcomes: NDArray[np.uint8]
     ) -> None:
-        """Take back reruns that were dropped, and remove settled numbers from the pool."""
+        """Uncount reruns whose rows are drops, and remove the settled numbers from the pool."""
         known, first = np.unique(numbers, return_index=True)
         dropped = Intervals.of(known[outcomes[first] > Outcome.TIMED_OUT]).intersection(expected)
         not_again = held.again.intersection(dropped)
@@ -279,9 +287,10 @@ class Ledger:
         self.pool.subtract(self.pool.intersection(expected))
 
     def give_back(self, member: str, numbers: Iterable[Interval]) -> None:
-        """Put unstarted numbers of a member in the pool, except numbers open elsewhere.
+        """Return unstarted numbers of a member to the pool.
 
-        After the close, count them as not started.
+        Numbers that are not open there, or that another member has open and not released, stay out
+        of it. After the close, count the numbers as not started instead of lost.
         """
         held = self._held.get(member)
         if held is None:
@@ -308,32 +317,32 @@ class Ledger:
             self.pool.update(back)
 
     def reject(self, member: str, seqs: Iterable[int]) -> None:
-        """Put batches that a member never took in the pool: it refuses them from now on."""
+        """Return the open numbers of batches to the pool: the member will refuse them."""
         for seq in seqs:
             self.give_back(member, self.batch(member, seq))
 
     def consent(self, member: str) -> None:
-        """Put a member's open numbers in the pool: it has reported all its iterations."""
+        """Return a member's open numbers to the pool: it has reported all its iterations."""
         self.give_back(member, self.held(member))
 
     # members without heartbeats
 
     def mark_lost(self, member: str) -> None:
-        """Mark a member as lost: its results count as late from now on."""
+        """Mark a member as lost: results that it sends from now on count as late."""
         self._held.setdefault(member, _Holding()).lost = True
 
     def heard(self, member: str) -> None:
-        """Take back a lost member: its results are not late any more."""
+        """Unmark a lost member that is alive again: its results are not late any more."""
         self._held.setdefault(member, _Holding()).lost = False
 
     def damaged(self, member: str) -> None:
-        """Mark a member whose blocks are lost: numbers in them stay open until the end."""
+        """Mark a member some of whose blocks are lost: numbers in them stay open until the end."""
         self._held.setdefault(member, _Holding()).damaged = True
 
     def offer_again(self, member: str) -> None:
-        """Put a member's open numbers in the pool while the member keeps them (idempotent load).
+        """Put a member's open numbers in the pool while it keeps them (idempotent workloads).
 
-        Calling it twice changes nothing.
+        Calling it twice changes nothing; after the close it does nothing.
         """
         held = self._held.get(member)
         if held is None or self._closed:
@@ -347,7 +356,7 @@ class Ledger:
         self.pool.update(fresh)
 
     def drop(self, numbers: Intervals, why: Outcome) -> None:
-        """Settle arrivals in the pool as dropped: no member can start them in time.
+        """Settle arrivals as dropped for the reason `why`: no member can start them in time.
 
         If the workload is idempotent, a lost member may have started them.
         """
@@ -361,7 +370,10 @@ class Ledger:
     # the end
 
     def release_unused(self) -> None:
-        """Take unstarted numbers out of the plan, if the plan is a duration."""
+        """Take numbers in the pool out of the plan: a duration ended the load.
+
+        Numbers that a member may have started stay. Does nothing after the close.
+        """
         if self._closed:
             return
         self._gather()
@@ -372,14 +384,15 @@ class Ledger:
         self.pool.subtract(unused)
 
     def _gather(self) -> None:
-        """Put allotted but never granted numbers in the pool."""
+        """Put numbers that were allotted and never granted in the pool."""
         self.pool.update(self._placing)
         self._placing = Intervals()
 
     def close(self, budget: int | None) -> None:
-        """Settle the remaining numbers as lost or not started: no iteration starts any more.
+        """Settle all remaining numbers as lost or not started: no iteration starts any more.
 
-        Closing again changes nothing.
+        `budget`: iterations of the plan, None if a duration ended it. Closing again changes
+        nothing.
         """
         if self._closed:
             return
@@ -399,11 +412,14 @@ class Ledger:
 
     @property
     def closed(self) -> bool:
-        """Return whether every iteration has its state."""
+        """Return whether the ledger is closed: every iteration has its final state."""
         return self._closed
 
     def accounting(self, *, duplicates: int = 0, refused: int = 0) -> Accounting:
-        """Return the sums so far; the states sum to the plan once the ledger is closed."""
+        """Return the counts by state so far; they sum to the plan once the ledger is closed.
+
+        `duplicates` and `refused` are counts of blocks, which are added as they are.
+        """
         counts = self._counts
         drops = {
             reason: counts[outcome] for outcome, reason in DROP_REASONS.items() if counts[outcome]

@@ -1,4 +1,4 @@
-"""Figures for displays of a workload under load: rates, percentiles, criteria, its workers."""
+"""Figures for live displays of a workload: rates, percentiles, criteria, failures and workers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from osbench.coordinator.storage.progress import (
     WorkerProgress,
 )
 
-#: Over how many seconds rates are, and how often all is computed anew.
+#: Seconds that rates cover at least, and seconds from one computation to the next.
 RATE_S = 5.0
 FRESH_S = 1.0
 #: A worker is called silent after this many seconds without a heartbeat.
@@ -38,14 +38,14 @@ _PERCENTS = (50.0, 95.0, 99.0)
 
 
 class RecentRates:
-    """Rates of counters over the last seconds."""
+    """Rates of counters over the last `RATE_S` seconds, or since the first sample."""
 
     def __init__(self) -> None:
-        #: Samples: when, and all counters.
+        #: Samples: monotonic seconds, and all counters.
         self._samples: deque[tuple[float, Mapping[str, int]]] = deque()
 
     def add(self, now_s: float, counters: Mapping[str, int]) -> None:
-        """Add a sample of the counters."""
+        """Add a sample: cumulative counters by name, at `now_s` (monotonic seconds)."""
         self._samples.append((now_s, counters))
         # the last one that is old enough stays: the rates are over at least that time
         while len(self._samples) > 2 and now_s - self._samples[1][0] >= RATE_S:
@@ -62,7 +62,7 @@ class RecentRates:
 
 
 class LiveFigures:
-    """Computes fields of a `Snapshot`, once a second at most."""
+    """Computes the live fields of a workload's `Snapshot`, once per `FRESH_S` at most."""
 
     def __init__(self, results: WorkloadResults, *, is_open: bool) -> None:
         self._results = results
@@ -73,7 +73,10 @@ class LiveFigures:
         self._fields: dict[str, Any] = {}
 
     def fields(self, now_s: float, workers: Sequence[WorkerHandle]) -> dict[str, Any]:
-        """Return the figures at `now_s` (monotonic) with all workers that took part."""
+        """Return fields of a `Snapshot` at `now_s` (monotonic seconds); they may be `FRESH_S` old.
+
+        `workers`: all that took part, present or not; there is a row for each.
+        """
         if now_s - self._computed_s >= FRESH_S:
             self._computed_s = now_s
             self._fields = self._computed(now_s, workers)
@@ -185,14 +188,17 @@ class LiveFigures:
 
 
 def _host_cpu(beat: Heartbeat) -> float | None:
-    """Return the fraction of a host's cores that is in use; None if it is not known."""
+    """Return the fraction (0 to 1) of a host's cores that is in use; None if it is not known."""
     if not beat.cores or beat.cores_used < 0:
         return None
     return beat.cores_used / beat.cores
 
 
 def _failure(kind: str, groups: Sequence[ErrorGroup]) -> FailureProgress:
-    """Return the failures of a kind; if their messages differ, with `kind` as the message."""
+    """Return the failures of a kind as one entry, which shows the lowest iteration's failure.
+
+    If their messages differ, its message is `kind`.
+    """
     first = min(groups, key=lambda group: group.iteration)
     differ = len({group.message for group in groups}) > 1
     return FailureProgress(

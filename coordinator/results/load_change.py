@@ -1,4 +1,4 @@
-"""A change of the load while it goes on, as the journal has it."""
+"""A change of the load while it goes on, as the journal records it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class LoadChange:
-    """Change of the load from a time on: to another level, or back to the plan."""
+    """A change of the requested load from a time on: to another level, or back to the plan."""
 
     #: Id of the request for it: no request is followed twice.
     request: str
@@ -34,7 +34,7 @@ class LoadChange:
     interrupted: bool = False
 
     def to_record(self, workload: int) -> dict[str, Any]:
-        """Return the record for the journal."""
+        """Return the record of the change for the journal."""
         return {
             "do": "control",
             "workload": workload,
@@ -53,7 +53,7 @@ class LoadChange:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> LoadChange:
-        """Return the change of a record of the journal. Raises KeyError, TypeError, ValueError."""
+        """Return the change of a journal record. Raises KeyError, TypeError or ValueError."""
         level = record["level"]
         return cls(
             request=str(record["request"]),

@@ -23,10 +23,11 @@ _ARRAYS = ("starts", "ends", "failures", "_start_offsets", "_end_offsets")
 def arrival_window(
     first: int, last: int, count: int, planned_ns: int | None = None
 ) -> float | None:
-    """Return the nanoseconds from the first to the last arrival, and the gap behind the last.
+    """Return the length of the window of arrivals in nanoseconds; None for fewer than two arrivals.
 
-    `planned_ns` is when the next arrival would have been due; if that is not known, or much later
-    because the load was cut short, the gap is a mean one. None for fewer than two arrivals.
+    It lasts from the first to the last arrival, plus the gap behind the last. `planned_ns` is when
+    the next arrival would have been due; if that is not known, or much later because the load was
+    cut short, the gap is a mean one.
     """
     if count < 2 or last <= first:
         return None
@@ -38,7 +39,7 @@ def arrival_window(
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A load profile for charts; one entry per bin, from t0."""
+    """A load profile for charts: counts per bin of time, the first bin from t0."""
 
     bin_s: float
     starts: tuple[int, ...]
@@ -50,9 +51,10 @@ class Series:
 
 
 class LoadProfile:
-    """Starts and ends of iterations in bins of time, with their offsets within bins.
+    """Counts of iterations that started, ended and failed, by bin of time; bins grow with the load.
 
-    From the counts and the sums of offsets follows exactly for every bin how long iterations ran.
+    From the counts and the sums of offsets within bins follows exactly for every bin how long
+    iterations ran.
     """
 
     __slots__ = ("_bits", "_used", *_ARRAYS)
@@ -86,12 +88,15 @@ class LoadProfile:
         return running[: self._used]
 
     def peak(self) -> float:
-        """Return the most iterations that ran together, as the mean of a bin; 0 without any."""
+        """Return the greatest mean number of running iterations of a bin; 0 without iterations."""
         running = self.running_ns()
         return float(running.max()) / (1 << self._bits) if len(running) else 0.0
 
     def ended_well(self, until_ns: float) -> float:
-        """Return how many iterations had succeeded by `until_ns` after t0; a bin counts in part."""
+        """Return how many iterations had succeeded by `until_ns` after t0.
+
+        Successes are taken as evenly spread within a bin.
+        """
         well = self.ends - self.failures
         place, width = int(until_ns) >> self._bits, 1 << self._bits
         if place >= self._used:
@@ -99,7 +104,7 @@ class LoadProfile:
         return float(well[:place].sum() + well[place] * (until_ns / width - place))
 
     def series(self, bins: int) -> Series:
-        """Return the profile in at most `bins` bins."""
+        """Return the profile in at most `bins` bins, which are joined in pairs for that."""
         profile = self._copy()
         while profile._used > bins:
             profile._widen()

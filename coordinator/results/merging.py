@@ -1,4 +1,4 @@
-"""Joins small result blocks: the cost of counting a block hardly depends on its rows."""
+"""Joins small result blocks: counting a block costs nearly the same for any number of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ LIMIT = 10_000
 
 
 def groups(blocks: Sequence[Block]) -> Iterator[list[Block]]:
-    """Yield groups of blocks of the same worker and workload, in the order of each worker."""
+    """Yield groups of blocks of the same worker and workload, up to `LIMIT` rows each.
+
+    The blocks of each worker keep their order.
+    """
     open_: dict[tuple[str, int], list[Block]] = {}
     rows: dict[tuple[str, int], int] = {}
     for block in blocks:
@@ -37,7 +40,7 @@ def _rows(columns: Mapping[str, Any]) -> int:
 
 
 def join(blocks: Sequence[Block]) -> Block:
-    """Join a group of `groups` to one block, with the number of its last block.
+    """Join the blocks of a group to one block, with the number of the last.
 
     Raises Untrusted if a block has another shape or the blocks do not fit together. A single block
     is not checked: its decoder does that.

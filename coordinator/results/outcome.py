@@ -1,4 +1,4 @@
-"""Outcome of a workload: the input of the summary and of the collection of traces.
+"""Outcome of a workload: the input of the report and of the collection of traces.
 
 Its statistics and charts do not change any more; CSV, Rally JSON and traces read the result blocks
 of the run directory in addition.
@@ -26,7 +26,7 @@ from osbench.coordinator.results.workload_statistics import WorkloadStatistics
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadOutcome:
-    """Outcome of one workload of a run, once it has ended."""
+    """Outcome of one workload of a run: settings, accounting, statistics and verdicts."""
 
     #: Its name in outputs; the scenario's name if the task has none.
     name: str

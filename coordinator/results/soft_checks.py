@@ -1,4 +1,4 @@
-"""Soft checks: how often each passed, over all iterations that ran."""
+"""Soft checks of iterations (checks that do not fail the iteration): passes and failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _END = 2**32
 
 
 class SoftChecks:
-    """Counts by name how often a check passed, and how often it did not."""
+    """Counts for each check how often it passed and failed; `NAMES` names at most."""
 
     def __init__(self) -> None:
         self.counts: dict[str, list[int]] = {}
@@ -25,7 +25,10 @@ class SoftChecks:
         return bool(self.counts)
 
     def add(self, outputs: Iterable[tuple[int, tuple[bytes, ...]]]) -> None:
-        """Add the outputs of iterations; ignores outputs other than checks."""
+        """Count the checks among the outputs of iterations, given as (number, packed outputs).
+
+        Other outputs are ignored, and outputs that cannot be read.
+        """
         for _, packed in outputs:
             for one in packed:
                 self._add(one)

@@ -1,4 +1,4 @@
-"""Statistics of the stages of a load: iterations between two changes of the requested load."""
+"""Statistics by stage of a load: the time between two changes of the requested load."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StageFigures:
 
 @dataclass(slots=True)
 class _Part:
-    """A stage under load."""
+    """Requested load and counts of a stage, under load or finished."""
 
     begin: float
     end: float
@@ -62,13 +62,16 @@ class _Part:
     flight_ns: float = 0.0
 
     def cut(self, at_s: float, from_s: float, to_s: float | None) -> None:
-        """End at `at_s`, before `to_s`: at the level that is requested there."""
+        """End the stage at `at_s` instead of `to_s`: `end` becomes the level requested there.
+
+        `from_s` is the stage's begin; `to_s` None: its end is not known, and its level is constant.
+        """
         if to_s is not None and to_s > from_s:
             self.end = self.begin + (self.end - self.begin) * (at_s - from_s) / (to_s - from_s)
 
 
 class StageStatistics:
-    """Statistics of loads with two stages or more. Memory grows with the stages alone."""
+    """Statistics by stage of a load with several stages. Memory grows with the stages alone."""
 
     def __init__(
         self,
@@ -77,7 +80,10 @@ class StageStatistics:
         is_open: bool = False,
         lasts_s: float | None = None,
     ) -> None:
-        """`asked` is the load over time, as `Runner.asked` has it, and `lasts_s` its length."""
+        """`asked`: (seconds after t0, level) of the load; `lasts_s`: its length, None: unknown.
+
+        A load of more than `MOST_STAGES` counts as one stage.
+        """
         self._is_open = is_open
         self._lasts_s = lasts_s
         #: Begin of each stage, nanoseconds after t0.
@@ -103,7 +109,7 @@ class StageStatistics:
         return len(self._parts) > 1
 
     def begin(self, statistics: WorkloadStatistics) -> None:
-        """Take the statistics of a load that had one stage, before it gets another."""
+        """Copy the statistics of the load so far to its only stage, before it gets another."""
         times = statistics.response if self._is_open else statistics.service
         for part in self._parts:
             part.outcomes[Outcome.OK] = statistics.count("ok")
@@ -116,7 +122,10 @@ class StageStatistics:
             part.flight_ns = statistics.busy_s * 1e9
 
     def change(self, at_s: float, asked: Sequence[tuple[float, float]]) -> None:
-        """Replace the load from `at_s` on by `asked`."""
+        """Replace the load from `at_s` on by `asked`: the present stage ends there.
+
+        Ignored beyond `MOST_STAGES` stages.
+        """
         at = bisect_right(self._begins, round(at_s * 1e9))
         if at >= MOST_STAGES:
             return
@@ -129,7 +138,7 @@ class StageStatistics:
         return self._begins[at + 1] / 1e9 if at + 1 < len(self._begins) else self._lasts_s
 
     def add(self, columns: Columns) -> None:
-        """Add result rows; each iteration must be added once."""
+        """Count result rows, each iteration once; ignored so long as there is one stage."""
         if not self:
             return
         places = np.searchsorted(self._begins, columns.due, side="right") - 1
@@ -144,7 +153,7 @@ class StageStatistics:
         self._add_flight(columns)
 
     def _add_flight(self, columns: Columns) -> None:
-        """Count iterations in the stages in which they ran and ended."""
+        """Count iterations in the stages in which they ran, by time, and in which they ended."""
         # an end of the load, if it is known: later iterations are in no stage
         after = [] if self._lasts_s is None else [round(self._lasts_s * 1e9)]
         edges = np.array([*self._begins, *after, _NEVER])
@@ -172,7 +181,7 @@ class StageStatistics:
             part.ended += count
 
     def figures(self, until_s: float) -> Iterator[StageFigures]:
-        """Yield the stages begun by `until_s`, seconds after t0; none for a single stage."""
+        """Yield the stages begun by `until_s` (after t0) in order; nothing for a single stage."""
         if not self:
             return
         until_s = until_s if self._lasts_s is None else min(until_s, self._lasts_s)

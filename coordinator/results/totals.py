@@ -1,4 +1,4 @@
-"""Final numbers of a workload: the sums of the ledger, and how the load was offered."""
+"""Final numbers of a workload: states of iterations, load offered, warm-up and tracing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ NOT_MADE = ("worker_lost", "coordinator_gone")
 
 @dataclass(frozen=True, kw_only=True)
 class Accounting:
-    """The ledger's sums. The six states of `STATES` sum to `planned`; the rest is in addition."""
+    """Counts of a workload's iterations by final state, and of repeated or refused messages.
+
+    The six states of `STATES` sum to `planned` once the ledger is closed; the rest is in addition.
+    """
 
     planned: int = 0
     ok: int = 0
@@ -39,23 +42,23 @@ class Accounting:
     refused: int = 0
 
     def state(self, name: str) -> int:
-        """Return the count of one state of `STATES`."""
+        """Return the count of a state of `STATES`, or of another field, by its name."""
         return int(getattr(self, name))
 
     @property
     def well(self) -> bool:
-        """Return whether every iteration was started once and is ok."""
+        """Return whether every iteration was started once and ended well."""
         return self.ok == self.planned and not self.reruns
 
     @property
     def settled(self) -> int:
-        """The number of iterations in a final state."""
+        """Number of iterations in a final state."""
         return sum(self.state(name) for name in STATES)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """The offered load, compared with the requested load."""
+    """The offered load compared with the requested load: users or arrivals, and length."""
 
     #: Seconds from t0 to the end of the last iteration.
     duration_s: float = 0.0
@@ -74,12 +77,12 @@ class Offered:
 
     @property
     def is_open(self) -> bool:
-        """Return whether iterations start at planned times, whatever the service does."""
+        """Return whether the runner is open: iterations start at planned times."""
         return self.concurrency is None
 
 
 def is_open_load(offered: Mapping[str, Any]) -> bool:
-    """Return whether the `offered` of a summary is of an open load; False if it is empty."""
+    """Return whether the `offered` object of a summary is of an open load; False if it is empty."""
     # the rate would not decide it: an open load with one arrival has none
     return bool(offered) and offered.get("concurrency") is None
 
@@ -108,7 +111,7 @@ class Warmup:
 
 @dataclass(frozen=True, kw_only=True)
 class Shift:
-    """A percentile of traced iterations less that of the others, seconds."""
+    """A percentile of traced iterations minus that of untraced iterations, with its interval."""
 
     added_s: float
     #: Bounds of the 95 % interval, seconds; None if there are too few iterations.
@@ -118,7 +121,7 @@ class Shift:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Difference in the service times of successful traced and untraced iterations."""
+    """Cost of tracing: difference in service times of successful traced and untraced iterations."""
 
     traced: int
     untraced: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerFigures:
-    """Figures of a worker process; None for unknown ones."""
+    """Figures of one worker process in a workload; None for unknown figures."""
 
     incarnation: str = ""
     host: str = ""

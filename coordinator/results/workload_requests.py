@@ -1,4 +1,4 @@
-"""The HTTP requests of a workload by atomic action and by client: phases, connections, bytes."""
+"""HTTP requests of a workload by atomic action and by client: phases, connections, bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COUNTS = (
 
 
 class ActionRequests:
-    """Sums over requests; phases and bytes only of requests by osbench's client."""
+    """Sums over requests of an action; phases and bytes only of requests by osbench's client."""
 
     __slots__ = (*_COUNTS, "phases", "statuses")
 
@@ -56,11 +56,11 @@ class ActionRequests:
 
     @property
     def own(self) -> int:
-        """The number of requests by osbench's client."""
+        """Number of requests by osbench's client, with or without a response."""
         return self.phases["rest"].count + self.unanswered
 
     def add(self, exchanges: NDArray[Any]) -> None:
-        """Add requests (`osbench.common.protocol.exchanges.EXCHANGE`)."""
+        """Count requests, given as rows of `osbench.common.protocol.exchanges.EXCHANGE`."""
         self.false_bodies += int(np.count_nonzero(exchanges["status"] & FALSE_BODY))
         own = exchanges["client"] < 0
         count = int(np.count_nonzero(own))
@@ -83,7 +83,7 @@ class ActionRequests:
         self.received += int(exchanges["received"].sum())
 
     def merge(self, other: ActionRequests) -> None:
-        """Add the requests of another action."""
+        """Add the counts and histograms of another action to this one."""
         for phase, found in self.phases.items():
             found.merge(other.phases[phase])
         self.statuses.update(other.statuses)
@@ -104,7 +104,7 @@ OTHER_CLIENTS = "(other clients)"
 
 
 class WorkloadRequests:
-    """Counts requests; memory does not grow with their number."""
+    """Counts the requests of a workload by action and client. Memory is bounded."""
 
     def __init__(self) -> None:
         #: By the path of the innermost action.
@@ -113,7 +113,11 @@ class WorkloadRequests:
         self.clients: Counter[str] = Counter()
 
     def add(self, columns: Columns, numbers: Ints, paths: Sequence[str]) -> None:
-        """Add the requests of some rows; `numbers`: by action of a row, its place in `paths`."""
+        """Count the requests of result rows; there is at least one.
+
+        `numbers`: for each line of `columns.actions` the index of its path in `paths`, as
+        `name_paths` returns them.
+        """
         exchanges, rows = columns.exchanges, columns.exchanged
         action = exchanges["action"].astype(np.int64)
         inside = action >= 0
@@ -130,7 +134,7 @@ class WorkloadRequests:
                     self._count(columns.names[number], count)
 
     def sum(self) -> ActionRequests:
-        """Return the sum over all actions."""
+        """Return a new object with the sums over all actions."""
         found = ActionRequests()
         for one in self.actions.values():
             found.merge(one)
@@ -147,7 +151,7 @@ class WorkloadRequests:
 
 
 def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
-    """Return the requests of a workload for the JSON object; None if it made none."""
+    """Return `total`, `actions` by path and `clients` for the summary; None without requests."""
     if not requests.actions:
         return None
     paths = sorted(requests.actions, key=lambda path: path.split(NESTED))
@@ -159,7 +163,7 @@ def requests_summary(requests: WorkloadRequests) -> dict[str, Any] | None:
 
 
 def other_clients(requests: WorkloadRequests) -> list[str]:
-    """Return messages on requests that osbench's client could not make, and why."""
+    """Return a message on each other client that made requests, and why it did."""
     if not requests.clients:
         return []
     whole = requests.sum()
@@ -172,7 +176,7 @@ def other_clients(requests: WorkloadRequests) -> list[str]:
 
 
 def false_bodies(requests: WorkloadRequests) -> str:
-    """Return a message on responses with a damaged body, read or not; "" for none."""
+    """Return a message on responses with a damaged body, read or not; "" if there are none."""
     count = sum(one.false_bodies for one in requests.actions.values())
     if not count:
         return ""

@@ -1,4 +1,4 @@
-"""Results of one workload as they come in: ledger, statistics, SLA criteria, charts."""
+"""Results of one workload as they arrive: ledger, statistics, SLA criteria, charts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _END = 2**62
 
 
 class WorkloadResults:
-    """Takes blocks that are on disk. Kept until the run closes: late results still count."""
+    """Counts the result blocks of a workload until the run closes: late results still count."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class WorkloadResults:
         self.refused = 0
 
     def change(self, change: LoadChange) -> None:
-        """Note another requested load: a stage begins, or a trial begins or ends."""
+        """Begin another stage of the load or, in a search, begin or end a trial."""
         if self.trials is not None:
             self.trials.change(change)
             return
@@ -98,8 +98,8 @@ class WorkloadResults:
         The own rules are on virtual users that could never begin, who have no iterations that could
         fail, on the runner's own code, and on the rule to abort.
 
-        A search has one verdict: its trials have the criteria. Under load there is none before the
-        first iteration has ended.
+        A search has one verdict: its trials have the criteria. The rule to abort is judged in both.
+        Under load it is empty before the first iteration has ended.
         """
         trials, sla = self.trials, self.sla
         if not self.statistics.ran and not self.ledger.closed:
@@ -112,7 +112,10 @@ class WorkloadResults:
 
     @property
     def script_end(self) -> str | None:
-        """The end of the runner's own code in a worker; see `UserLives.script_end`."""
+        """End of the code of a runner that starts iterations itself: "" or its error.
+
+        None while it runs, and for other runners.
+        """
         return self.statistics.lives.script_end
 
     def _users_lacking(self) -> Iterator[Verdict]:
@@ -125,9 +128,10 @@ class WorkloadResults:
             yield Verdict(criterion="runner", success=False, detail=error)
 
     def add(self, block: Block) -> tuple[int, float]:
-        """Count a block; return how many iterations ran, and their user-seconds.
+        """Count a block that is on disk; return how many iterations ran, and their user-seconds.
 
-        Raises Untrusted if the block has another shape; then none of it was counted.
+        Rows that the ledger refuses are in these two numbers, too. Raises Untrusted if the block
+        has another shape; then none of it was counted.
         """
         failures, returned = _failures(block.failures), _intervals(block.returned)
         columns = decode_rows(block.columns) if block.columns else None
@@ -173,7 +177,10 @@ class WorkloadResults:
             self.sla.add(replace(columns, failures=texts, t0_at=self.t0_at))
 
     def _warm(self, columns: Columns) -> Columns:
-        """Return the rows of iterations that started, or were due and dropped, after warm-up."""
+        """Return the rows that started after the warm-up, or were due then and dropped.
+
+        The others are counted in `warmup_rows`.
+        """
         if not self.warmup_ns:
             return columns
         ran = columns.outcome <= Outcome.TIMED_OUT
@@ -216,7 +223,7 @@ def _lags(packed: bytes) -> NDArray[np.int64]:
 
 
 def _amounts(pairs: Iterable[Iterable[object]]) -> dict[str, int]:
-    """Return strings with integers: places with nanoseconds, or kinds with counts.
+    """Return integers by string: nanoseconds by place, or counts by kind; equal strings are summed.
 
     Raises Untrusted if `pairs` have another shape.
     """

@@ -1,4 +1,4 @@
-"""The merged statistics of one workload: every result row ends here, in bounded memory."""
+"""Statistics of one workload: every result row that counts is added here, in bounded memory."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class Timings:
         self.timed_out = Histogram()
 
     def state(self, name: str) -> Histogram:
-        """Return the histogram of one state."""
+        """Return the histogram of one state of `TIMED`."""
         found: Histogram = getattr(self, name)
         return found
 
 
 class WorkloadStatistics:
-    """Statistics of a workload's iterations. Memory does not grow with their number."""
+    """Statistics of a workload's iterations after the warm-up, in bounded memory."""
 
     def __init__(
         self,
@@ -74,7 +74,10 @@ class WorkloadStatistics:
         planned_s: float | None = None,
         drill: DrillStatistics | None = None,
     ) -> None:
-        """`planned_s`: seconds in which the iterations of an open load are planned to start."""
+        """`planned_s`: seconds in which the iterations of an open load are planned to start.
+
+        `drill`: counts by phase, if the load is a drill.
+        """
         self._is_open = is_open
         self._planned_ns = None if planned_s is None else int(planned_s * 1e9)
         #: Rows by outcome code.
@@ -115,29 +118,29 @@ class WorkloadStatistics:
         self.last_end: int | None = None
 
     def count(self, state: str) -> int:
-        """Return how many rows had a state of `STATES`; 0 for a state that no row can have."""
+        """Return how many rows had a state of `STATES`; 0 for lost and not_started."""
         if state == "dropped":
             return sum(self.drops.values())
         return self._outcomes[Outcome[state.upper()]] if state in TIMED else 0
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """Passes and failures of each soft check, by name."""
+        """Counts [passed, failed] of each soft check, by name."""
         return self.soft_checks.counts
 
     @property
     def drill(self) -> DrillFigures | None:
-        """Figures of a drill; None for other loads."""
+        """Figures of a drill so far; None for other loads."""
         return self.drill_phases.figures() if self.drill_phases is not None else None
 
     @property
     def ran(self) -> int:
-        """The number of iterations that ran, whatever their outcome."""
+        """Number of iterations that ran, whatever their outcome."""
         return sum(self.count(state) for state in TIMED)
 
     @property
     def drops(self) -> dict[str, int]:
-        """Dropped iterations by reason, without reasons that did not occur."""
+        """Number of dropped iterations by reason, without reasons that did not occur."""
         return {
             reason: self._outcomes[outcome]
             for outcome, reason in DROP_REASONS.items()
@@ -146,7 +149,7 @@ class WorkloadStatistics:
 
     @property
     def rate_started(self) -> float | None:
-        """Iterations started per second of the window of their starts."""
+        """Iterations started per second of the window of their starts; None for fewer than two."""
         window = self._starts_window
         return self.ran * 1e9 / window if window else None
 
@@ -158,7 +161,10 @@ class WorkloadStatistics:
 
     @property
     def starts_until_s(self) -> float | None:
-        """End of the window of an open load's starts, seconds after t0; None for a closed load."""
+        """End of the window of an open load's starts, seconds after t0; None if it is not known.
+
+        None also for a closed load.
+        """
         window = self._starts_window if self._is_open else None
         return ((self.first_start or 0) + window) / 1e9 if window else None
 
@@ -179,7 +185,7 @@ class WorkloadStatistics:
 
     @property
     def ok_per_s(self) -> float | None:
-        """Iterations that ended well per second of the load's window; None for one iteration."""
+        """Iterations that ended well per second of the window `span_s`; None for one iteration."""
         span_s = self.span_s
         if span_s is None or self.first_end is None or self.last_end is None:
             return None
@@ -191,36 +197,36 @@ class WorkloadStatistics:
 
     @property
     def busy_s(self) -> float:
-        """Seconds that iterations were running, summed over all virtual users."""
+        """User-seconds: time that iterations were running, summed over all virtual users."""
         return float(self.profile.running_ns().sum()) / 1e9
 
     def example(self, etype: str) -> ErrorExample | None:
-        """Return the iteration to inspect for a type of error; None for types beyond the limit."""
+        """Return the example of a type of error; None if it is not known or beyond the limit."""
         return self.over_time.failures.examples.get(etype)
 
     def part_of(self, worker: str) -> WorkerLatency | None:
-        """Return the figures of one worker; None if it reported no iterations."""
+        """Return the figures of one worker; None if it reported no iterations that ran."""
         return self.over_time.workers.get(worker)
 
     def add_failures(self, worker: str, failures: Sequence[Failure]) -> None:
-        """Store the errors that the failure numbers in the rows of `worker` stand for."""
+        """Store the texts of failure numbers, which later rows of `worker` refer to."""
         self.errors.learn(worker, failures)
 
     def add_loop(self, lags: Ints, blocked: Mapping[str, int]) -> None:
-        """Add measurements of a worker's event loop: lags and blocking places, nanoseconds."""
+        """Add measurements of a worker's event loop: lags, and blocking time by place (ns)."""
         self.loop_lag.add(lags)
         for place, lasted in blocked.items():
             known = place in self.blocked or len(self.blocked) < PLACES
             self.blocked[place if known else OTHER_PLACES] += lasted
 
     def add_process(self, lags: Ints, stalls: Mapping[str, int]) -> None:
-        """Add measurements of a worker's threads: lags and stalls by cause, nanoseconds."""
+        """Add measurements of a worker's threads: lags, and stalls by cause (ns)."""
         self.thread_lag.add(lags)
         for cause in STALLS:
             self.stalls[cause] += stalls.get(cause, 0)
 
     def add(self, columns: Columns, *, worker: str) -> None:
-        """Add result rows of a worker; each iteration must be added once."""
+        """Count result rows of a worker; each iteration must be added once."""
         if not len(columns):
             return
         outcomes = np.bincount(columns.outcome, minlength=_OUTCOMES).tolist()
@@ -339,7 +345,7 @@ class WorkloadStatistics:
 
 
 def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterator[tuple[str, Any]]:
-    """Yield each state of `TIMED` that occurs, with an index of its rows."""
+    """Yield each state of `TIMED` that occurs, with a numpy index of its rows."""
     for name in TIMED:
         code = Outcome[name.upper()]
         if counts[code] == len(outcome):
@@ -349,7 +355,10 @@ def _rows_by_state(outcome: NDArray[np.uint8], counts: Sequence[int]) -> Iterato
 
 
 def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
-    """Return the place of a failure in a block; its actions and requests are sorted by start."""
+    """Return the step and HTTP status with which an iteration of a block failed.
+
+    Its actions and requests are sorted by start: the last failed action, and the last error status.
+    """
     row = int(np.flatnonzero(columns.iteration == iteration)[0])
     lines = columns.actions[columns.actions[:, 0] == row]
     bad = lines[(lines[:, 5] != 0) | (lines[:, 4] < lines[:, 3])]
@@ -362,7 +371,7 @@ def _failed_at(columns: Columns, iteration: int) -> FailurePlace:
 
 
 def _traces_of(columns: Columns, numbers: Container[int]) -> dict[int, bytes]:
-    """Return the trace ids of the given iterations that have one."""
+    """Return the trace ids (16 bytes) of the given iterations that have one, by number."""
     found = {}
     for at, number in enumerate(columns.traced.tolist()):
         if number in numbers:

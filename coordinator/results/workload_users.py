@@ -1,4 +1,4 @@
-"""Virtual users of a workload: their numbers by membership, and how users began and ended."""
+"""Virtual users of a workload: their numbers by membership, and their starts and ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from osbench.coordinator.results.error_groups import UNKNOWN, Texts
 
 
 class UserRegister:
-    """Gives numbers to memberships; a workload has one. Pure."""
+    """Assigns numbers to the virtual users of each membership (a worker process's stay in a run).
+
+    There is one for a workload. Does no I/O.
+    """
 
     def __init__(self) -> None:
         self._of: dict[str, list[Interval]] = {}
@@ -27,7 +30,7 @@ class UserRegister:
         self._over: set[str] = set()
 
     def of(self, mid: str) -> list[Interval]:
-        """Return the numbers of a membership, in the order of its users; half-open intervals."""
+        """Return the numbers of a membership's users, as half-open intervals; or []."""
         return self._of.get(mid, [])
 
     def count(self, mid: str) -> int:
@@ -35,9 +38,10 @@ class UserRegister:
         return sum(high - low for low, high in self.of(mid))
 
     def wanted(self, mid: str, count: int) -> list[Interval]:
-        """Return the numbers that a membership lacks for `count` users; pass them to `give`.
+        """Return the numbers to give a membership so that it has `count`: freed ones first.
 
-        Empty for a membership that is over: its numbers are for others.
+        Pass them to `give`: this changes nothing. Empty for a membership that is over: its numbers
+        are for others.
         """
         if mid in self._over:
             return []
@@ -54,7 +58,7 @@ class UserRegister:
         return found
 
     def give(self, mid: str, numbers: list[Interval]) -> None:
-        """Give numbers to a membership, in addition to the numbers that it has."""
+        """Assign numbers to a membership, in addition to its present ones."""
         self._of.setdefault(mid, []).extend(numbers)
         for low, high in numbers:
             self._free = Intervals(_without(self._free, low, high))
@@ -66,7 +70,7 @@ class UserRegister:
         return self._last > 0
 
     def free(self, mid: str) -> None:
-        """Free the numbers of a membership for others: none of its users runs any more."""
+        """Free the numbers of a membership, which is over: none of its users runs any more."""
         self._over.add(mid)
         for low, high in self._of.pop(mid, []):
             self._free.add(low, high)
@@ -110,22 +114,22 @@ class UserLives:
 
     @property
     def start_failures(self) -> int:
-        """The number of failed starts of users."""
+        """Number of failed starts; a user may fail several times."""
         return self.counts[LifeEvent.NOT_BEGUN]
 
     @property
     def never_began(self) -> int:
-        """The number of users that tried to begin, and never could."""
+        """Number of users that tried to begin, and never could."""
         return len(self._failed) - len(self._failed.intersection(self._began))
 
     @property
     def tried(self) -> int:
-        """The number of users that tried to begin."""
+        """Number of users that tried to begin."""
         return len(self._began) + self.never_began
 
     @property
     def shortfall(self) -> str:
-        """A message on users that could not begin if others could; "" otherwise."""
+        """A message on users that could not begin although others could; "" otherwise."""
         if not self.never_began or self.none_began:
             return ""
         return (
@@ -133,9 +137,10 @@ class UserLives:
         )
 
     def add(self, events: Iterable[Event], texts: Mapping[int, Texts]) -> None:
-        """Add user start and end events of one worker.
+        """Count events of virtual users of one worker.
 
-        `texts` has type, message and traceback by number of failure.
+        `texts` has type, message and traceback by failure number; `UNKNOWN` is shown if it is
+        missing.
         """
         for kind, number, lasted, failure in events:
             if kind in (LifeEvent.SCRIPT_ENDED, LifeEvent.SCRIPT_FAILED):
@@ -175,7 +180,10 @@ class UserLives:
         return ""
 
     def to_dict(self) -> dict[str, Any] | None:
-        """Return the figures for the summary; None if users have nothing but iterations."""
+        """Return the figures for the summary; None if there were no events.
+
+        Their keys are counts of starts, ends and replacements, times in seconds and the errors.
+        """
         if not self:
             return None
         return {

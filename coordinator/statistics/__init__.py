@@ -1,1 +1,1 @@
-"""Percentiles and paths of atomic actions: pure functions."""
+"""Statistics of load tests, without I/O: percentiles, intervals, tests, fits and windows."""

@@ -1,4 +1,4 @@
-"""Atomic actions of many iterations: which action each line is, nesting resolved, and its lines."""
+"""Resolves the nesting of atomic actions of many iterations, and groups their rows by action."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _ZERO = np.zeros(1, np.int64)
 
 
 def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
-    """Return the number of each line's action (as in `Columns.actions`), and the paths.
+    """Return for each line of `Columns.actions` the index of its path, and the list of paths.
 
-    A path is the action's name after the names of the enclosing actions: "outer > inner".
+    A path is the action's name after the names of the enclosing actions: "outer > inner". Actions
+    nested deeper than `LEVELS`, or with a path beyond `PATHS`, have only their own name.
     """
     name, parent = lines[:, 1], lines[:, 2]
     labels = list(names)
@@ -59,7 +60,10 @@ def name_paths(lines: Ints, names: Sequence[str]) -> tuple[Ints, list[str]]:
 
 
 def unknown(path: str, known: Collection[str]) -> str:
-    """Return a message on an action that no iteration has had; `known` are the actions they had."""
+    """Return the message that no iteration had an action `path`.
+
+    It suggests similar names of `known`, the actions that occurred, and lists `_LISTED` at most.
+    """
     if not known:
         return "no iteration had such an action, nor any other"
     inner = [one for one in sorted(known) if one.endswith(f"{NESTED}{path}")]
@@ -70,7 +74,10 @@ def unknown(path: str, known: Collection[str]) -> str:
 
 
 def _positions(rows: Ints) -> tuple[Ints, Ints]:
-    """Return for each line the first line of its iteration, and its place among them."""
+    """Return for each line the index of its iteration's first line, and its position behind that.
+
+    Lines of an iteration follow each other.
+    """
     begins = np.concatenate((_ZERO, np.flatnonzero(rows[1:] != rows[:-1]) + 1))
     ends = np.concatenate((begins[1:], (len(rows),)))
     first = np.repeat(begins, ends - begins)
@@ -78,7 +85,10 @@ def _positions(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def grouped(group: Ints) -> Iterator[tuple[int, Any]]:
-    """Yield each number of a group, with an index of its rows."""
+    """Yield each distinct number of `group`, ascending, with a numpy index of its entries.
+
+    Numbers are 0 or more; yields nothing if `group` is empty.
+    """
     counts = np.bincount(group)
     present = np.flatnonzero(counts).tolist()
     if len(present) == 1:

@@ -1,4 +1,4 @@
-"""A run divided into blocks of time: how much ranks of percentiles vary between them."""
+"""Divides the counts of a run into blocks of time, to see how much a percentile's rank varies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_FREEDOM = 2.0
 
 @dataclass(frozen=True)
 class Division:
-    """Counts of a run by block and bucket, summed over buckets."""
+    """Counts of a run by block of time, and by bucket of latency cumulated."""
 
     #: Iterations of each block.
     sizes: Floats
@@ -32,11 +32,15 @@ class Division:
 
     @property
     def blocks(self) -> int:
-        """Number of blocks of the finer division."""
+        """Number of blocks of the finer division, `FEWEST` to `FINE`."""
         return len(self.sizes)
 
     def deviations(self, share: float) -> Floats:
-        """Return by block the iterations below a percentile of the run, minus the expected ones."""
+        """Return for each block its iterations below a percentile, minus the expected number.
+
+        The percentile is of the whole run: `share` (0 to 1) of all iterations lie below it, and of
+        each block's iterations are expected to. Linear within a bucket.
+        """
         sums = self.below.sum(axis=0)
         wanted = share * float(sums[-1])
         column = int(np.searchsorted(sums, wanted))
@@ -49,7 +53,10 @@ class Division:
         return found
 
     def variances(self, share: float) -> Iterator[tuple[float, float]]:
-        """Yield the variance of a percentile's rank by each division, with degrees of freedom."""
+        """Yield the variance of a percentile's rank and its degrees of freedom, per division.
+
+        The finer division first, then the coarser one if it differs. `share`: a fraction 0 to 1.
+        """
         fine = self.deviations(share)
         yield _variance(fine)
         if self.blocks > COARSE:
@@ -57,7 +64,10 @@ class Division:
 
 
 def divided(counts: Ints) -> Division | None:
-    """Divide a run of counts by bin of time and bucket; return None if it is too short."""
+    """Divide a run into up to `FINE` blocks; None if there are fewer than `FEWEST` bins.
+
+    `counts` has a row per bin of time and a column per bucket of latency.
+    """
     if len(counts) < FEWEST:
         return None
     blocks = min(FINE, len(counts))
@@ -67,17 +77,17 @@ def divided(counts: Ints) -> Division | None:
 
 
 def coarser(values: Floats) -> Floats:
-    """Return the sums of the coarser division."""
+    """Return the sums of successive blocks: `COARSE` sums, of at least as many values."""
     found: Floats = np.add.reduceat(values, np.arange(COARSE) * len(values) // COARSE)
     return found
 
 
 def correlation(values: Floats) -> float:
-    """Return the correlation of neighbouring blocks, at least 0, corrected for few blocks.
+    """Return the correlation of neighbouring blocks, 0 to `_MOST`, corrected for few blocks.
 
     Of n blocks of a process with coefficient r, it comes out as r - (1 + 4 r) / n (Marriott and
     Pope, Biometrika 41, 1954). If dependence lasts long, it is still too low in the runs that saw
-    little of it: its square is added, which was measured.
+    little of it: its square is added, which was measured. 0 if all values are 0.
     """
     power = float(values @ values)
     if power <= 0:

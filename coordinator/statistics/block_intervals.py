@@ -43,7 +43,7 @@ _MOST_DOUBTED = 99.0
 
 @dataclass(frozen=True, kw_only=True)
 class BlockEstimate:
-    """A percentile of a run, in nanoseconds."""
+    """A percentile of the durations of a run, with its 95 % interval."""
 
     #: 0..100.
     percent: float
@@ -59,7 +59,7 @@ class BlockEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockIntervals:
-    """Percentiles of a run with intervals."""
+    """Percentiles of a run with 95 % intervals, and the reason if some lack bounds."""
 
     estimates: tuple[BlockEstimate, ...]
     #: Blocks of time in the finer division; 0 if the run is too short for any.
@@ -73,7 +73,11 @@ class BlockIntervals:
 def block_intervals(
     matrix: LatencyMatrix, percents: Iterable[float] = REPORTED
 ) -> BlockIntervals | None:
-    """Return percentiles with intervals from blocks of time; None if nothing was counted."""
+    """Return percentiles with 95 % intervals from blocks of time; None if nothing was counted.
+
+    Bins before the first and after the last iteration are left out. `percents` are 0 to 100; the
+    estimates have their order.
+    """
     counts, width_s = matrix.counts(), matrix.width_s
     if not counts.sum():
         return None
@@ -123,10 +127,11 @@ def _estimate(
 
 
 def rank_bounds(total: float, share: float, half: float) -> tuple[float, float] | None:
-    """Return ranks `half` around a percentile's rank; None if the run sets no lower bound.
+    """Return the ranks that bound a percentile's 95 % interval; None if the lower one is below 1.
 
-    The lower one is found on the scale of logits, which never leaves the run. The upper one is not:
-    a run with too few slow moments knows neither the percentile nor its spread.
+    `half` is half the interval in ranks, `share` a fraction between 0 and 1. The lower rank is
+    found on the scale of logits, which never leaves the run. The upper rank is not: it is infinite
+    if the run has too few slow moments to know the percentile.
     """
     odds = math.log(share / (1 - share))
     apart = half / (total * share * (1 - share))

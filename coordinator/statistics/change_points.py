@@ -29,7 +29,7 @@ _SETTLED = 25
 
 @dataclass(frozen=True, kw_only=True)
 class ChangePoint:
-    """A lasting change of level."""
+    """A lasting change of level in a series."""
 
     #: Place of the first number of the new level.
     at: int
@@ -41,7 +41,10 @@ class ChangePoint:
 
 
 def change_points(series: Sequence[float], significance: float) -> tuple[ChangePoint, ...]:
-    """Return the changes of a series, in order; none if it has fewer than `ENOUGH` numbers."""
+    """Return the lasting changes of a series, in order; empty if it is shorter than `ENOUGH`.
+
+    `significance`: greatest p-value (below 1) of a change. Equal input gives equal results.
+    """
     values = np.asarray(series, np.float64)
     if len(values) < ENOUGH:
         return ()
@@ -72,7 +75,10 @@ def change_points(series: Sequence[float], significance: float) -> tuple[ChangeP
 def _best_split(
     values: Floats, significance: float, random: np.random.Generator
 ) -> tuple[int, float]:
-    """Return the place of the best split, and the p-value that there is a split."""
+    """Return the index at which a series splits best, and the p-value that there is a split.
+
+    Draws random orders until the p-value is settled, `_ORDERS` or a few more at most.
+    """
     distances = np.abs(values[:, None] - values[None, :])
     energies = _energies(distances[None])[0]
     split, greatest = int(np.argmax(energies)), float(energies.max())
@@ -92,7 +98,11 @@ def _best_split(
 
 
 def _energies(distances: Floats) -> Floats:
-    """Return the energies of every split of several orders; first parts have `_LEAST` or more."""
+    """Return the energy distance of the two parts for every split: a row per order of the series.
+
+    `distances`: per order, the distances of all pairs of numbers. Column k splits after `_LEAST` +
+    k numbers.
+    """
     size = distances.shape[1]
     first = np.arange(_LEAST, size - _LEAST + 1)
     second = size - first

@@ -1,4 +1,4 @@
-"""Reasons why intervals of a run's percentiles are missing, unbounded or wide."""
+"""Reasons why 95 % intervals of a run's percentiles are missing, unbounded or wide."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from osbench.coordinator.statistics.block_division import COARSE, Division, coar
 _DRIFTS = 0.7
 #: Correlation of neighbouring blocks from which dependence makes intervals wide.
 _DEPENDS = 0.5
-#: Deviates of an interval from many blocks, and times as long a run that is advised at most.
+#: Deviates of an interval from many blocks, and the greatest multiple of a run's length to advise.
 _DEVIATES, _MOST_TIMES = 2.1, 1000.0
 
 Ranks = tuple[float, float] | None
 
 
 class DoubtCause(Enum):
-    """Shortcoming of a run."""
+    """A reason why a run does not bound percentiles; its value is a phrase for messages."""
 
     SHORT = "iterations were scheduled over less than 5 s"
     ROSE = "latency rose through the load"
@@ -34,7 +34,7 @@ class DoubtCause(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Doubt:
-    """Percentiles that a run does not bound, and the reason."""
+    """Percentiles (0 to 100) that a run does not bound, and the reason."""
 
     cause: DoubtCause
     #: Percentiles without an interval.
@@ -46,7 +46,7 @@ class Doubt:
 
     @property
     def note(self) -> str:
-        """The doubt as a message without full stop."""
+        """The doubt as a message without full stop, with a sufficient length of load if known."""
         if self.cause is DoubtCause.SHORT:
             return f"no intervals: {self.cause.value}"
         which = []
@@ -67,9 +67,11 @@ class Doubt:
 def doubt(
     division: Division | None, total: int, span_s: float, ranks: Mapping[float, Ranks]
 ) -> Doubt | None:
-    """Return the doubt about `ranks` (by percent, of `total` iterations).
+    """Return why 95 % intervals lack bounds, or that latency drifted; None if neither.
 
-    None if all have both bounds.
+    `ranks`: by percentile (0 to 100), the ranks of its interval, None if it has none. `total`:
+    count of iterations; `span_s`: seconds of load; `division`: None if the load was too short,
+    which is then the reason.
     """
     missing = tuple(percent for percent, found in ranks.items() if found is None)
     if division is None:
@@ -102,9 +104,11 @@ def _drift(division: Division) -> DoubtCause | None:
 
 
 def _bounded_by_s(division: Division, total: int, span_s: float, share: float) -> float | None:
-    """Return the length of a run, in seconds, that would bound a percentile, or None.
+    """Return the seconds of load that would give a percentile an upper bound, or None.
 
-    The standard error of a rank, as a share of all, falls with the root of the length.
+    None if the run is long enough by this estimate, or the load would be more than `_MOST_TIMES`
+    times as long. The standard error of a rank, as a fraction of all ranks, falls with the root of
+    the length.
     """
     variance = max(total * share * (1 - share), *(one for one, _ in division.variances(share)))
     times = ((_DEVIATES * math.sqrt(variance) + 1) / (total * (1 - share))) ** 2

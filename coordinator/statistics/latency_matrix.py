@@ -1,7 +1,7 @@
 """Durations over time: how many fell into each bucket of latency in each bin of time.
 
-Bins of time begin 0.25 s wide; when they do not reach far enough their width doubles. Buckets
-divide every factor of two into 64 equal parts, so that a bucket is at most 1.6 % wide.
+Bins of time begin 0.25 s wide; their width doubles if times do not fit into the number of bins.
+Buckets divide every factor of two into 64 equal parts, so that a bucket is at most 1.6 % wide.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ONE = np.uint32(1)
 
 
 def buckets_of(values_ns: Ints) -> Ints:
-    """Return the buckets of durations; durations below 1 ns are in the first one, 0."""
+    """Return the bucket number of each duration in nanoseconds; 0 for durations of 1 ns or less."""
     buckets: Ints = np.maximum(values_ns, 1).astype(np.float64).view(np.int64)
     buckets >>= _SHIFT
     buckets -= _ORIGIN
@@ -47,7 +47,7 @@ def buckets_of(values_ns: Ints) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Some numbers, at least one, with their minimum and maximum: found once for all uses."""
+    """A non-empty array with its minimum and maximum, which are found once for several uses."""
 
     values: Ints
     least: int
@@ -55,22 +55,22 @@ class Extent:
 
     @classmethod
     def of(cls, values: Ints) -> Extent:
-        """Find minimum and maximum of `values`."""
+        """Return `values` with their minimum and maximum. Raises ValueError if there are none."""
         return cls(values, int(np.minimum.reduce(values)), int(np.maximum.reduce(values)))
 
 
 def bounds_of(buckets: Ints) -> tuple[Floats, Floats]:
-    """Return lower and upper bounds of buckets, in nanoseconds; the lower bound is inside."""
+    """Return lower (inclusive) and upper (exclusive) bounds of buckets, in nanoseconds."""
     octave = np.exp2(buckets >> _PART_BITS)
     part = buckets & (_PARTS - 1)
     return octave * (1 + part / _PARTS), octave * (1 + (part + 1) / _PARTS)
 
 
 def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
-    """Return for each rank the nanoseconds that so many durations do not exceed.
+    """Return for each rank the duration (ns) that as many durations do not exceed.
 
-    Ranks go from 0 to the number of durations. `counts` begins with bucket `lowest`; NaN if it is
-    empty. Linear within the bucket.
+    Ranks go from 0 to the number of durations. `counts` is by bucket, from bucket `lowest` on. NaN
+    if all counts are 0. Linear within a bucket.
     """
     sums = np.cumsum(counts)
     if not len(sums) or not sums[-1]:
@@ -85,10 +85,10 @@ def latencies_at(counts: Ints, lowest: int, ranks: Floats) -> Floats:
 
 
 def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[float, float]:
-    """Return the nanoseconds of a rank, from and to; equal if buckets resolve `apart` ranks.
+    """Return the least and greatest duration in nanoseconds that a rank may have.
 
-    The place of durations within a bucket is not known. Taking them as evenly spread is right
-    enough, unless the bucket holds more than twice as many as there are ranks `apart`.
+    Both are the same, interpolated value unless the rank's bucket holds more than twice `apart`
+    durations: then they are the bounds of the bucket, in which the place of durations is unknown.
     """
     sums = np.cumsum(counts)
     column = min(int(np.searchsorted(sums, rank)), len(sums) - 1)
@@ -100,18 +100,24 @@ def resolved_at(counts: Ints, lowest: int, rank: float, apart: float) -> tuple[f
 
 
 def percentiles_of(counts: Ints, lowest: int, percents: Sequence[float]) -> list[float]:
-    """Return percentiles in nanoseconds of the durations of some buckets; as `latencies_at`."""
+    """Return percentiles (0 to 100) in nanoseconds; NaN if all counts are 0.
+
+    `counts` is by bucket, from bucket `lowest` on. Linear within a bucket.
+    """
     ranks = int(counts.sum()) * np.array(percents, np.float64) / 100
     return [float(value) for value in latencies_at(counts, lowest, ranks)]
 
 
 def percentile_of(counts: Ints, lowest: int, percent: float) -> float:
-    """Return a percentile, as `percentiles_of` does."""
+    """Return a percentile (0 to 100) in nanoseconds; NaN if all counts are 0."""
     return percentiles_of(counts, lowest, (percent,))[0]
 
 
 class LatencyMatrix:
-    """Counts by time bin and bucket, in bounded memory: it grows with the range of values only."""
+    """Counts of durations by bin of time and bucket of latency.
+
+    Memory is bounded: it grows with the range of durations, and not with their number.
+    """
 
     __slots__ = ("_bins", "_counts", "_width_ns", "lowest", "used")
 
@@ -126,39 +132,42 @@ class LatencyMatrix:
 
     @property
     def width_s(self) -> float:
-        """Width of a bin of time, in seconds."""
+        """Present width of a bin of time, in seconds."""
         return self._width_ns / 1e9
 
     @property
     def total(self) -> int:
-        """The number of durations that were added."""
+        """Number of durations that were added."""
         return int(self._counts[: self.used].sum(dtype=np.int64))
 
     def counts(self) -> Ints:
-        """Return counts, a line per bin of time, a column per bucket, from bucket `lowest`."""
+        """Return a copy of the counts: rows are bins of time, columns buckets from `lowest` on."""
         return self._counts[: self.used].astype(np.int64)
 
     def summed(self) -> Ints:
-        """Return counts by bucket over all time."""
+        """Return the number of durations in each bucket, from bucket `lowest` on."""
         sums: Ints = self._counts[: self.used].sum(axis=0, dtype=np.int64)
         return sums
 
     def by_time(self) -> Ints:
-        """Return counts by bin of time over all buckets."""
+        """Return the number of durations in each bin of time, up to bin `used`."""
         sums: Ints = self._counts[: self.used].sum(axis=1, dtype=np.int64)
         return sums
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile over all time in nanoseconds; NaN if nothing was added."""
+        """Return a percentile (0 to 100) over all time in nanoseconds; NaN if nothing was added."""
         return percentile_of(self.summed(), self.lowest, percent)
 
     def add(self, instants_ns: Ints, values_ns: Ints) -> None:
-        """Count durations at times in nanoseconds after t0."""
+        """Count durations (ns) at times in ns after t0; times before t0 count as t0."""
         if len(values_ns):
             self.add_buckets(Extent.of(instants_ns), Extent.of(buckets_of(values_ns)))
 
     def add_buckets(self, instants: Extent, buckets: Extent) -> None:
-        """Count durations by their buckets."""
+        """Count durations by bucket number at times in nanoseconds after t0, which pair up.
+
+        Times before t0 count as t0. If a time is beyond the last bin, all bins become wider.
+        """
         # clocks disagree a little: a time can seem to lie before t0
         first, latest = max(instants.least, 0), max(instants.greatest, 0)
         while latest // self._width_ns >= self._bins:
@@ -178,7 +187,10 @@ class LatencyMatrix:
         np.add.at(self._counts.reshape(-1), at, _ONE)
 
     def rebinned(self, bins: int) -> LatencyMatrix:
-        """Return the same durations in at most `bins` bins of time."""
+        """Return a new matrix with the same durations, in at most `bins` bins of time.
+
+        Their width doubles as often as that takes.
+        """
         found = LatencyMatrix(bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
         counts, used = self._counts[: self.used], self.used
@@ -192,9 +204,10 @@ class LatencyMatrix:
         return found
 
     def between(self, begin_s: float, end_s: float) -> LatencyMatrix:
-        """Return the durations between two times, rounded to the nearest bins; the first becomes 0.
+        """Return a new matrix of the durations between two times, seconds after t0.
 
-        Times after the last duration count as its bin's end; empty if no bin is left.
+        The times are rounded to the nearest bins, of which the first becomes bin 0. Times after the
+        last duration count as its bin's end; the matrix is empty if no bin is left.
         """
         found = LatencyMatrix(self._bins)
         found._width_ns, found.lowest = self._width_ns, self.lowest
@@ -206,7 +219,7 @@ class LatencyMatrix:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the matrix in the form for msgpack; only counts that are not 0."""
+        """Return the matrix as values for msgpack; only counts that are not 0."""
         flat = self._counts[: self.used].reshape(-1)
         at = np.flatnonzero(flat)
         return {
@@ -222,7 +235,8 @@ class LatencyMatrix:
     def from_dict(cls, document: Mapping[str, Any]) -> LatencyMatrix:
         """Return the matrix that `to_dict` described.
 
-        Raises KeyError, TypeError, ValueError, IndexError for another document.
+        Raises KeyError, TypeError, ValueError or IndexError if the document has another shape, or
+        is larger than any matrix of osbench.
         """
         bins, (used, columns) = document["bins"], document["shape"]
         width_ns, lowest = document["width_ns"], document["lowest"]
@@ -260,7 +274,7 @@ class LatencyMatrix:
 
 
 def _paired(counts: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the sums of each two bins; a last one alone stays as it is."""
+    """Return the sums of bins 0 and 1, 2 and 3, ...; a last bin without partner stays as it is."""
     even, odd = counts[0::2], counts[1::2]
     merged = even.copy()
     merged[: len(odd)] += odd

@@ -1,7 +1,7 @@
-"""Stretches of time in which more iterations were bad than usual.
+"""Finds stretches of time in which more iterations were bad than usual.
 
-Every stretch of bins is compared with the usual share. So many bad iterations, or more, come by
-chance with a probability of at most exp(-n KL(share || usual)) (Chernoff, Annals of Mathematical
+Every stretch of bins is compared with the usual fraction. So many bad iterations, or more, come by
+chance with a probability of at most exp(-n KL(fraction || usual)) (Chernoff, Annals of Mathematical
 Statistics 23, 1952). A stretch counts if this probability is below `LEVEL` divided by the number of
 stretches. The clearest stretch counts first, then the clearest of the time after it, until none is
 left (a scan statistic: Kulldorff, Communications in Statistics 26, 1997).
@@ -29,30 +29,36 @@ _LIKELY = 1.92
 
 @dataclass(frozen=True, kw_only=True)
 class OffStretch:
-    """A stretch of bins, from `begin` up to `end`."""
+    """A stretch of bins with too many bad iterations; `begin` is included, `end` is not."""
 
     begin: int
     end: int
-    #: Ends that are nearly as likely.
+    #: Earliest and latest end that are nearly as likely, bins.
     earliest_end: int
     latest_end: int
 
 
 def evidence_needed(bins: int, effect: float = 1.0) -> float:
-    """Logarithm of the likelihood that a stretch needs, of a load of so many bins."""
+    """Return the log-likelihood ratio from which a stretch is significant, of `bins` bins.
+
+    `effect`: variance of numbers of bad iterations, divided by that of independent iterations.
+    """
     return effect * math.log(max(1, bins * (bins + 1) / 2) / LEVEL)
 
 
 def fewest_bad(bins: int, usual: float, effect: float = 1.0) -> int:
-    """Iterations in a row that make a stretch if all of them are bad."""
+    """Return how many bad iterations in a row make a stretch significant, at least 1.
+
+    `usual`: fraction of bad iterations, above 0 and below 1; `effect` as for `evidence_needed`.
+    """
     return max(1, math.ceil(evidence_needed(bins, effect) / -math.log(usual)))
 
 
 def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffStretch | None:
-    """The last stretch with more than the `usual` share of bad iterations; None if there is none.
+    """Return the last stretch with significantly more bad iterations than usual, or None.
 
-    `bad` and `counts` have an entry a bin. `usual` is above 0 and below 1; `effect` is the variance
-    of numbers of bad iterations, in that of independent ones.
+    `bad` and `counts` have an entry per bin. `usual`: fraction of bad iterations, above 0 and below
+    1. `effect`: variance of numbers of bad iterations, divided by that of independent ones.
     """
     needed = evidence_needed(len(counts), effect)
     bad_sums = np.concatenate(([0], np.cumsum(bad)))
@@ -76,7 +82,10 @@ def last_off(bad: Ints, counts: Ints, usual: float, effect: float = 1.0) -> OffS
 
 
 def _evidence(bad_sums: Ints, sums: Ints, usual: float) -> Floats:
-    """Logarithms of likelihood ratios, by first and last edge of the stretch."""
+    """Return log-likelihood ratios by first and last edge of a stretch; 0 if it is not worse.
+
+    The arguments are cumulative counts, one more than there are bins.
+    """
     counts = np.maximum(sums[None, :] - sums[:, None], 0).astype(np.float64)
     bad = np.maximum(bad_sums[None, :] - bad_sums[:, None], 0).astype(np.float64)
     share = np.divide(bad, counts, out=np.zeros_like(bad), where=counts > 0)

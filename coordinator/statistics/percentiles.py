@@ -1,8 +1,8 @@
 """Percentiles with 95 % confidence intervals, from order statistics of a histogram.
 
-The interval is distribution-free: the ranks n p -+ 1.96 sqrt(n p (1 - p)) enclose the
-percentile whatever the distribution (Le Boudec, Performance Evaluation of Computer and
-Communication Systems, EPFL Press 2010, section 2.2; Lancet, USENIX ATC 2019, uses the same).
+The interval is distribution-free: the ranks n p -+ 1.96 sqrt(n p (1 - p)) enclose the percentile
+whatever the distribution (Le Boudec, Performance Evaluation of Computer and Communication Systems,
+EPFL Press 2010, section 2.2; Lancet, USENIX ATC 2019, uses the same).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Z = 1.96
 
 @dataclass(frozen=True, kw_only=True)
 class PercentileEstimate:
-    """A percentile of some samples."""
+    """A percentile of a histogram, with its 95 % confidence interval."""
 
     #: 0..100.
     percent: float
@@ -34,12 +34,15 @@ class PercentileEstimate:
 
 
 def percentile_key(percent: float) -> str:
-    """Return the name of a percentile in reports: p50, p999."""
+    """Return the key of a percentile (0 to 100) in reports: p50, p999 for 99.9."""
     return f"p{percent:g}".replace(".", "")
 
 
 def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
-    """Return ranks (from 1) of the samples that bound the interval; None with too few samples."""
+    """Return the ranks (from 1) of the samples that bound a percentile's 95 % interval.
+
+    None if `count` samples are too few for the interval.
+    """
     share = percent / 100
     spread = _Z * math.sqrt(count * share * (1 - share))
     low = math.floor(count * share - spread)
@@ -50,7 +53,7 @@ def interval_ranks(count: int, percent: float) -> tuple[int, int] | None:
 def percentiles(
     histogram: Histogram, percents: Sequence[float] = REPORTED
 ) -> tuple[PercentileEstimate, ...]:
-    """Return percentiles of a histogram; none if it is empty."""
+    """Return percentiles of a histogram in the order of `percents`; () if it is empty."""
     if not histogram.count:
         return ()
     ranks = [rank(histogram.count, percent) for percent in percents]
@@ -68,9 +71,10 @@ def percentiles(
 
 
 def least_percentile(histogram: Histogram, percent: float, more: int | None) -> int:
-    """Return the least nanoseconds to which `more` samples at most can bring a percentile.
+    """Return the least value, in nanoseconds, that a percentile can fall to by further samples.
 
-    0 if it can become anything; `more` is None if their number is unlimited.
+    `more`: greatest number of further samples, None if it is unlimited. 0 if nothing bounds it, or
+    the histogram is empty.
     """
     if not histogram.count:
         return 0
@@ -87,9 +91,10 @@ _PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0}
 
 
 def times_of(histogram: Histogram) -> dict[str, Any]:
-    """Return count, mean, percentiles and maximum in seconds.
+    """Return count, mean, p50, p95, p99 and max of a histogram, by these keys; times in seconds.
 
-    None for percentiles that have no 95 % interval with so few samples.
+    A percentile is None if so few samples give it no 95 % interval. Without samples all but the
+    count are None.
     """
     count = histogram.count
     if not count:

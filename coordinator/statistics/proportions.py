@@ -1,4 +1,4 @@
-"""Shares of iterations that were bad, with 95 % intervals.
+"""Fractions of iterations that were bad, with 95 % intervals.
 
 Wilson's score interval (Journal of the American Statistical Association 22, 1927). Failures of one
 moment resemble each other, so the iterations count as fewer: as many as would be as uncertain if
@@ -21,9 +21,10 @@ _Z = 1.96
 
 
 def design_effect(bad: Ints, counts: Ints) -> float:
-    """Variance of the number of bad iterations, in that of independent ones; 1 if not known.
+    """Return the variance of the number of bad iterations, divided by that of independent ones.
 
-    Both arguments have an entry a bin of time; bins without load at both ends are left out.
+    At least 1; 1 also if there are too few bins to know, or if no iteration is bad, or all are.
+    Both arguments have an entry per bin of time; bins without load at both ends are left out.
     """
     busy = np.flatnonzero(counts)
     if not len(busy):
@@ -39,7 +40,10 @@ def design_effect(bad: Ints, counts: Ints) -> float:
 
 
 def share_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float, float]:
-    """Wilson's interval of a share; 0 to 1 of nothing."""
+    """Return Wilson's 95 % interval of the fraction `bad` / `count`; (0, 1) if `count` is 0.
+
+    `effect`: as `design_effect` returns it. The interval always includes the fraction itself.
+    """
     if not count:
         return 0.0, 1.0
     size, share = count / effect, bad / count
@@ -52,10 +56,10 @@ def share_interval(bad: float, count: float, effect: float = 1.0) -> tuple[float
 
 
 def usual_number(bad: int, count: int, future: int, effect: float = 1.0) -> tuple[float, float]:
-    """Numbers of bad iterations between which 95 % of later loads of `future` ones lie.
+    """Return the least and greatest number of bad iterations to expect (95 %) in a later load.
 
-    They are as bad as `bad` of `count` that were seen: neither that share is known exactly, nor
-    does a load have exactly its share.
+    It has `future` iterations and is as bad as the load in which `bad` of `count` (above 0) were
+    bad. Both the uncertainty of that fraction and chance in the later load widen the range.
     """
     share = bad / count
     low, high = share_interval(bad, count, effect)

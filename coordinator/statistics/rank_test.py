@@ -1,4 +1,4 @@
-"""Exact rank tests of two groups of runs for many percentiles at once.
+"""Exact rank tests of two groups of runs, for many percentiles at once.
 
 Whatever the distribution of single runs, runs of two groups without a difference could have been
 divided between them in any other way. The sums of ranks in all divisions show how unusual the
@@ -25,7 +25,10 @@ _SEED = 20_240_229
 
 
 def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> list[float]:
-    """Return p-values by row, corrected for their number; runs are the same in all rows."""
+    """Return by row the p-value of no difference, corrected for the number of rows.
+
+    A row has the values of one percentile, a column belongs to the same run in all rows.
+    """
     values = np.concatenate([np.asarray(first, float), np.asarray(second, float)], axis=1)
     size, runs = len(first[0]), values.shape[1]
     ranks = np.stack([_midranks(row) for row in values])
@@ -37,14 +40,14 @@ def family_p(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]
 
 
 def shift_interval(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of the shift from first to second group; both have four or more."""
+    """Return the 95 % interval of the shift, second minus first; both have four values or more."""
     apart = np.sort(np.subtract.outer(np.asarray(second), np.asarray(first)).ravel())
     end = _significant(len(first), len(second))
     return float(apart[end - 1]), float(apart[-end])
 
 
 def _midranks(values: Floats) -> Floats:
-    """Return ranks from 1; equal values share the mean of their ranks."""
+    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
     ordered = np.sort(values)
     below = np.searchsorted(ordered, values, side="left")
     upto = np.searchsorted(ordered, values, side="right")
@@ -53,7 +56,11 @@ def _midranks(values: Floats) -> Floats:
 
 
 def _divisions(size: int, runs: int) -> Floats:
-    """Return which runs are in the first group, a row per division; first the actual one."""
+    """Return divisions of runs into two groups, a row each: 1 for runs of the first group.
+
+    The actual division, the first `size` runs, is the first row. All divisions if there are at most
+    `_MOST`, else `_MOST` at random with a fixed seed.
+    """
     if math.comb(runs, size) <= _MOST:
         chosen = np.array([*combinations(range(runs), size)])
     else:
@@ -66,7 +73,11 @@ def _divisions(size: int, runs: int) -> Floats:
 
 
 def _significant(first: int, second: int) -> int:
-    """Return how many numbers of pairs, from 0, occur in at most 2.5 % of divisions together."""
+    """Return how many of the smallest counts of pairs have a probability of at most 2.5 % together.
+
+    A pair counts if its value of the second group is below that of the first; `first` and `second`
+    are the sizes of the groups.
+    """
     # in how many divisions each number of pairs has the second below the first (Mann and
     # Whitney, 1947): the coefficients of a Gaussian binomial
     ways = np.array([1.0])

@@ -1,4 +1,4 @@
-"""Results of a workload over the last seconds, from sums that only grow."""
+"""Results of a workload over the last ten seconds or more, from cumulative sums."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from osbench.common.histogram import Histogram, rank
 
-#: Over how many seconds the figures are.
+#: Seconds that the figures cover at least, once the load lasts so long.
 WINDOW_S = 10.0
 
 #: Exception type, message and traceback.
@@ -17,7 +17,7 @@ Error = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """Results of a workload so far, at a time in monotonic seconds."""
+    """Cumulative results of a workload at one time."""
 
     at_s: float
     #: Iterations that ran, and iterations that failed or timed out.
@@ -30,13 +30,13 @@ class Sums:
 
 
 class RecentTimes:
-    """The difference between the latest sums and the sums `WINDOW_S` before."""
+    """Figures of a workload over its last `WINDOW_S` seconds, or since its first sums."""
 
     def __init__(self) -> None:
         self._sums: deque[Sums] = deque()
 
     def add(self, sums: Sums) -> None:
-        """Add the present sums."""
+        """Add the latest sums; drop old sums that the window does not need any more."""
         self._sums.append(sums)
         # the last one that is old enough stays: the figures are over at least that time
         while len(self._sums) > 2 and sums.at_s - self._sums[1].at_s >= WINDOW_S:
@@ -44,21 +44,24 @@ class RecentTimes:
 
     @property
     def span_s(self) -> float:
-        """Seconds that the figures cover; 0 before there are two sums."""
+        """Seconds that the figures cover; 0 before the second sums."""
         return self._sums[-1].at_s - self._sums[0].at_s if self._sums else 0.0
 
     @property
     def ran(self) -> int:
-        """The number of iterations that ran."""
+        """Number of iterations that ran within the window."""
         return self._sums[-1].ran - self._sums[0].ran if self._sums else 0
 
     @property
     def failed(self) -> int:
-        """The number of iterations that failed or timed out."""
+        """Number of iterations that failed or timed out within the window."""
         return self._sums[-1].failed - self._sums[0].failed if self._sums else 0
 
     def percentiles_s(self, *percents: float) -> list[float | None]:
-        """Return percentiles, seconds, of iterations that ended well; None if there are none."""
+        """Return percentiles (0 to 100) in seconds of the window's successful iterations.
+
+        They have the order of `percents`; all are None if no iteration ended well.
+        """
         found = self._sums[-1].times.since(self._sums[0].times) if self._sums else Histogram()
         if not found.count:
             return [None] * len(percents)
@@ -66,7 +69,7 @@ class RecentTimes:
         return [value / 1e9 for value in found.at_ranks(ranks)]
 
     def most_frequent_error(self) -> Error | None:
-        """Return the error that most iterations failed with; None if none failed."""
+        """Return the most frequent error in the window; None if no iteration failed."""
         if not self._sums:
             return None
         before = self._sums[0].errors

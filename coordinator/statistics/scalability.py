@@ -37,7 +37,7 @@ _ROUNDS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class FittedTerm:
-    """A term of the law with the bounds of its 95 % interval."""
+    """A coefficient of the law, or a figure derived from it, with its 95 % interval."""
 
     value: float
     low: float
@@ -46,7 +46,7 @@ class FittedTerm:
 
 @dataclass(frozen=True, kw_only=True)
 class ScalabilityFit:
-    """The law as fitted to steps."""
+    """The law as fitted to the steps of a load."""
 
     #: Throughput of one iteration in flight, per second.
     rate: FittedTerm
@@ -68,7 +68,7 @@ class ScalabilityFit:
     most: float
 
     def throughput(self, concurrency: float) -> float:
-        """Return X(N), per second."""
+        """Return the fitted throughput X(N), iterations per second."""
         return scalability(
             concurrency, self.rate.value, self.contention.value, self.coherency.value
         )
@@ -76,13 +76,16 @@ class ScalabilityFit:
 
 @dataclass(frozen=True, kw_only=True)
 class NoFit:
-    """A message that explains why there is no fit."""
+    """Explains why the law could not be fitted."""
 
     reason: str
 
 
 def scalability(concurrency: float, rate: float, contention: float, coherency: float) -> float:
-    """Return throughput per second by the law, with `concurrency` iterations in flight."""
+    """Return throughput per second by the law, with `concurrency` (N) iterations in flight.
+
+    `rate` is lambda, `contention` sigma, `coherency` kappa.
+    """
     others = concurrency - 1
     return rate * concurrency / (1 + contention * others + coherency * concurrency * others)
 
@@ -90,7 +93,11 @@ def scalability(concurrency: float, rate: float, contention: float, coherency: f
 def fit_scalability(
     concurrency: Sequence[float], throughput: Sequence[float]
 ) -> ScalabilityFit | NoFit:
-    """Fit the law to steps of iterations in flight, and iterations that ended well per second."""
+    """Fit the law to steps of a load; return the fit, or the reason why there is none.
+
+    Both arguments have an entry per step: mean iterations in flight, and iterations that ended well
+    per second. Steps in which either is not finite or not above 0 are ignored.
+    """
     flights, rates = np.asarray(concurrency, float), np.asarray(throughput, float)
     usable = np.isfinite(flights) & np.isfinite(rates) & (flights > 0) & (rates > 0)
     flights, rates = flights[usable], rates[usable]
@@ -112,7 +119,7 @@ def fit_scalability(
 
 
 def _refusal(flights: Floats) -> str:
-    """Return the reason if these concurrencies are not enough; "" if they are."""
+    """Return the reason why these concurrencies do not suffice for a fit; "" if they do."""
     found = np.sort(flights)
     different = int(np.count_nonzero(np.diff(found) > _SAME * found[1:])) + 1 if len(found) else 0
     if different < FEWEST:
@@ -127,7 +134,11 @@ def _refusal(flights: Floats) -> str:
 
 
 def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] | None:
-    """Return coefficients of 0 or more, their covariance and the relative error, or None."""
+    """Fit by least squares of relative errors with no coefficient below 0.
+
+    Returns the coefficients, their covariance and the relative error (root mean square by degrees
+    of freedom); None if there is no fit with positive times.
+    """
     free = list(range(design.shape[1]))
     found = _weighted(design, times)
     while found is not None and found[1:].min(initial=0.0) < 0:
@@ -148,7 +159,10 @@ def _regression(design: Floats, times: Floats) -> tuple[Floats, Floats, float] |
 
 
 def _weighted(design: Floats, times: Floats) -> Floats | None:
-    """Return a least squares fit of relative errors, weighted by the fitted values, or None."""
+    """Return coefficients by least squares of relative errors; None if a fitted time is 0 or less.
+
+    Repeats up to `_ROUNDS` times, weighted by the fitted values of the round before.
+    """
     scale: Floats = times
     coefficients: Floats = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
@@ -164,18 +178,21 @@ def _weighted(design: Floats, times: Floats) -> Floats | None:
 
 
 class _DeltaMethod:
-    """Intervals of functions of the linear terms, by the gradients of the functions."""
+    """Computes intervals of functions of the coefficients from the functions' gradients."""
 
     def __init__(self, covariance: Floats) -> None:
         self._covariance = covariance
 
     def term(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """Return an interval of 0 or more, symmetric around the value."""
+        """Return the value with a 95 % interval symmetric around it, its lower bound at least 0."""
         width = self._half(gradient)
         return FittedTerm(value=value, low=max(0.0, value - width), high=value + width)
 
     def factor(self, value: float, gradient: Sequence[float]) -> FittedTerm:
-        """Return the interval of a logarithm; `gradient` is the logarithm's."""
+        """Return the value with a 95 % interval symmetric on a log scale.
+
+        `gradient` is the gradient of the value's logarithm.
+        """
         width = min(self._half(gradient), 700.0)
         return FittedTerm(
             value=value, low=value * math.exp(-width), high=value * math.exp(min(width, 50.0))
@@ -187,9 +204,10 @@ class _DeltaMethod:
 
 
 def _fit(c: Floats, covariance: Floats, error: float, flights: Floats) -> ScalabilityFit:
-    """Convert the linear terms to the law's terms.
+    """Convert the fitted linear coefficients `c` to the law's terms with 95 % intervals.
 
-    `covariance` is that of half a 95 % interval.
+    `covariance` is scaled so that its root is half a 95 % interval. `error`: relative error of the
+    fit; `flights`: concurrencies of the steps.
     """
     base, alpha, beta = (float(value) for value in c)
     intervals = _DeltaMethod(covariance)

@@ -19,7 +19,7 @@ from osbench.coordinator.statistics.student_t import quantile, two_sided_p, uppe
 
 @dataclass(frozen=True, kw_only=True)
 class Shifted:
-    """The shift from the first group to the second, with its standard error."""
+    """The shift of the mean from the first group to the second, with its standard error."""
 
     by: float
     #: Standard error of it, and the degrees of freedom that this is known with.
@@ -28,19 +28,22 @@ class Shifted:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval."""
+        """The 95 % interval of the shift."""
         half = quantile(0.975, self.freedom) * self.error
         return self.by - half, self.by + half
 
     @property
     def p(self) -> float:
-        """Two-sided p-value of there being no difference."""
+        """Two-sided p-value of the hypothesis that the groups do not differ."""
         if self.error <= 0:
             return 0.0 if self.by else 1.0
         return two_sided_p(self.by / self.error, self.freedom)
 
     def findable(self, level: float, power: float = 0.8) -> float:
-        """Return the difference that a two-sided test of that level finds with that power."""
+        """Return the least difference that a two-sided test finds with probability `power`.
+
+        `level`: significance of the test, a fraction.
+        """
         deviates = quantile(1 - level / 2, self.freedom) + quantile(power, self.freedom)
         # a standard deviation of few comes out too low
         half = self.freedom / 2
@@ -48,7 +51,10 @@ class Shifted:
         return deviates * self.error / low
 
     def equivalence_p(self, margin: float) -> float:
-        """Return the p-value of a difference as great as `margin`, upwards or downwards."""
+        """Return the p-value of the hypothesis that the shift is `margin` or more, up or down.
+
+        A small value means that the groups are equivalent within `margin`, which is above 0.
+        """
         if self.error <= 0:
             return 0.0 if abs(self.by) < margin else 1.0
         return max(
@@ -58,7 +64,7 @@ class Shifted:
 
 
 def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
-    """Compare two groups of at least two, whose spreads may differ."""
+    """Return the shift between two groups whose spreads may differ; each has two values or more."""
     parts = [float(np.var(group, ddof=1)) / len(group) for group in (first, second)]
     error = math.sqrt(sum(parts))
     freedom = float(len(first) + len(second) - 2)
@@ -74,9 +80,9 @@ def welch(first: Sequence[float], second: Sequence[float]) -> Shifted:
 def pooled(
     first: Sequence[float], second: Sequence[float], others: Sequence[Sequence[float]] = ()
 ) -> Shifted | None:
-    """Compare two groups with a common spread, also known from `others`.
+    """Return the shift between two groups with a common spread, which `others` help to estimate.
 
-    None if no group has two members.
+    None if no group has two values.
     """
     groups = [group for group in (first, second, *others) if len(group) > 1]
     freedom = sum(len(group) - 1 for group in groups)
@@ -88,14 +94,17 @@ def pooled(
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Shifted:
-    """Compare two groups whose members belong together two by two; at least two pairs."""
+    """Return the shift between two groups whose values pair up by position; at least two pairs."""
     differences = np.asarray(second) - np.asarray(first)
     error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
     return Shifted(by=float(differences.mean()), error=error, freedom=len(differences) - 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for their number: p below 5 % errs in 5 % of families together."""
+    """Return p-values corrected by Holm's method, in the given order.
+
+    If each below 5 % counts, the probability of any wrong result is at most 5 %.
+    """
     order = np.argsort(p_values, kind="stable")
     found = [1.0] * len(p_values)
     greatest = 0.0

@@ -1,4 +1,4 @@
-"""Shares of iterations in sliding windows of time, for criteria that judge each window."""
+"""Fractions of bad iterations in sliding windows of time, for criteria that judge each window."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OVER_S: Mapping[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """Counts from one time to another."""
+    """Numbers of iterations, and of bad iterations, between two times."""
 
     #: Seconds after t0.
     from_s: float
@@ -43,12 +43,12 @@ class Window:
 
     @property
     def percent(self) -> float:
-        """`bad` in percent of `count`; 0 if nothing was counted."""
+        """Percentage of iterations that are `bad`; 0 if there are none."""
         return 100 * self.bad / self.count if self.count else 0.0
 
     @property
     def well(self) -> int:
-        """The number of iterations that do not count against the limit."""
+        """Number of iterations that do not count against the limit."""
         return self.count - self.bad
 
     @property
@@ -58,7 +58,10 @@ class Window:
 
 
 class Windows:
-    """Counts over windows of one length. Memory grows with time, not with counts."""
+    """Counts of iterations in sliding windows of one length, which begin every fifth of it.
+
+    Memory grows with the time that is covered, and not with the number of iterations.
+    """
 
     def __init__(self, over_s: float, from_s: float = 0.0) -> None:
         """Windows are `over_s` seconds long; the first begins `from_s` seconds after t0."""
@@ -72,7 +75,10 @@ class Windows:
         self._used = 0
 
     def add(self, instants: Ints, bad: Bools) -> None:
-        """Count iterations at times in nanoseconds after t0; earlier ones are left out."""
+        """Count iterations at times in ns after t0; `bad`: whether each counts against the limit.
+
+        Iterations before `from_s` are ignored.
+        """
         inside = instants >= self._from_ns
         steps = np.minimum((instants[inside] - self._from_ns) // self._step_ns, MOST_STEPS - 1)
         if not len(steps):
@@ -84,10 +90,10 @@ class Windows:
         self._bad[first:end] += np.bincount(steps[bad[inside]], minlength=end - first)
 
     def worst(self, *, complete: bool = False) -> Window | None:
-        """Return the window with the greatest share of bad iterations; None if nothing was counted.
+        """Return the window with the greatest fraction of bad iterations; of equals, the first.
 
-        `complete`: only windows that have surely ended, None if there is none; else a time that is
-        shorter than a window counts as one.
+        None if nothing was counted. `complete`: only windows that have surely ended; None if there
+        is none. Else a time that is shorter than a window counts as one.
         """
         counts, bad = self._sums(complete=complete)
         if not len(counts) or not counts.any():
@@ -96,9 +102,9 @@ class Windows:
         return self._window(int(share.argmax()), counts, bad)
 
     def least(self, begin_ns: int, until_ns: int) -> Window | None:
-        """Return the window between two times with the fewest good iterations.
+        """Return the first window between two times with the fewest good iterations.
 
-        None if no window lies between them.
+        The times are nanoseconds after `from_s`. None if no whole window lies between them.
         """
         step_ns = self._step_ns
         # the first iteration never starts at once
@@ -110,7 +116,10 @@ class Windows:
         return self._window(int((counts - bad).argmin()), counts, bad, first)
 
     def exceeding(self, percent: Fraction, *, complete: bool = False) -> tuple[int, int]:
-        """Return how many windows had more than `percent` bad, and how many had any iterations."""
+        """Return how many windows had more than `percent` bad, and how many had any iterations.
+
+        `complete`: only windows that have surely ended count.
+        """
         counts, bad = self._sums(complete=complete)
         allowed = percent / 100
         above = bad * allowed.denominator > counts * allowed.numerator
@@ -136,7 +145,7 @@ class Windows:
 
 
 def _sliding(steps: Ints) -> Ints:
-    """Return sums of `STEPS` steps in a row; of all if there are fewer."""
+    """Return the sums of each `STEPS` successive steps; one sum of all if there are fewer steps."""
     if len(steps) <= STEPS:
         return np.array([steps.sum()]) if len(steps) else steps
     sums = np.concatenate(([0], np.cumsum(steps)))

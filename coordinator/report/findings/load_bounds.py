@@ -8,6 +8,7 @@
 | blocked_loop | generator | a scenario kept an event loop from running |
 | open_files, ports, network_memory | generator | iterations failed for an error of the own system |
 | other_programs | generator | late on a host that others keep busy |
+| cpu_quota | generator | late in a container that its CPU quota throttled |
 | generator_cpu | generator | late, or short of load, on cores that the workers keep busy |
 | late | generator | late for another reason |
 | dispatch | generator | nothing was late, users were free, and work came too late |
@@ -56,7 +57,7 @@ THROTTLED_ALLOWED = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """Facts of an outcome that the table needs."""
+    """Measurements of an outcome that the table of causes is judged by."""
 
     planned: int
     drops: Counter[str]
@@ -94,7 +95,7 @@ class _Seen:
 
     @property
     def not_made(self) -> int:
-        """The number of arrivals that the workers dropped."""
+        """Number of arrivals that workers dropped, as they could not start them in time."""
         return self.drops["capacity"] + self.drops["late"]
 
     @property
@@ -108,12 +109,12 @@ class _Seen:
 
     @property
     def is_late(self) -> bool:
-        """Return whether loops or threads woke too late for the times that they measure."""
+        """Return whether loops or threads woke too late, at p99 or typically."""
         return self.lag_p99_s > self.lag_limit_s or self.lag_typical_s > self.typical_limit_s
 
     @property
     def is_full(self) -> bool:
-        """Return whether all virtual users were busy at once."""
+        """Return whether all virtual users were busy, by drops for capacity or by the peak."""
         reached = bool(self.users_most) and self.peak > FULL * self.users_most
         return self.drops["capacity"] > self.drops["late"] or reached
 
@@ -123,7 +124,7 @@ class _Seen:
 
     @property
     def is_short(self) -> bool:
-        """Return whether the load differed from the requested load."""
+        """Return whether the load differed from the requested load: drops, late starts or waits."""
         held_back = self.held is not None and self.held < HELD_ASKED
         # in a load of milliseconds the wait for the first batches is a large share
         return (
@@ -132,13 +133,16 @@ class _Seen:
 
     @property
     def lacks_cores(self) -> bool:
-        """Return whether the workers' threads waited for cores, or left none."""
+        """Return whether the workers' threads waited for cores, or hosts had none left."""
         busy = max(self.cpu_sum, 0.01)
         return self.waiting > SCARCE * busy or any(host.is_full for host in self.hosts)
 
 
 def load_bounds(outcome: WorkloadOutcome, lag_limit_s: float) -> tuple[Bound, ...]:
-    """Return the causes that bound a workload's load; empty if it was offered as requested."""
+    """Return the causes that bound a workload's load; empty if it was offered as requested.
+
+    `lag_limit_s`: greatest start lag and wake-up lateness at p99, seconds.
+    """
     seen = _seen(outcome, lag_limit_s)
     found = [*_of_processes(seen)]
     if seen.is_late and not found:
@@ -217,7 +221,10 @@ def _at(histogram: Histogram, percent: float) -> float:
 
 
 def _of_processes(seen: _Seen) -> Iterator[Bound]:
-    """Yield causes in worker processes, which explain all else."""
+    """Yield causes in worker processes: locks, stops, blocked loops, exhausted resources.
+
+    They explain all else.
+    """
     allowed_s = max(BLOCKED_ALLOWED * seen.duration_s, seen.lag_limit_s)
     lock_s, stopped_s = (seen.stalls[cause] / 1e9 for cause in ("lock", "stopped"))
     if lock_s > allowed_s:
@@ -265,7 +272,11 @@ _RESOURCES = {
 
 
 def _why_late(seen: _Seen) -> Bound:
-    """Return the reason why loops or threads were late."""
+    """Return the cause why event loops or threads were late: the first that applies.
+
+    Other programs on a full host, a CPU quota, the interpreter lock, busy cores; else only that
+    they were late.
+    """
     what = "event loops" if seen.coroutines else "threads"
     typical = "p50" if seen.coroutines else "p95"
     late = (
@@ -335,7 +346,11 @@ def _max_concurrency(seen: _Seen, dropped: int) -> Bound:
 
 
 def _why_short(seen: _Seen) -> Bound:
-    """Return the reason why a load was not offered although no process was late."""
+    """Return the cause why a load was not offered although no process was late.
+
+    Of an open load: the service if all users were busy, other programs, busy cores, else dispatch.
+    Of a closed load: lost workers, else dispatch.
+    """
     if seen.is_open:
         missing = _missing(seen)
         full = [host for host in seen.hosts if host.is_full]

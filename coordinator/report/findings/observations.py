@@ -30,7 +30,10 @@ MOSTLY = 0.9
 
 
 def observations(outcome: WorkloadOutcome) -> Iterator[str]:
-    """Yield messages on the course of a load, without full stop."""
+    """Yield messages on the course of a load, without full stop; none if it was steady.
+
+    A standstill is looked for in closed loads, a drift in loads of one stage.
+    """
     statistics = outcome.statistics
     if not outcome.offered.is_open:
         yield from _standstill(statistics)
@@ -47,7 +50,7 @@ class _Gap:
 
 
 def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
-    """Yield a message on the longest time without starts while iterations were running."""
+    """Yield a message on times without starts while iterations were running, if there were any."""
     service = statistics.service.ok
     if not service.count or not statistics.ran:
         return
@@ -71,7 +74,10 @@ def _standstill(statistics: WorkloadStatistics) -> Iterator[str]:
 
 
 def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
-    """Return stretches without starts in which, nearly all the time, iterations ran."""
+    """Return stretches of at least `least_s` without starts in which iterations ran.
+
+    Iterations ran in `MOSTLY` of the bins or more.
+    """
     series = statistics.profile.series(1 << 20)
     begun = np.flatnonzero(series.starts)
     running = np.array(series.running)
@@ -87,7 +93,11 @@ def _gaps(statistics: WorkloadStatistics, least_s: float) -> list[_Gap]:
 
 
 def _drift(service: LatencyMatrix) -> Iterator[str]:
-    """Yield a message if iterations became slower or faster in the course of the load."""
+    """Yield a message if iterations became slower or faster in the course of the load.
+
+    Medians of `PARTS` parts are compared, each of at least `PART_ROWS` iterations; nothing if there
+    are fewer.
+    """
     parts = service.rebinned(PARTS)
     counts = parts.counts()
     if len(counts) < PARTS // 2 or (counts.sum(axis=1)[:-1] < PART_ROWS).any():
@@ -110,7 +120,10 @@ def _drift(service: LatencyMatrix) -> Iterator[str]:
 
 
 def _outliers(service: Histogram, over_time: LatencyMatrix) -> Iterator[str]:
-    """Yield a message if a few iterations took many times as long as all others."""
+    """Yield a message if a few iterations took many times as long as all others.
+
+    At most `FEW` count, which took `FACTOR` times and `APART_S` longer than the next slowest.
+    """
     total = service.count
     few = min(FEW, total // OTHERS)
     if not few:

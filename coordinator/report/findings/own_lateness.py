@@ -17,7 +17,7 @@ PERCENTS = (50, 95, 99)
 
 
 def own_lateness(outcome: WorkloadOutcome) -> OwnLateness:
-    """Return lateness in seconds by percentile of the time that counts.
+    """Return the generator's lateness by percentile of the kind of time that counts, seconds.
 
     None for a percentile if it is not noticeable. At a percentile, event loops, threads and (for
     open loads) starts were late by so much or less. Starts that waited for a service or for the

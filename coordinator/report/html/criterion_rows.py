@@ -1,4 +1,4 @@
-"""SLA criteria as rows: the value next to the limit, and the used share of the limit."""
+"""SLA criteria as rows: the value next to the limit, and the used fraction of the limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CLAUSE = re.compile(r"^(?P<name>.+?) (?P<found>\S+), allowed (?P<asked>\S+)$")
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionRow:
-    """A row for a criterion, or for one limit of it."""
+    """A row for a criterion, or for one limit of it, as texts."""
 
     #: Such as "p95 of response time".
     criterion: str
@@ -56,7 +56,10 @@ class CriterionRow:
 
 
 def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
-    """Return all criteria of a workload, in the order of its verdicts."""
+    """Return the rows of all criteria of a workload in the order of its verdicts.
+
+    A criterion has a row for each of its limits, or one with the message of its verdict.
+    """
     configs = workload.asked.get("sla") or {}
     rows: list[CriterionRow] = []
     for verdict in workload.report.sla:
@@ -69,13 +72,16 @@ def criterion_rows(workload: WorkloadFacts) -> list[CriterionRow]:
 
 
 def _windowed(config: Any) -> bool:
-    """Return whether windows are judged: then numbers of the whole load do not show the verdict."""
+    """Return whether a criterion judges windows: whole-load figures do not show its verdict."""
     limits = config if isinstance(config, list) else [config]
     return any(isinstance(limit, Mapping) and "over_s" in limit for limit in limits)
 
 
 def _plain_row(verdict: SlaVerdict) -> CriterionRow:
-    """Return the row of a criterion of which only the message is known."""
+    """Return the row of a criterion from the message of its verdict, without ratio and interval.
+
+    The limit is split off if the message has a single one.
+    """
     detail = spaced(mask_url(plain(verdict.detail, 500)))
     found, _, asked = detail.rpartition(", allowed ")
     if ";" in found:
@@ -246,7 +252,10 @@ _ROWS = {
 
 
 def limit_of(workload: WorkloadFacts, key: str) -> float | None:
-    """Return the task's limit for a percentile of the time that counts, in seconds, or None."""
+    """Return the task's limit (s) for a percentile of the kind of time that counts, or None.
+
+    `key` is a percentile such as p95. Limits of actions or of windows do not count.
+    """
     limits = (workload.asked.get("sla") or {}).get("percentile")
     for limit in limits if isinstance(limits, list) else [limits]:
         if isinstance(limit, Mapping) and not limit.get("action") and not _windowed(limit):
@@ -257,9 +266,9 @@ def limit_of(workload: WorkloadFacts, key: str) -> float | None:
 
 
 def succeeded_text(workload: WorkloadReport, *, running: bool = False) -> str:
-    """Return the percentage of planned iterations that ended well; 100 only if all did.
+    """Return the percentage of planned iterations that ended well; "100" only if all did.
 
-    For a run that goes on, the percentage of iterations that have ended.
+    For a run that goes on, the percentage of iterations that have ended. A dash if there are none.
     """
     left = 0 if running else workload.missing
     short, whole = workload.bad + left, workload.ran + left

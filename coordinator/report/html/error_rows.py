@@ -27,7 +27,7 @@ _FOLDERS = re.compile(r'File "/[^"\n]*?/(site-packages|osbench|python3\.\d+)/')
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRow:
-    """A class of errors with an example."""
+    """A kind of error with an example, as the page lists it; first and last in seconds after t0."""
 
     type: str
     message: str
@@ -43,7 +43,7 @@ class ErrorRow:
 
 
 def error_rows(facts: WorkloadFacts) -> list[ErrorRow]:
-    """Return the kinds of errors, the most frequent first."""
+    """Return the kinds of errors of a workload, the most frequent first."""
     kinds = kinds_of(facts.report.errors)
     of_type = Counter(one.error.type for one in kinds)
     examples = facts.timeline.get("error_examples") or {}
@@ -81,19 +81,25 @@ def _row(facts: WorkloadFacts, kind: ErrorKind, example: Mapping[str, Any] | Non
 
 
 def _without_folders(traceback: str) -> str:
-    """Remove the folders of installed files from a traceback: a report travels."""
+    """Return a traceback without secrets and folders of installed files, `_TEXT` characters long.
+
+    Reports travel, and folders may name people.
+    """
     return mask_text(_FOLDERS.sub(r'File ".../\1/', traceback))[:_TEXT]
 
 
 def _counted(times: NDArray[np.float64], elapsed_s: float) -> list[int]:
-    """Return how many of the times are in each of SPARK_BINS parts of the load."""
+    """Return the number of times (seconds after t0) in each of SPARK_BINS parts of the load."""
     places = np.clip(times / max(elapsed_s, 1e-9) * SPARK_BINS, 0, SPARK_BINS - 1).astype(int)
     found: list[int] = np.bincount(places, minlength=SPARK_BINS).tolist()
     return found
 
 
 def _over_time(example: Mapping[str, Any], elapsed_s: float) -> list[int]:
-    """Return how often an error happened in each of SPARK_BINS parts of the load."""
+    """Return how often an error happened in each of SPARK_BINS parts of the load.
+
+    `example` is an entry of `error_examples` of the timeline.
+    """
     found = [0] * SPARK_BINS
     width_s = float(example.get("bin_s") or 0)
     for number, count in enumerate(example.get("counts") or ()):

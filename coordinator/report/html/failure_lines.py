@@ -1,4 +1,4 @@
-"""The most frequent kinds of failure of all workloads, for the first screen."""
+"""The most frequent kinds of failure of all workloads, for the first screen of the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = 240
 
 @dataclass(frozen=True, kw_only=True)
 class FailureLine:
-    """A kind of failure."""
+    """A kind of failure of one workload, in a line."""
 
     #: The workload; "" if there is only one.
     title: str
@@ -41,9 +41,9 @@ class FailureView:
 
 
 def failures_of(views: Sequence[WorkloadView], shown: Mapping[str, str]) -> FailureView:
-    """Return the most frequent kinds of failure.
+    """Return the most frequent kinds of failure of all workloads, `_KINDS` at most.
 
-    `shown` has the waterfalls of the page by trace id.
+    `shown`: ids of the page's waterfalls by trace id.
     """
     found = [(view, row) for view in views for row in view.errors]
     found.sort(key=lambda one: -one[1].count)

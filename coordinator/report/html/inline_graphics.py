@@ -21,7 +21,10 @@ SPARK_BINS = 40
 def rect(
     left: float, width: float, look: str, top: float = 0, height: str = "100%", title: str = ""
 ) -> Markup:
-    """Return a rectangle; left and width in percent of the graphic."""
+    """Return a rectangle; left and width in percent of the graphic, top in pixels.
+
+    `look` is its CSS class, `title` a tooltip. It is at least `_LEAST` wide.
+    """
     place = Markup('<rect x="{:.2f}%" y="{:g}" width="{:.2f}%" height="{}" class="{}"').format(
         left, top, max(width, _LEAST), height, look
     )
@@ -31,7 +34,7 @@ def rect(
 
 
 def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
-    """Return a graphic of a class; without a label it repeats the adjacent text."""
+    """Return an SVG element of CSS class `look`; without label, screen readers ignore it."""
     said = (
         Markup('role="img" aria-label="{}"').format(label)
         if label
@@ -42,7 +45,7 @@ def graphic(look: str, parts: Iterable[Markup], label: str = "") -> Markup:
 
 
 def stacked(counts: dict[str, int], states: Sequence[str] = STATES, label: str = "") -> Markup:
-    """Return a bar of iterations by state."""
+    """Return a bar of iterations by state; states without iterations have no part."""
     total = sum(counts[state] for state in states)
     parts, left = [], 0.0
     for state in states:
@@ -55,7 +58,10 @@ def stacked(counts: dict[str, int], states: Sequence[str] = STATES, label: str =
 
 
 class LogScale:
-    """A logarithmic axis from least to greatest, shared by the bars of a table."""
+    """A logarithmic axis from the least to the greatest value, shared by the bars of a table.
+
+    None and values of 0 or less are ignored.
+    """
 
     def __init__(self, values: Iterable[float | None]) -> None:
         known = [value for value in values if value and value > 0]
@@ -65,12 +71,15 @@ class LogScale:
             self.high = 1.001 * self.low
 
     def at(self, value: float) -> float:
-        """Return the position of a value in percent."""
+        """Return the position of a value on the axis in percent; values outside are at its ends."""
         inside = min(max(value, self.low), self.high)
         return 100 * math.log(inside / self.low) / math.log(self.high / self.low)
 
     def spread(self, values: Sequence[float], look: str = "b-mid") -> Markup:
-        """Draw minimum to maximum as a hairline, p50 to p95 as a bar, p99 as a tick."""
+        """Return a bar: minimum to maximum as a hairline, p50 to p95 filled, p99 as a tick.
+
+        `values` are minimum, p50, p95, p99 and maximum.
+        """
         least, middle, p95, p99, most = values
         line, bar, end = self.at(least), self.at(middle), self.at(p95)
         parts = [
@@ -83,12 +92,12 @@ class LogScale:
 
 
 def share_bar(share: float, look: str = "b-mid") -> Markup:
-    """Return a bar of a share of the cell, 0 to 1."""
+    """Return a bar that fills a fraction (0 to 1) of its cell; other values are clipped."""
     return graphic("bar-i", [rect(0, 100 * min(max(share, 0), 1), look, 4, "8")])
 
 
 def limit_bar(share: float, look: str) -> Markup:
-    """Return a bar of the used share of a limit: it ends at 200 %, the tick is the limit."""
+    """Return a bar of the used fraction of a limit: it ends at 2, the tick at 1 is the limit."""
     used = min(max(share, 0), 2) / 2
     parts = [
         rect(0, 100, "b-base", 7, "2"),
@@ -99,7 +108,10 @@ def limit_bar(share: float, look: str) -> Markup:
 
 
 def pair_bar(normal: float, slow: float, most: float, look: str) -> Markup:
-    """Return a bar of the time in slow traces, and over it the time in normal traces."""
+    """Return a bar of the time in slow traces, and over it the time in normal traces (seconds).
+
+    `most`: time of a full bar.
+    """
     most = most or 1
     parts = [
         rect(0, 100 * slow / most, look, 3, "10"),
@@ -110,7 +122,7 @@ def pair_bar(normal: float, slow: float, most: float, look: str) -> Markup:
 
 
 def spark(counts: Sequence[int], label: str) -> Markup:
-    """Return counts over the load as small columns."""
+    """Return counts in SPARK_BINS parts of the load as small columns, scaled to the greatest."""
     most = max(counts, default=0) or 1
     columns = [
         Markup('<rect x="{:g}" y="{:.1f}" width="2.4" height="{:.1f}"/>').format(
@@ -126,7 +138,10 @@ def spark(counts: Sequence[int], label: str) -> Markup:
 
 
 def cpu_line(points: Sequence[tuple[float, float]], end_s: float, label: str) -> Markup:
-    """Return CPU usage over the load as a line from 0 to one core; more than a core is cut off."""
+    """Return CPU usage over the load as a line from 0 to one core; more than a core is cut off.
+
+    `points`: (seconds after t0, cores); empty if there are fewer than MIN_LINE_POINTS.
+    """
     if len(points) < MIN_LINE_POINTS or end_s <= 0:
         return Markup("")
     places = " ".join(

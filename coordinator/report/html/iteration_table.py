@@ -20,7 +20,7 @@ _LETTERS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class IterationTable:
-    """Some iterations of a run, or all."""
+    """Columns of some iterations of a run, or all, for the page's script."""
 
     complete: bool
     #: Number of iterations in it, and of iterations that ran.
@@ -37,7 +37,7 @@ class _Reasons:
         self._places: dict[tuple[str, str, str, int], int] = {("", "", "", 0): 0}
 
     def place(self, row: TableRow) -> int:
-        """Return the place of the text of a row."""
+        """Return the index of a row's reason in `texts`, added if new; 0 if it ended well."""
         if row.outcome == "ok":
             return 0
         key = (row.error_type, row.error, row.step, row.status)
@@ -58,7 +58,10 @@ def _reason(row: TableRow) -> str:
 
 
 def table_of(facts: PageFacts, shown: Mapping[str, str]) -> IterationTable:
-    """Return the table; `shown` has the anchors of waterfalls by trace id."""
+    """Return the table of the iterations of a page; `shown`: ids of its waterfalls by trace id.
+
+    Rows are sorted by workload and number; of a repeated iteration the last row counts.
+    """
     complete, listed = facts.rows_are_all, facts.rows
     unique = {(row.workload, row.iteration): row for row in listed if row.outcome in _OUTCOMES}
     ordered = [unique[key] for key in sorted(unique)]

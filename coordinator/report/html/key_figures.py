@@ -35,7 +35,7 @@ class Figure:
 
 
 def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
-    """Return the figures of a workload; for a search, the figures of a single rate."""
+    """Return the key figures of a workload; of a search, `search_figures`."""
     if search := view.report.search:
         return search_figures(view, search, running=running)
     report = view.report
@@ -50,7 +50,7 @@ def key_figures(view: WorkloadView, *, running: bool) -> list[Figure]:
 
 
 def search_figures(view: WorkloadView, search: SearchReport, *, running: bool) -> list[Figure]:
-    """Return the figures of the highest sustained rate; without one, of the lowest tried."""
+    """Return the figures of the highest sustained rate; without it, of the lowest tried rate."""
     trial = _told_trial(search)
     percentiles = [_trial_figure(view, trial, key) for key in ("p50", "p95", "p99")]
     return [_rate_figure(trial), _succeeded(view, running=running), *percentiles, _lag_figure(view)]

@@ -42,7 +42,7 @@ _TOGETHER = PER_DECADE // 3
 
 @dataclass(frozen=True, kw_only=True)
 class Bands:
-    """Percentiles over time, milliseconds; None if a bin has too few iterations."""
+    """Percentiles over time, milliseconds; None if a bin has too few iterations for one."""
 
     width_s: float
     #: Middle of the bin, iterations, then BAND_PERCENTS and the greatest.
@@ -54,20 +54,20 @@ class Bands:
 
 @dataclass(frozen=True, kw_only=True)
 class Heat:
-    """Cells of a heat map: number of the time bin, of the row, and the count."""
+    """Cells of a heat map: [number of the time bin, number of the row, count of iterations]."""
 
     width_s: float
     cells: list[list[int]]
 
     @property
     def most(self) -> int:
-        """The greatest count of a cell."""
+        """Greatest count of a cell; 0 without cells."""
         return max((cell[2] for cell in self.cells), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeatRow:
-    """Iterations at least so long, by time."""
+    """A row of the table of a heat map: counts by stretch of time, durations from `low_s` on."""
 
     low_s: float
     counts: list[int]
@@ -75,14 +75,17 @@ class HeatRow:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatTable:
-    """Counts by latency, longest first, and by stretches of time that begin at `heads`."""
+    """Counts by latency, longest first, and by stretches of time from `heads` (seconds) on."""
 
     heads: list[float]
     rows: list[HeatRow]
 
 
 def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
-    """Return percentiles over time in bins that hold enough iterations to know them."""
+    """Return percentiles over time in bins that have enough iterations to know them.
+
+    `end_s`: end of the load, seconds after t0, at which the last bin is cut.
+    """
     counts, width_s = matrix.counts(), matrix.width_s
     whole = int(counts.sum())
     wide = _width(whole, len(counts), width_s, _BAND_LEAST)
@@ -101,7 +104,7 @@ def bands(matrix: LatencyMatrix, end_s: float) -> Bands:
 
 
 def heat(matrix: LatencyMatrix) -> Heat:
-    """Return counts by bin of time and by row, PER_DECADE rows for a factor of ten of latency."""
+    """Return counts by bin of time and by row; row N begins at 10 ** (N / PER_DECADE) ms."""
     shown = matrix.rebinned(_HEAT_BINS)
     counts = shown.counts()
     buckets = np.arange(counts.shape[1]) + shown.lowest
@@ -117,7 +120,7 @@ def heat(matrix: LatencyMatrix) -> Heat:
 
 
 def heat_table(found: Heat) -> HeatTable:
-    """Return the table of a heat map."""
+    """Return the heat map as a table: `_COLUMNS` columns at most, three rows a factor of ten."""
     cells = found.cells
     last = max((cell[0] for cell in cells), default=-1) + 1
     wide = max(1, math.ceil(last / _COLUMNS))
@@ -136,7 +139,10 @@ def heat_table(found: Heat) -> HeatTable:
 
 
 def curve(matrix: LatencyMatrix, most_s: float | None) -> list[list[float]]:
-    """Return milliseconds by rarity: 1 is one in ten, 2 one in a hundred, and so on."""
+    """Return [rarity, milliseconds] points: at rarity 1 one in ten takes longer, at 2 one in 100.
+
+    `most_s` replaces the last point's value: the exact maximum. Empty for fewer than two durations.
+    """
     counts = matrix.summed()
     total = int(counts.sum())
     if total < 2:
@@ -171,7 +177,10 @@ def _middle(number: int, width_s: float, end_s: float) -> float:
 
 
 def _width(total: int, bins: int, width_s: float, least: int) -> int:
-    """Return how many bins to merge, a power of two, so that an average one holds `least`."""
+    """Return how many bins to join, a power of two, so that an average one has `least` iterations.
+
+    Less if they would be wider than `_WIDEST_S`.
+    """
     together = 1
     while total * together < least * bins and 2 * together * width_s <= _WIDEST_S:
         together *= 2
@@ -186,7 +195,7 @@ def _doublings(bins: int, most: int) -> int:
 
 
 def _grouped(counts: Ints, together: int) -> Ints:
-    """Return the sums of each `together` lines."""
+    """Return the sums of each `together` successive rows; the last sum may be of fewer."""
     if not len(counts):
         return counts
     summed: Ints = np.add.reduceat(counts, np.arange(0, len(counts), together), axis=0)

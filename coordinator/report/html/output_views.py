@@ -24,7 +24,7 @@ _DRAWN = {"Pie": "pie", "StackedArea": "stacked", "Lines": "lines"}
 
 @dataclass(frozen=True, kw_only=True)
 class OutputView:
-    """A chart of a scenario: always a table or a text, perhaps a figure in addition."""
+    """A chart of a scenario: always a table, a text or a page, perhaps a figure in addition."""
 
     anchor: str
     title: str
@@ -44,9 +44,9 @@ class OutputView:
 
 
 def output_views(anchor: str, outputs: Outputs, first: Mapping[str, Any]) -> list[OutputView]:
-    """Return the additive charts of a workload, and its complete ones.
+    """Return views of the additive charts of a workload, then of its complete charts.
 
-    `first` has the data of complete charts by title.
+    `first` has the data of complete charts by title; without data, only their counts are shown.
     """
     views = [
         _view(f"{anchor}-out-{number}", chart, counted(chart.get("iterations") or 0, "iteration"))
@@ -156,7 +156,7 @@ def _cell(value: Any) -> str:
 
 
 def _texts(data: Any) -> Iterable[str]:
-    """Yield the lines of data that no table or graphic fits."""
+    """Yield the lines of data that fit no table or graphic; nothing for None."""
     if isinstance(data, Mapping) and "trace_id" in data:
         yield f"trace {data['trace_id']}"
     elif isinstance(data, str):

@@ -1,4 +1,4 @@
-"""The first screen: the verdict, at most four reasons, key figures and the accounting."""
+"""The first screen of the page: the verdict, at most four reasons, key figures, accounting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_OK = STATES[1:]
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictWords:
-    """The words of the verdict line: colour, sign, word and text."""
+    """The parts of the verdict line: colour, sign, word and text."""
 
     #: "", ok or warned: the colour of its border.
     look: str
@@ -46,7 +46,7 @@ class VerdictWords:
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """A message below the verdict."""
+    """A message below the verdict, in bold and plain parts."""
 
     #: ok, warn or err.
     look: str
@@ -58,7 +58,7 @@ class Reason:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingView:
-    """The states of all planned iterations; each is in exactly one."""
+    """The states of all planned iterations of the run; each is in exactly one."""
 
     planned: int
     counts: dict[str, int]
@@ -71,7 +71,7 @@ class AccountingView:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureRow:
-    """The key figures of a workload."""
+    """The key figures of a workload, as a row of the first screen."""
 
     view: WorkloadView
     figures: list[Figure]
@@ -79,7 +79,7 @@ class FigureRow:
 
 @dataclass(frozen=True, kw_only=True)
 class OverviewView:
-    """The first screen."""
+    """The first screen of the page: verdict, reasons, key figures and accounting."""
 
     verdict: VerdictWords
     reasons: list[Reason]
@@ -90,17 +90,17 @@ class OverviewView:
 
     @property
     def heads(self) -> list[str]:
-        """The heads of the key figures."""
+        """Names of the key figures, as heads of a table. Raises IndexError without workloads."""
         return [one.head for one in [*self.rows, *self.held][0].figures]
 
     @property
     def is_long(self) -> bool:
-        """Return whether there are so many workloads that each has one line."""
+        """Return whether there are more than `MANY` workloads: then each has one line."""
         return len(self.rows) + len(self.held) > MANY
 
 
 def overview_of(facts: PageFacts, views: Sequence[WorkloadView]) -> OverviewView:
-    """Return the first screen of a run."""
+    """Return the first screen of a run, from the views of its workloads."""
     ordered = sorted(views, key=lambda view: severity(view.report))
     running = facts.state == RUNNING
     rows = [FigureRow(view=view, figures=key_figures(view, running=running)) for view in ordered]
@@ -260,7 +260,7 @@ def _missing(lost: int, left: int, code: Any) -> Reason:
 
 
 def _sum(views: Sequence[WorkloadView], state: str) -> int:
-    """Return the iterations of all workloads in a state."""
+    """Return how many iterations of all workloads are in a state of STATES."""
     sums = [view.report.accounting for view in views]
     return sum(one.state(state) for one in sums)
 

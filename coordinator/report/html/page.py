@@ -59,9 +59,9 @@ _LIVE_PARTS = {
 
 
 def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
-    """Return the page of a run as one HTML file, or in a `frame` as a page of a server.
+    """Return the page of a run as one HTML file or, with a `frame`, as a page of a server.
 
-    The same facts give the same bytes. The live page is fed by `osbench.update`.
+    The same facts give the same bytes. The live page is updated by `osbench.update`.
     """
     page, live = PageViews.of(facts), facts.live
     data: dict[str, Any] = {"workloads": page.payloads, "names": page.titles}
@@ -88,10 +88,10 @@ def render_page(facts: PageFacts, frame: PageFrame | None = None) -> str:
 
 
 def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
-    """Return the changing parts of the live page.
+    """Return the changing parts of the live page: HTML of its element `overview`, and charts.
 
-    These are the inside of its element `overview`, and for each workload the numbers of its charts
-    with the other parts of its section as HTML.
+    The charts are a mapping per workload: numbers for the script, and under `html` the other parts
+    of its section by element id.
     """
     page = PageViews.of(facts)
     context = page.context()
@@ -107,7 +107,7 @@ def live_parts(facts: PageFacts) -> tuple[str, list[dict[str, Any]]]:
 
 @dataclass(frozen=True, kw_only=True)
 class PageViews:
-    """All views of one page."""
+    """All views of one page, from which templates are rendered."""
 
     live: bool
     head: RunHead
@@ -124,7 +124,7 @@ class PageViews:
 
     @classmethod
     def of(cls, facts: PageFacts) -> PageViews:
-        """Return the views of a run."""
+        """Compute all views of a run."""
         workloads, first = workloads_of(facts), facts.first_outputs
         views = [view_of(one, first.get(one.number, {})) for one in workloads]
         traces = None if facts.live else trace_section(facts.traces, workloads, _store(facts))
@@ -152,11 +152,11 @@ class PageViews:
 
     @property
     def titles(self) -> list[str]:
-        """Titles of the workloads."""
+        """Titles of the workloads, in order."""
         return [one.title for one in self.workloads]
 
     def context(self, page: str = "", mark: str = "") -> dict[str, Any]:
-        """Return the variables that all templates may use.
+        """Return the variables that all templates may use, by name.
 
         On a page of several runs `page` is the address of the run's own report, to which links
         lead, and `mark` the prefix of the anchors of this run.
@@ -199,7 +199,7 @@ def _store(facts: PageFacts) -> str:
 
 
 def _shown(traces: TraceSection | None) -> dict[str, str]:
-    """Return the anchors of waterfalls by trace id."""
+    """Return the ids of the page's waterfalls by trace id; {} without traces."""
     groups = traces.groups if traces else []
     return {fall.trace_id: fall.id for group in groups for fall in group.waterfalls}
 
@@ -210,7 +210,7 @@ def _traced(workloads: Sequence[WorkloadFacts]) -> int:
 
 
 def _embedded(document: Mapping[str, Any]) -> Markup:
-    """Return JSON that cannot end the element it stands in."""
+    """Return JSON that cannot end the HTML element it stands in."""
     packed = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     packed = escaped_in_json(packed).replace("<", "\\u003c")
     return Markup(packed)  # noqa: S704  # escaped for its place

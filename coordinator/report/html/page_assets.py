@@ -38,7 +38,7 @@ _LIGHT, _DARK = 0, 1
 
 @dataclass(frozen=True, kw_only=True)
 class PageFrame:
-    """The frame of a server around a page. The server sends the policy, not the page."""
+    """Parts that a server puts around a page; it sends the policy itself, too."""
 
     #: Address of a style sheet: it stands before the page's own, whose colours of a theme that was
     #: chosen win.
@@ -50,14 +50,14 @@ class PageFrame:
 
 @functools.cache
 def text(name: str) -> str:
-    """Return a file of the assets."""
+    """Return a text file of the assets, by its name with folder; cached. Raises OSError."""
     folder = files("osbench.coordinator.report.html") / "assets"
     return folder.joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
 @functools.cache
 def colours() -> str:
-    """Return the colours of both themes as CSS; without `data-theme` a page is as the system."""
+    """Return the colours of both themes as CSS; without `data-theme` the system decides."""
     light, dark = _colours(_LIGHT), _colours(_DARK)
     return (
         f":root{{color-scheme:light;{light}}}\n"
@@ -71,13 +71,13 @@ def colours() -> str:
 
 @functools.cache
 def style() -> str:
-    """Return the style sheet, after the colours."""
+    """Return the style sheet of the report, after the colours."""
     return colours() + text("report.css")
 
 
 @functools.cache
 def scripts(live: bool) -> tuple[str, ...]:
-    """Return the charts' library, and the page's own script."""
+    """Return two scripts: the charts' library, and the page's own, with updates if it is live."""
     names = (*_SCRIPTS, *_LIVE_SCRIPTS) if live else _SCRIPTS
     own = "\n".join(text(f"scripts/{name}") for name in names)
     return text("echarts.js"), f'(() => {{\n"use strict";\n{own}}})();\n'
@@ -85,7 +85,10 @@ def scripts(live: bool) -> tuple[str, ...]:
 
 @functools.cache
 def policy(live: bool) -> str:
-    """Return the Content-Security-Policy: these scripts and this style, and nothing else."""
+    """Return the Content-Security-Policy: these scripts and this style, and nothing else.
+
+    The live page may also connect to its server.
+    """
     connect = "; connect-src 'self'" if live else ""
     return (
         f"default-src 'none'; script-src {hashes(scripts(live))}; style-src {hashes([style()])}; "
@@ -109,6 +112,6 @@ def _colours(theme: int) -> str:
 
 
 def hashes(blocks: Sequence[str]) -> str:
-    """Return scripts or styles as sources of a Content-Security-Policy."""
+    """Return the SHA-256 sources of scripts or styles for a Content-Security-Policy."""
     digests = (hashlib.sha256(block.encode()).digest() for block in blocks)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

@@ -1,4 +1,4 @@
-"""Numbers as the page writes them: three digits, a narrow space, the unit."""
+"""Formats numbers for the page: three digits, a narrow space, the unit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROGRAM_UNITS = re.compile(r"(\d) ?(ns|us|µs|ms|s|min|m|h)\b(?!/)")
 
 
 def significant(number: float, digits: int = 3) -> str:
-    """Return a number with so many significant digits; large ones keep their integer part."""
+    """Return a number with so many significant digits; large numbers keep their integer part."""
     if number == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(number)))
@@ -31,13 +31,16 @@ def significant(number: float, digits: int = 3) -> str:
 
 
 def short(number: float, digits: int = 3) -> str:
-    """Return a number as `significant`, without zeros at the end: 250, 0.5."""
+    """Return a number as `significant` does, without zeros at the end: 250, 0.5."""
     text = significant(number, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def duration_parts(seconds: float | None, digits: int = 3) -> tuple[str, str]:
-    """Return number and unit of a duration; a dash and "" for None."""
+    """Return number and unit of a duration; a dash and "" for None and NaN.
+
+    From two minutes on, minutes or hours are part of the number: 2 min 5, s.
+    """
     if seconds is None or math.isnan(seconds):
         return DASH, ""
     if seconds == 0:
@@ -57,24 +60,24 @@ def _long(seconds: float) -> tuple[str, str]:
 
 
 def time_text(seconds: float | None, digits: int = 3) -> str:
-    """Return a duration as text."""
+    """Return a duration as text, such as 12.3 ms; a dash for None and NaN."""
     number, unit = duration_parts(seconds, digits)
     return f"{number}{NARROW}{unit}" if unit else number
 
 
 def time_markup(seconds: float | None, digits: int = 3) -> Markup:
-    """Return a duration whose unit is smaller and grey."""
+    """Return a duration as HTML, its unit smaller and grey; a dash for None."""
     number, unit = duration_parts(seconds, digits)
     return with_unit(number, unit) if unit else escape(number)
 
 
 def with_unit(number: str, unit: str) -> Markup:
-    """Return a number with its unit behind it, smaller and grey."""
+    """Return a number with its unit behind it, smaller and grey, as HTML."""
     return Markup('{}<span class="u">{}{}</span>').format(number, NARROW, unit)
 
 
 def limit_text(seconds: float) -> str:
-    """Return a duration as somebody wrote it: 250 ms, not 250.0 ms."""
+    """Return a duration without needless zeros, as somebody wrote it: 250 ms, not 250.0 ms."""
     number, unit = duration_parts(seconds)
     if "." in number:
         number = number.rstrip("0").rstrip(".")
@@ -82,7 +85,7 @@ def limit_text(seconds: float) -> str:
 
 
 def whole(number: float) -> str:
-    """Return a count."""
+    """Return a count with thousands separators, rounded."""
     return f"{number:,.0f}"
 
 
@@ -94,30 +97,30 @@ def plain_number(number: float | None) -> str:
 
 
 def percent_text(share: float | None, digits: int = 2) -> str:
-    """Return a share, 0 to 1, in percent."""
+    """Return a fraction, 0 to 1, in percent; a dash for None."""
     if share is None:
         return DASH
     return f"{short(100 * share, digits) if share else 0}{NARROW}%"
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a number per second."""
+    """Return a rate per second with three digits and its unit; a dash for None."""
     return DASH if rate is None else f"{short(rate)}{NARROW}/s"
 
 
 def size_text(number: int) -> str:
-    """Return bytes with their unit."""
+    """Return bytes with three digits and a decimal unit."""
     return size(number).replace(" ", NARROW)
 
 
 def spaced(text: str) -> str:
-    """Return a message with narrow spaces before its units: 276ms is 276 ms."""
+    """Return a message with narrow spaces before its units, and signs: 276ms is 276 ms, <= is ≤."""
     text = _PROGRAM_UNITS.sub(lambda found: f"{found[1]}{NARROW}{_unit(found[2])}", text)
     return text.replace(" %", f"{NARROW}%").replace(" -> ", " → ").replace(" <= ", " ≤ ")
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a count with its noun."""
+    """Return a count with its noun; `many` is the plural, by default `one` with an s."""
     return f"{whole(number)} {one if number == 1 else many or one + 's'}"
 
 

@@ -1,4 +1,4 @@
-"""Task, target and versions of a run; without secrets."""
+"""Task, target and versions of a run as the page shows them; without secrets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOTES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class RunHead:
-    """The part of the page above the verdict."""
+    """The part of the page above the verdict; "" for unknown texts."""
 
     run_id: str
     title: str
@@ -37,7 +37,7 @@ class RunHead:
 
 @dataclass(frozen=True, kw_only=True)
 class RunDetails:
-    """The last section of the page."""
+    """The last section of the page: task, facts, notes, and sums by state and workload."""
 
     task: str
     task_note: str
@@ -47,7 +47,7 @@ class RunDetails:
 
 
 def run_head(facts: PageFacts) -> RunHead:
-    """Return the part of the page above the verdict."""
+    """Return the head of the page: title, state, times, deployment, tags and versions."""
     report, manifest = facts.report, facts.manifest
     code = report.exit_code
     return RunHead(
@@ -63,7 +63,7 @@ def run_head(facts: PageFacts) -> RunHead:
 
 
 def run_details(facts: PageFacts, workloads: Sequence[WorkloadFacts]) -> RunDetails:
-    """Return task, versions, notes and sums."""
+    """Return the last section of the page: task, versions, notes and sums."""
     manifest, report = facts.manifest, facts.report
     head = run_head(facts)
     pairs = [
@@ -146,7 +146,7 @@ def _when(facts: PageFacts) -> str:
 
 
 def _started(facts: PageFacts) -> str:
-    """Return when the run started, ISO 8601; "" if that is not known."""
+    """Return the start of the run, ISO 8601; "" if it is not known."""
     if facts.report.started_at:
         return facts.report.started_at
     seconds = facts.manifest.get("started_at")

@@ -55,7 +55,11 @@ _WORKLOAD = {
 
 
 def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
-    """Return the emphasis of a workload; `has_cause`: its traces show a clear cause of slowness."""
+    """Return the emphasis of a workload; `has_cause`: its traces show a clear cause of slowness.
+
+    FAILED without load, or if a criterion failed that limits no time. SLOW if a time limit failed,
+    or with a cause. Else FINE.
+    """
     failed = {verdict.criterion for verdict in workload.sla if not verdict.success}
     if workload.unbegun or failed - _TIME_LIMITS:
         return Emphasis.FAILED
@@ -63,17 +67,20 @@ def emphasis_of(workload: WorkloadReport, *, has_cause: bool) -> Emphasis:
 
 
 def run_emphasis(facts: PageFacts, workloads: Iterable[Emphasis]) -> Emphasis:
-    """Return the emphasis of the first screen, which is that of the worst workload."""
+    """Return the emphasis of the first screen: that of the worst workload.
+
+    FAILED if the run crashed, was interrupted, lost iterations or was refused.
+    """
     if facts.state == CRASHED or facts.report.exit_code in _BROKEN:
         return Emphasis.FAILED
     return min(workloads, key=list(Emphasis).index, default=Emphasis.FINE)
 
 
 def overview_blocks(emphasis: Emphasis) -> tuple[str, ...]:
-    """Return the parts of the first screen in their order."""
+    """Return the names of the parts of the first screen, in order."""
     return _OVERVIEW[emphasis]
 
 
 def workload_blocks(emphasis: Emphasis) -> tuple[str, ...]:
-    """Return the parts of a workload's section in their order."""
+    """Return the names of the parts of a workload's section, in order."""
     return _WORKLOAD[emphasis]

@@ -1,4 +1,4 @@
-"""Data of the charts of a workload: plain lists, one axis of seconds for all."""
+"""Data of the charts of a workload as plain lists, with one axis of seconds for all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CURVE_KEYS = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999"
 
 @dataclass(frozen=True, kw_only=True)
 class LoadBins:
-    """The load in bins of time: iterations due, started, ended well and failed per second."""
+    """The load by bin of time: iterations due, started, ended well and failed, per second."""
 
     width_s: float
     due: list[float]
@@ -48,7 +48,7 @@ class LoadBins:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartData:
-    """All charts of a workload over time."""
+    """All charts of a workload over time, and its distributions."""
 
     end_s: float
     load: LoadBins
@@ -63,7 +63,7 @@ class ChartData:
 
 
 def charts_of(workload: WorkloadFacts) -> ChartData:
-    """Return the charts of a workload."""
+    """Return the data of all charts of a workload, from its timeline and report."""
     end_s = _end_s(workload)
     report = workload.report
     other = workload.service if report.is_open else workload.response
@@ -87,7 +87,10 @@ def payload(
     criteria: Sequence[CriterionRow],
     examples: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the charts for the page's script; durations in milliseconds, times in seconds."""
+    """Return the charts for the page's script; durations in milliseconds, times in seconds.
+
+    `examples`: marks of waterfalls in the heat map.
+    """
     failed = workload.list_of("failed")[:FAILED_POINTS]
     return {
         "end": data.end_s,
@@ -147,7 +150,7 @@ def payload(
 
 
 def _percentiles(times: TimeFigures) -> dict[str, float]:
-    """Return the percentiles that the histogram marks, milliseconds."""
+    """Return the percentiles that the histogram marks, milliseconds; unknown ones are left out."""
     known = {name: times.percentile(name) for name in ("p50", "p90", "p95", "p99")}
     return {name: round(1e3 * value, 4) for name, value in known.items() if value is not None}
 
@@ -206,7 +209,7 @@ def _load(load: Mapping[str, Any], end_s: float) -> LoadBins:
 
 
 def _due(load: Mapping[str, Any], bins: int, width_s: float) -> list[float]:
-    """Return the due arrivals per second, from bins of another width."""
+    """Return the due arrivals per second of `bins` bins, from bins of another width."""
     counts, due_bin_s = load.get("due") or (), float(load.get("due_bin_s") or 0)
     if not counts or not due_bin_s:
         return [0.0] * bins

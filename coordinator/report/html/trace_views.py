@@ -1,4 +1,4 @@
-"""Traces of the page: why slow, slow against normal, waterfalls and the ranking."""
+"""Traces on the page: why slow, slow against normal, waterfalls and the ranking."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LOOKS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SpanLine:
-    """A row of a waterfall."""
+    """A span as a row of a waterfall."""
 
     depth: int
     name: str
@@ -64,7 +64,7 @@ class SpanLine:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanGroup:
-    """Adjacent rows of a waterfall: a single row, or the rows of a fold."""
+    """A single row of a waterfall, or the rows of a fold: repeated spans shown as one line."""
 
     spans: list[SpanLine]
     #: The line that replaces repeated spans; None for a single row.
@@ -75,7 +75,7 @@ class SpanGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class WaterfallView:
-    """An example of a workload. Times are seconds."""
+    """The waterfall (spans over time) of an example iteration. Times are seconds."""
 
     #: The beginning of the trace id, unique in the page.
     id: str
@@ -100,7 +100,7 @@ class WaterfallView:
 
 @dataclass(frozen=True, kw_only=True)
 class CauseRow:
-    """A cause of slowness, with its bar."""
+    """A cause of slowness, with a bar of its time in slow and in normal traces."""
 
     cause: Cause
     bar: Markup
@@ -129,7 +129,7 @@ class TraceGroup:
     waterfalls: list[WaterfallView]
 
     def examples(self) -> list[dict[str, Any]]:
-        """Return marks of the heat map: seconds, milliseconds, and the waterfall that they open."""
+        """Return marks of the heat map: x in seconds, y in ms, and the waterfall they open."""
         return [
             {
                 "x": round(fall.due_s, 3),
@@ -146,7 +146,7 @@ class TraceGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class RankingRow:
-    """A trace point."""
+    """A trace point (spans with one name) in the ranking, and a bar of its critical time."""
 
     row: Ranked
     bar: Markup
@@ -177,7 +177,7 @@ class WhyView:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceSection:
-    """The section of the page on traces."""
+    """The section of the page on traces: groups by workload, ranking of trace points, notes."""
 
     groups: list[TraceGroup]
     ranking: list[RankingRow]
@@ -190,7 +190,7 @@ class TraceSection:
 def trace_section(
     found: Sequence[WorkloadTraces], workloads: Sequence[WorkloadFacts], store: str = ""
 ) -> TraceSection:
-    """Return the traces of a run.
+    """Return the section of the page on the traces of a run, `WATERFALLS` waterfalls at most.
 
     `store` is the connection string of OSProfiler's store, "" for none.
     """
@@ -213,7 +213,10 @@ def trace_section(
 
 
 def why_of(workloads: Sequence[WorkloadFacts], groups: Sequence[TraceGroup]) -> WhyView:
-    """Return the messages of the first screen; if there are none, the reason is in the section."""
+    """Return the messages of the first screen on slow iterations, `_WHY` at most.
+
+    A workload without explanation has none: the reason is in the section on traces.
+    """
     lines = []
     for group in sorted(groups, key=lambda one: severity(workloads[one.number].report)):
         if group.sentence:
@@ -252,7 +255,7 @@ class _Names:
 
 
 def _shares(wanted: Sequence[int]) -> list[int]:
-    """Return how many waterfalls each workload gets, in turn until there are no more."""
+    """Return how many of `WATERFALLS` each workload gets: in turn, at most `wanted` each."""
     given = [0] * len(wanted)
     left = min(WATERFALLS, sum(wanted))
     while left:
@@ -402,7 +405,7 @@ def _span(row: WaterfallRow, fall: Waterfall, total: float, grid: Markup) -> Spa
 
 
 def _fields(row: WaterfallRow) -> list[tuple[str, str]]:
-    """Return the fields of a span by OSProfiler, and the fields that osbench adds."""
+    """Return (name, value) of the fields of a span, by OSProfiler and by osbench; no empty ones."""
     pairs = [
         ("name", row.name),
         ("project", row.project),
@@ -435,7 +438,7 @@ def _remarks(row: WaterfallRow) -> list[str]:
 
 
 def nice_ticks(total: float) -> list[float]:
-    """Return round times for an axis, four or five of them."""
+    """Return round times for an axis from 0 to `total`, two to five of them."""
     step = 10.0 ** math.floor(math.log10(total / 3))
     step = next((size for size in (step, 2 * step, 5 * step) if total / size <= 4.6), 10 * step)
     return [number * step for number in range(int(total / step) + 1)]

@@ -1,4 +1,4 @@
-"""Workers compared: share, times, start lag, CPU and clock, and the workers that differ."""
+"""Workers of a workload compared: share, times, start lag, CPU, clock, and slow workers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class WorkerRow:
 
 
 def worker_rows(workload: WorkloadFacts) -> list[WorkerRow]:
-    """Return the workers of a workload by name, without idle workers that are well."""
+    """Return a row for each worker of a workload, by label and pid; idle workers only if lost."""
     described = {one.incarnation: one for one in workload.report.workers}
     measured: Mapping[str, Any] = workload.timeline.get("workers") or {}
     cpu: Mapping[str, Any] = workload.timeline.get("cpu") or {}
@@ -171,7 +171,10 @@ def _host(name: str, about: WorkerFigures) -> str:
 
 
 def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[str, OddOne]:
-    """Return the workers that differ from others of their host, or together with it, by name."""
+    """Return by name the workers that are clearly slower than others.
+
+    They are slower than others of their host, or their host is slower than other hosts.
+    """
     found: dict[str, OddOne] = {}
     of_host: dict[str, list[str]] = {}
     for name, host in hosts.items():
@@ -197,7 +200,10 @@ def _odd_ones(hosts: Mapping[str, str], service: Mapping[str, _Counts]) -> dict[
 
 
 def _clearly_above(own: _Counts, others: _Counts) -> float:
-    """Return by how many seconds the own median is above the others'; 0 if that is not clear."""
+    """Return by how many seconds the own median is above the others'; 0 if that is not clear.
+
+    It is clear from more than `_ENOUGH` own iterations, and above `_APART` of the common median.
+    """
     usual, more_s = _Counts.sum((own, others)).percentile(50), own.above(others)
     return more_s if own.total > _ENOUGH and usual and more_s > _APART * usual else 0.0
 
@@ -209,7 +215,7 @@ def _ran(about: WorkerFigures, found: Mapping[str, Any]) -> int:
 
 
 class _Counts:
-    """Durations over all time, by bucket."""
+    """Counts of durations over all time by bucket, for percentiles of one worker or several."""
 
     def __init__(self, counts: Ints | None = None, lowest: int = 0) -> None:
         self.counts = np.zeros(0, np.int64) if counts is None else counts
@@ -217,7 +223,7 @@ class _Counts:
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> _Counts:
-        """Return the counts of a matrix of the timeline."""
+        """Return the counts of a matrix of the timeline; empty for None."""
         if not document:
             return cls()
         matrix = LatencyMatrix.from_dict(document)
@@ -237,13 +243,13 @@ class _Counts:
         return cls(counts, low)
 
     def above(self, others: _Counts) -> float:
-        """Return the median above that of others, seconds; 0 if there is none of either."""
+        """Return the median minus that of others, seconds; 0 if either has no durations."""
         median, rest = self.percentile(50), others.percentile(50)
         return median - rest if median is not None and rest is not None else 0.0
 
     @property
     def total(self) -> int:
-        """The number of durations."""
+        """Number of durations."""
         return int(self.counts.sum())
 
     def percentile(self, percent: float) -> float | None:

@@ -1,4 +1,4 @@
-"""All that is known of one workload of a run, and some values derived from it."""
+"""All facts of one workload of a run that its section of the page is made of."""
 
 from __future__ import annotations
 
@@ -38,41 +38,41 @@ class WorkloadFacts:
 
     @property
     def anchor(self) -> str:
-        """Name of its element in the page."""
+        """Id of its element in the page: w1 for the first workload."""
         return f"w{self.number + 1}"
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds of load so far."""
+        """Seconds of load so far, by the timeline or else by the report."""
         return float(self.timeline.get("elapsed_s") or self.report.offered.duration_s)
 
     @property
     def lag_limit_s(self) -> float:
-        """Start lag above which the generator is late."""
+        """Start lag above which the generator counts as late, seconds; 0.1 if unknown."""
         return float(self.timeline.get("lag_limit_s") or _LAG_LIMIT_S)
 
     @cached_property
     def service(self) -> LatencyMatrix:
-        """Service times by time."""
+        """Service times over time; empty without a timeline."""
         return self.matrix("service")
 
     @cached_property
     def response(self) -> LatencyMatrix:
-        """Response times by time."""
+        """Response times over time; empty without a timeline."""
         return self.matrix("response")
 
     @property
     def main_matrix(self) -> LatencyMatrix:
-        """The times that count, by time."""
+        """Response times over time of an open load, service times of a closed one."""
         return self.response if self.report.is_open else self.service
 
     def matrix(self, name: str) -> LatencyMatrix:
-        """Return a matrix of the timeline; an empty one if it has none."""
+        """Return a matrix of the timeline by its key; an empty one if it has none."""
         found = self.timeline.get(name)
         return LatencyMatrix.from_dict(found) if found else LatencyMatrix(1)
 
     def list_of(self, name: str) -> list[Any]:
-        """Return a list of the timeline."""
+        """Return a list of the timeline by its key; [] if it has none."""
         return list(self.timeline.get(name) or ())
 
 

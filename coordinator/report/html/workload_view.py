@@ -71,7 +71,7 @@ _MEANWHILE: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Bar:
-    """A row of a table with its graphic."""
+    """A row of a table with its graphic, and perhaps a second graphic and a line."""
 
     row: Any
     bar: Markup
@@ -81,7 +81,7 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class ActionRow:
-    """An atomic action."""
+    """An atomic action as a row: calls, failures, times, share of the time, and a bar."""
 
     name: str
     depth: int
@@ -107,7 +107,7 @@ class StepRow:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadView:
-    """A workload as the page shows it."""
+    """All views of a workload, from which its section of the page is rendered."""
 
     facts: WorkloadFacts
     criteria: list[CriterionRow]
@@ -140,17 +140,17 @@ class WorkloadView:
 
     @property
     def failed_criteria(self) -> list[CriterionRow]:
-        """The criteria that failed."""
+        """The rows of criteria that failed."""
         return [row for row in self.criteria if not row.ok]
 
     def criterion(self, key: str) -> CriterionRow | None:
-        """Return the criterion of a key figure; a failed one before others."""
+        """Return the row of a key figure such as p95; a failed one before others. None if none."""
         found = [row for row in self.criteria if row.key == key]
         return min(found, key=lambda row: (row.ok, not row.close), default=None)
 
     @property
     def interval_note(self) -> str:
-        """The reason why percentiles have no interval, or no upper bound; "" if all have both."""
+        """Reason why percentiles have no interval, or no upper bound; "" if all have both."""
         found = next((times.ci_note for _, _, times in self.times if times.ci_note), "")
         return found[:1].upper() + found[1:]
 
@@ -162,7 +162,7 @@ class WorkloadView:
 
     @property
     def search_words(self) -> tuple[str, str]:
-        """The result of a search, and the interval of the capacity or ""; "" twice without one."""
+        """Result of a search and interval of the capacity, as messages; "" if not known."""
         if not self.report.search:
             return "", ""
         found = search_headline(self.report.search), search_interval(self.report.search)
@@ -171,7 +171,7 @@ class WorkloadView:
 
     @property
     def drill_words(self) -> list[str]:
-        """Return the results of a drill in words; none without a drill."""
+        """Results of a drill as messages; empty without a drill."""
         drill = self.report.drill
         if drill is None:
             return []
@@ -181,26 +181,23 @@ class WorkloadView:
 
     @property
     def seldom_s(self) -> float:
-        """Seconds between events that one load in twenty misses all of; 0 without intervals."""
+        """Mean seconds between events of which one load in twenty sees none; 0 if unknown."""
         times = self.report.main_times
         return times.blocks * times.block_s / _SEEN
 
     @property
     def spoilt_s(self) -> float:
-        """Seconds in which the generator was late."""
+        """Seconds of load in which iterations started too late."""
         return float(sum(end - begin for begin, end, *_ in self.facts.list_of("spoilt")))
 
     @property
     def late_starts(self) -> int:
-        """Iterations that started too late in them."""
+        """Number of iterations that started too late."""
         return int(sum(stretch[2] for stretch in self.facts.list_of("spoilt")))
 
 
 def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadView:
-    """Return the view of a workload.
-
-    `first_outputs` has the data of complete charts by title.
-    """
+    """Compute all views of a workload; `first_outputs`: data of complete charts by title."""
     criteria = criterion_rows(facts)
     charts = charts_of(facts)
     workers = worker_rows(facts)
@@ -230,7 +227,10 @@ def view_of(facts: WorkloadFacts, first_outputs: Mapping[str, Any]) -> WorkloadV
 
 
 def load_words(facts: WorkloadFacts) -> str:
-    """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s"."""
+    """Return the load as the task requests it: "stages, 5 → 12 → 18/s over 90 s".
+
+    The type of the runner alone if none of its settings is known.
+    """
     runner = facts.report.runner
     kind, config = runner.type, runner.config
     if not isinstance(config, Mapping):
@@ -269,7 +269,7 @@ def _oddest(workers: Sequence[WorkerRow]) -> WorkerRow | None:
 
 
 def _finding(facts: WorkloadFacts, charts: ChartData) -> str:
-    """Return a message on p95 over time."""
+    """Return a message on p95 over time, with events at its worst; "" if too few bins have it."""
     width_s = charts.bands.width_s
     known = [(row[0] or 0.0, row[4]) for row in charts.bands.rows if row[4] is not None]
     warmup = facts.report.warmup

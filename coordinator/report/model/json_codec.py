@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON values and back, by the names and types of their fields.
+"""Converts frozen dataclasses to JSON values and back, by the names and types of their fields.
 
 A field that a document lacks gets its default; so does a field that is null and may not be. Other
 keys of a document are dropped. Values of plain types are taken as they are.
@@ -21,7 +21,10 @@ OMITTED: Mapping[str, bool] = {"omitted": True}
 
 
 def to_json(value: Any) -> Any:
-    """Return the JSON value of a dataclass, or of a container of some, keys in field order."""
+    """Return JSON values of a dataclass, or of lists and mappings of them, keys in field order.
+
+    Fields that are None and have the metadata `OMITTED` are left out. Other values are passed on.
+    """
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         found = ((name, getattr(value, name), omitted) for name, omitted in _names(kind))
@@ -36,7 +39,10 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Callable[..., T], document: Any) -> T:
-    """Return the dataclass `kind` of a JSON object. Raises ValueError if parts do not fit."""
+    """Return a dataclass `kind` from a JSON object. Raises ValueError with the place of a fault.
+
+    A part may have another shape, or lack a field without default.
+    """
     if not isinstance(document, Mapping):
         raise ValueError(f"expected an object ({_name(kind)}), found {_shown(document)}")
     fields = _fields(kind)
@@ -85,7 +91,7 @@ def _is_nullable(kind: Any) -> bool:
 
 
 def _reader(kind: Any) -> Read:
-    """Return the function that makes a value of a type from JSON."""
+    """Return the function that reads a type from a JSON value; plain types are returned as is."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if dataclasses.is_dataclass(kind):
         made: Any = kind

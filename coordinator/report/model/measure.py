@@ -1,4 +1,4 @@
-"""The report of a run that was just measured: the only place where reports compute."""
+"""Measures the report of a run from its outcome: the only place where reports compute."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ERRORS = 100
 
 
 def measured(run: RunOutcome) -> Report:
-    """Return the report of a run with the outcomes of its workloads."""
+    """Return the report of a run, measured from the outcomes of its workloads."""
     dropped = sum(workload.accounting.dropped for workload in run.workloads)
     return Report(
         run_id=run.run_id,
@@ -84,7 +84,7 @@ def measured(run: RunOutcome) -> Report:
 
 
 def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> WorkloadReport:
-    """Return the report of a workload."""
+    """Return the report of a workload; `plan`: comparison with its prediction, None without one."""
     statistics = outcome.statistics
     over_time = statistics.over_time
     errors = statistics.errors.groups()
@@ -147,7 +147,7 @@ def measured_workload(outcome: WorkloadOutcome, plan: PlanComparison | None) -> 
 
 
 def _search(search: SearchOutcome | None) -> SearchReport | None:
-    """Return the result of a search; None for other loads."""
+    """Return the report of a search; None for other loads."""
     if search is None:
         return None
     return SearchReport(
@@ -251,7 +251,7 @@ def _outputs(outcome: WorkloadOutcome) -> Outputs:
 
 
 def _loops(statistics: WorkloadStatistics) -> Loops | None:
-    """Return the lateness and blocking places of event loops; None if users were threads."""
+    """Return lateness and blocking places of event loops, longest first; None for threads."""
     if not statistics.loop_lag.count:
         return None
     blocked = sorted(statistics.blocked.items(), key=lambda one: (-one[1], one[0]))
@@ -263,7 +263,7 @@ def _loops(statistics: WorkloadStatistics) -> Loops | None:
 
 
 def _threads(statistics: WorkloadStatistics) -> Threads | None:
-    """Return the wake-up lateness of threads; None if virtual users are coroutines."""
+    """Return the wake-up lateness of threads; None for coroutines."""
     if not statistics.thread_lag.count:
         return None
     return Threads(lag=BriefTimes(**times_of(statistics.thread_lag)))

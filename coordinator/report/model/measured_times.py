@@ -1,4 +1,4 @@
-"""Times of a workload from its histograms, with intervals from its latency over time."""
+"""Times of a workload from its histograms, with 95 % intervals from its latency over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMES = tuple(percentile_key(percent) for percent in REPORTED)
 
 
 def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
-    """Return times by state; `ok` has successful times over time, for intervals."""
+    """Return times by state; `ok`: successful times over time for the intervals, None: without."""
     return ByState(
         ok=time_figures(timings.ok, ok),
         failed=time_figures(timings.failed, None),
@@ -26,7 +26,11 @@ def measured_times(timings: Timings, ok: LatencyMatrix | None) -> ByState:
 
 
 def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeFigures:
-    """Return the times of a histogram; without intervals if they are not kept over time."""
+    """Return count, mean, extremes and percentiles of a histogram, in seconds.
+
+    `over_time`: the same durations over time, for 95 % intervals; None: no intervals. Of an empty
+    histogram all times are None.
+    """
     if not histogram.count:
         return TimeFigures(ci=dict.fromkeys(_NAMES))
     found = block_intervals(over_time) if over_time is not None else None
@@ -49,7 +53,7 @@ def time_figures(histogram: Histogram, over_time: LatencyMatrix | None) -> TimeF
 
 
 def _whole(ranks: tuple[float, float] | None) -> list[int]:
-    """Return ranks of samples that bound an interval; none above if it has no upper bound."""
+    """Return the ranks of samples (from 1) that bound an interval: none, the lower one, or both."""
     if ranks is None:
         return []
     low, high = ranks

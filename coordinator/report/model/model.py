@@ -1,4 +1,4 @@
-"""The report of a run: frozen and typed, the same whether it was just measured or read from disk.
+"""The report of a run, the same whether it was just measured or read from disk.
 
 Fields are the keys of `summary.json`, in its order; docs/results.schema.json describes them. Runs
 of older releases lack some of them: their values are then the defaults here, and nowhere else.
@@ -48,7 +48,7 @@ RUNNING, FINISHED, CRASHED = "running", "finished", "crashed"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadReport:
-    """A workload of a run that has ended or goes on; then its numbers so far."""
+    """The report of a workload; of a run that goes on, its numbers so far."""
 
     #: Its name in outputs; the scenario's name if the task has none.
     name: str
@@ -115,53 +115,59 @@ class WorkloadReport:
 
     @property
     def unbegun(self) -> str:
-        """The reason why there was no load; "" if there was."""
+        """Reason why there was no load; "" if there was."""
         return self.error or self.not_begun or ""
 
     @property
     def is_open(self) -> bool:
-        """Return whether iterations start at planned times, whatever the service does."""
+        """Return whether the runner is open: iterations start at planned times."""
         return self.offered.is_open
 
     @property
     def kind(self) -> str:
-        """The time that counts: response time of an open load, service time of a closed one."""
+        """The kind of time that counts: "response" for an open load, "service" for a closed one."""
         return "response" if self.is_open else "service"
 
     @property
     def main_times(self) -> TimeFigures:
-        """The time that counts, of iterations that ended well."""
+        """Times of the kind that counts, of iterations that ended well."""
         return self.times(self.kind)
 
     @property
     def bad(self) -> int:
-        """Iterations that failed or took too long."""
+        """Number of iterations that failed or timed out."""
         return self.accounting.failed + self.accounting.timed_out
 
     @property
     def ran(self) -> int:
-        """Iterations that ended by themselves."""
+        """Number of iterations that ran: ok, failed or timed out."""
         return self.accounting.ok + self.bad
 
     @property
     def missing(self) -> int:
-        """Planned iterations that did not run to an end."""
+        """Number of planned iterations that did not run to an end."""
         return max(0, self.accounting.planned - self.ran)
 
     @property
     def is_generators(self) -> bool:
-        """Return whether late starts are the load generator's own."""
+        """Return whether late starts are the load generator's own.
+
+        True unless only the service or the task bound the load.
+        """
         faults = [bound.fault for bound in self.bounds]
         return not faults or "generator" in faults
 
     def times(self, kind: str, state: str = "ok") -> TimeFigures:
-        """Return the times of a kind (service or response) and a state."""
+        """Return the times of a kind ("service" or "response") and a state.
+
+        The state is "ok", "failed" or "timed_out".
+        """
         return self.latency.kind(kind).state(state)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A run that has ended or goes on; then its numbers so far."""
+    """The report of a run; of a run that goes on, its numbers so far."""
 
     format: int = SUMMARY_FORMAT
     run_id: str = ""
@@ -179,15 +185,16 @@ class Report:
     workloads: tuple[WorkloadReport, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object, as `--json` prints and the run directory keeps it."""
+        """Return the JSON object, as `--json` prints and the run directory stores it."""
         document: dict[str, Any] = json_codec.to_json(self)
         return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the report of a summary.
+        """Return the report of a summary, read from JSON.
 
-        Raises DamagedRun if a part is missing or has another shape.
+        Missing parts get their defaults. Raises DamagedRun if `workloads` or a field without
+        default is missing, or a part has another shape.
         """
         try:
             workloads = [_with_scenario(one) for one in document["workloads"]]
@@ -199,5 +206,5 @@ class Report:
 
 
 def _with_scenario(workload: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a workload of a release whose workloads were named after their scenarios."""
+    """Return a workload with the key `scenario`: if missing, its name, as in older releases."""
     return {"scenario": workload.get("name"), **workload}

@@ -1,4 +1,4 @@
-"""Figures of a workload as planned, next to figures of a run."""
+"""Figures of a workload that `plan` predicted, next to figures of a run."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ FACTOR = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedFigure:
-    """A value as planned, and as measured; None if that is not known."""
+    """A value as planned, and as measured; None if it was not measured."""
 
     planned: float
     measured: float | None
 
     @property
     def ratio(self) -> float | None:
-        """Measured divided by planned."""
+        """Measured value divided by the planned one; None if either is missing."""
         if self.measured is None or self.planned <= 0:
             return None
         return self.measured / self.planned
 
     @property
     def differs(self) -> bool:
-        """Return whether the values differ by more than the factor."""
+        """Return whether the values differ by more than `FACTOR`; False if either is missing."""
         return self.ratio is not None and not 1 / FACTOR <= self.ratio <= FACTOR
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanComparison:
-    """The figures of a workload that `plan` gave, against figures of a run."""
+    """Figures of a workload that `plan` predicted, compared with figures of a run."""
 
     #: Worker processes.
     workers: PlannedFigure

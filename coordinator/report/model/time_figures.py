@@ -1,4 +1,4 @@
-"""Durations of a workload in a report, in seconds: percentiles with their intervals."""
+"""Durations of a workload in a report, in seconds: percentiles with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Bounds = tuple[float | None, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class TimeFigures:
-    """Durations in seconds; None if there are no samples."""
+    """Durations of iterations or actions, in seconds; None if there are none."""
 
     count: int = 0
     min: float | None = None
@@ -31,26 +31,26 @@ class TimeFigures:
     block_s: float = 0.0
 
     def percentile(self, key: str) -> float | None:
-        """Return the time of a key such as p50 or p999, or of min, mean or max."""
+        """Return the time of a key: p50 to p999, min, mean or max; None without samples."""
         found: float | None = getattr(self, key)
         return found
 
     @property
     def sum_s(self) -> float:
-        """The sum of all durations."""
+        """Sum of all durations, seconds; 0 without samples."""
         return (self.mean or 0.0) * self.count
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByState:
-    """Times of iterations by state."""
+    """Durations by the state in which iterations or actions ended."""
 
     ok: TimeFigures = field(default_factory=TimeFigures)
     failed: TimeFigures = field(default_factory=TimeFigures)
     timed_out: TimeFigures = field(default_factory=TimeFigures)
 
     def state(self, name: str) -> TimeFigures:
-        """Return the times of a state."""
+        """Return the durations of a state: "ok", "failed" or "timed_out"."""
         found: TimeFigures = getattr(self, name)
         return found
 
@@ -63,14 +63,14 @@ class Latency:
     response: ByState = field(default_factory=ByState)
 
     def kind(self, name: str) -> ByState:
-        """Return the times of a kind: `service` or `response`."""
+        """Return the times of a kind: "service" or "response"."""
         found: ByState = getattr(self, name)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class BriefTimes:
-    """Durations in seconds that are not kept over time; None if there are too few samples."""
+    """Durations in seconds that are not kept over time; percentiles None if samples are too few."""
 
     count: int = 0
     mean: float | None = None

@@ -1,7 +1,7 @@
 """Parts of a workload in a report: search, requests, users, errors, verdicts, hooks, contexts.
 
-Names and order of the fields are as in the JSON object (docs/results.schema.json). Parts that a
-run computes in the form in which they are reported, such as its accounting, are classes of other
+Names and order of the fields are as in the JSON object (docs/results.schema.json). Parts that a run
+computes in the form in which they are reported, such as its accounting, are classes of other
 packages.
 """
 
@@ -22,7 +22,7 @@ from osbench.coordinator.results.search.trials import TrialFigures
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerChoice:
-    """The runner as the task configures it; secrets are masked."""
+    """The runner of a workload as the task configures it; secrets are masked."""
 
     type: str = ""
     config: Any = None
@@ -30,7 +30,7 @@ class RunnerChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownAction:
-    """An action that grew at the end of a search: seconds at the last two rates."""
+    """An action that became slower in a search: mean seconds before and after the capacity."""
 
     action: str = ""
     before_s: float = 0.0
@@ -39,7 +39,7 @@ class GrownAction:
 
 @dataclass(frozen=True, kw_only=True)
 class GrownSpan:
-    """A part of traces that grew at the end of a search: seconds at the last two rates."""
+    """A part of traces that grew in a search: mean seconds before and after the capacity."""
 
     span: str = ""
     before_s: float = 0.0
@@ -48,7 +48,7 @@ class GrownSpan:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchReport(Capacity):
-    """Result of a search, and its trials."""
+    """Result of a search for the capacity, and its trials."""
 
     #: Reason if the load generator was the limit; else None.
     limit: str | None = None
@@ -61,7 +61,7 @@ class SearchReport(Capacity):
 
 @dataclass(frozen=True, kw_only=True)
 class RequestCounts:
-    """HTTP requests of a workload or an action."""
+    """Counts of HTTP requests of a workload or an action; phases in seconds."""
 
     requests: int = 0
     unanswered: int = 0
@@ -88,7 +88,7 @@ class ClientRequests:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestsReport:
-    """HTTP requests in total, by action and by client."""
+    """HTTP requests in total, by action path and by client."""
 
     total: RequestCounts = field(default_factory=RequestCounts)
     actions: Mapping[str, RequestCounts] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class RequestsReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Blocked:
-    """A place that blocked event loops, and for how long."""
+    """A place in a scenario that blocked event loops, and for how many seconds."""
 
     place: str = ""
     seconds: float = 0.0
@@ -115,14 +115,14 @@ class Loops:
 
 @dataclass(frozen=True, kw_only=True)
 class Threads:
-    """Wake-up lateness of threads."""
+    """Wake-up lateness of worker threads."""
 
     lag: BriefTimes = field(default_factory=BriefTimes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StallTimes:
-    """Seconds for which worker processes stood still, over all of them."""
+    """Seconds for which worker processes could not run, summed: lock of Python, or stopped."""
 
     lock_s: float = 0.0
     stopped_s: float = 0.0
@@ -139,7 +139,7 @@ class UserTimes:
 
 @dataclass(frozen=True, kw_only=True)
 class UserError:
-    """Reason why users could not begin or end; `what` is on_start or on_stop."""
+    """An error with which virtual users could not begin (on_start) or end (on_stop)."""
 
     what: str = ""
     type: str = ""
@@ -149,7 +149,7 @@ class UserError:
 
 @dataclass(frozen=True, kw_only=True)
 class UserFigures:
-    """Starts and ends of virtual users, in addition to their iterations."""
+    """Counts and times of starts and ends of virtual users."""
 
     tried: int = 0
     never_started: int = 0
@@ -174,7 +174,7 @@ class CheckCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnLateness:
-    """The generator's own lateness by percentile, seconds; None if it is not noticeable."""
+    """The load generator's own lateness by percentile, seconds; None if it is not noticeable."""
 
     #: The time that counts: service or response.
     of: str = "service"
@@ -183,14 +183,14 @@ class OwnLateness:
     p99: float | None = None
 
     def percentile(self, key: str) -> float | None:
-        """Return the lateness at a percentile; None at a percentile that is not computed."""
+        """Return the lateness at a percentile such as p50; None if it is small or not computed."""
         found: float | None = getattr(self, key, None)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThroughputFigures:
-    """Iterations per second."""
+    """Iterations per second of a workload; None if too few iterations give no rate."""
 
     #: Seconds that were counted.
     span_s: float = 0.0
@@ -210,7 +210,7 @@ class SlowIteration:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorReport:
-    """A kind of error with an example."""
+    """Iterations that ended with the same error, with an example; None for unknown values."""
 
     type: str = ""
     message: str = ""
@@ -224,7 +224,7 @@ class ErrorReport:
 
 @dataclass(frozen=True, kw_only=True)
 class SlaVerdict:
-    """The verdict of an SLA criterion, and whose criterion it is."""
+    """The verdict of an SLA criterion, and the source of the criterion."""
 
     criterion: str = ""
     success: bool = False
@@ -236,7 +236,7 @@ class SlaVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class TriggeredBy:
-    """The event that fired a hook."""
+    """The event that fired a hook: seconds of load, or a number of iterations reported."""
 
     event_type: str = ""
     value: float = 0
@@ -244,7 +244,7 @@ class TriggeredBy:
 
 @dataclass(frozen=True, kw_only=True)
 class HookResult:
-    """A firing of a hook. Times are ISO 8601, UTC."""
+    """A firing of a hook and its result. Times are ISO 8601, UTC."""
 
     status: str = ""
     started_at: str | None = None
@@ -277,7 +277,7 @@ class ContextStepReport:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextReport:
-    """A context of a workload."""
+    """A context of a workload, with its set-up and cleanup; None: did not take place."""
 
     name: str = ""
     source: str = NATIVE
@@ -288,7 +288,7 @@ class ContextReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """Charts of iterations, in Rally's form, and how many parts of them were left out."""
+    """Charts of iterations, in Rally's form, and counts of parts that were left out."""
 
     additive: tuple[Mapping[str, Any], ...] = ()
     complete: tuple[Mapping[str, Any], ...] = ()
@@ -297,7 +297,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadProfileBins:
-    """The load in bins of time: iterations started, ended, failed, and running on average."""
+    """The load by bin of time from t0: iterations started, ended, failed, and mean running."""
 
     bin_s: float = 0.0
     starts: tuple[int, ...] = ()

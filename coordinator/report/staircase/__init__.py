@@ -1,1 +1,1 @@
-"""Throughput and latency by load, of the stages of a load or of several runs."""
+"""Staircases: throughput and latency by level of load, from stages of a load or several runs."""

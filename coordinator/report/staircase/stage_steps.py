@@ -13,7 +13,7 @@ from osbench.coordinator.results.search.trials import DISTURBED, SearchOutcome, 
 
 
 def staircase_of_load(outcome: WorkloadOutcome) -> Staircase | None:
-    """Return the staircase of a workload; None if its load has no steps."""
+    """Return the staircase of a workload; None if its load has no two constant levels."""
     counters = outcome.counters
     steps = _steps(outcome) if outcome.search is None else _trial_steps(outcome.search, counters)
     return staircase_of(steps, is_open=outcome.offered.is_open)
@@ -62,7 +62,10 @@ def _trial_steps(
 def _resources(
     counters: WorkloadCounters | None, stretches: Sequence[tuple[float, float]]
 ) -> dict[str, float]:
-    """The mean used part of each resource, by its label."""
+    """Return the mean used fraction of each resource in some stretches of time, by its label.
+
+    Resources without values are left out; {} without counters.
+    """
     if counters is None:
         return {}
     found = {

@@ -30,7 +30,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, kw_only=True)
 class StaircaseStep:
-    """Throughput and latency at a load that was held for some time."""
+    """Throughput and latency at one level of load, which was held for some time."""
 
     #: Arrivals per second (open loads) or virtual users (closed ones) that were requested.
     load: float
@@ -52,7 +52,7 @@ class StaircaseStep:
 
     @property
     def tells(self) -> bool:
-        """Return whether it has enough iterations, few of them failed, to be evaluated.
+        """Return whether it has enough iterations, few of them failed, to be used for knee and law.
 
         Errors are quick and would look like throughput.
         """
@@ -62,7 +62,7 @@ class StaircaseStep:
 
     @property
     def fullest(self) -> tuple[str, float] | None:
-        """The resource that was used most, and its used part; None if none is known."""
+        """The most used resource and its used fraction; None if no resource is known."""
         return max(self.resources.items(), key=lambda one: one[1], default=None)
 
 
@@ -80,7 +80,7 @@ class Knee:
 
 @dataclass(frozen=True, kw_only=True)
 class Staircase:
-    """Steps of different loads."""
+    """Steps of different loads, their knee, and the fit of the Universal Scalability Law."""
 
     #: Loads are arrivals per second; otherwise virtual users.
     is_open: bool
@@ -117,10 +117,10 @@ def staircase_of(steps: Iterable[StaircaseStep], *, is_open: bool) -> Staircase 
 
 
 def first_full(steps: Sequence[StaircaseStep], unit: str) -> str:
-    """Name the resource that is nearly full at the least load; "" if none is watched.
+    """Return a message on the resource that is nearly full at the least load; "" without any.
 
     Means of equal loads are taken together. A resource that is nearly full from the least load on
-    does not count: the load does not fill it.
+    does not count: the load does not fill it. `steps` are in any order; `unit` follows loads.
     """
     by_load: dict[float, dict[str, list[float]]] = {}
     for step in steps:

@@ -15,7 +15,7 @@ _LABEL = 32
 
 
 def staircase_lines(staircase: Staircase) -> Iterator[str]:
-    """Yield the lines of a staircase."""
+    """Yield the lines of a staircase: `STEPS` rows at most, then its messages."""
     steps = staircase.steps
     # a long staircase shows steps that are evenly spread over it
     spread = [steps[at * len(steps) // STEPS] for at in range(STEPS)]

@@ -1,1 +1,1 @@
-"""Words on a workload, said once: the terminal shows all of them, the page those it lacks."""
+"""Statements on a workload: the terminal shows all of them, the page those it lacks elsewhere."""

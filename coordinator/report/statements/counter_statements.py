@@ -15,7 +15,10 @@ _LINES = 5
 
 
 def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Resources that were nearly full; if there were none, the fullest."""
+    """Yield the resources that were nearly full; if there were none, the fullest one.
+
+    Nothing if no resource was watched.
+    """
     shares = [one for one in workload.counters if one.kind == CounterKind.SHARE]
     near = [one for one in shares if one.is_near_limit]
     for one in near[:_LINES]:
@@ -32,6 +35,6 @@ def counter_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def counter_words(one: CounterFigures) -> str:
-    """A counter with its p95 of time and its mean."""
+    """Return the name of a counter with its p95 over time and its mean."""
     p95, mean = value_text(one.p95, one.unit), value_text(one.mean, one.unit)
     return f"{plain(one.label)} {p95} at the 95th percentile of time, {mean} on average"

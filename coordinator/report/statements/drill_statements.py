@@ -11,7 +11,7 @@ from osbench.coordinator.results.drill_figures import Bounds, DrillFigures, Phas
 
 
 def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """The phases of a drill and its results; nothing of other loads."""
+    """Yield the phases of a drill, its problem and its results; nothing for other loads."""
     drill = workload.drill
     if drill is None:
         return
@@ -26,7 +26,7 @@ def drill_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def drill_results(drill: DrillFigures) -> Iterator[str]:
-    """Sentences on failures and recovery; none before the fault."""
+    """Yield messages on failures and recovery; nothing before the fault."""
     if drill.fault_s is None:
         return
     text = f"{count(drill.bad, 'iteration')} did not succeed from the fault on"
@@ -53,7 +53,7 @@ def drill_results(drill: DrillFigures) -> Iterator[str]:
 
 
 def elsewhere_text(workload: WorkloadReport, drill: DrillFigures) -> str:
-    """Number of planned iterations that belong to no phase, with reasons; "" if all do."""
+    """Return a message on planned iterations that are in no phase, with reasons; "" if all are."""
     sums = workload.accounting
     parts = [
         (workload.warmup.left_out, "of the warm-up"),

@@ -28,7 +28,7 @@ _CUT = (
 
 
 def request_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the phases, connections and bytes of HTTP requests."""
+    """Yield phases, connections, status codes and bytes of HTTP requests, if there were any."""
     total = workload.requests.total if workload.requests else None
     if total is not None and total.requests:
         yield said("requests", _requests(total))
@@ -108,7 +108,7 @@ def _signed(seconds: float) -> str:
 
 
 def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the most frequent kinds of errors."""
+    """Yield the most frequent kinds of errors, `_ERRORS` at most, and the number of others."""
     errors = [one.error for one in kinds_of(workload.errors)]
     texts = [
         f"{count(error.count)} x {plain(error.type)}: {plain(error.message)}"
@@ -121,7 +121,7 @@ def error_statements(workload: WorkloadReport) -> Iterator[Statement]:
 
 
 def verdict_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the verdicts of the SLA criteria."""
+    """Yield the verdict of each SLA criterion, passed or failed."""
     for verdict in workload.sla:
         detail = f"  {plain(verdict.criterion)}: {plain(verdict.detail, 500)}"
         if verdict.success:
@@ -146,7 +146,7 @@ def output_statements(outputs: Outputs) -> Iterator[Statement]:
 
 
 def check_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield soft checks that did not always pass, and the number of others."""
+    """Yield soft checks that did not always pass, most failures first, and the number of others."""
     broken = [(name, one) for name, one in workload.checks.items() if one.failed]
     texts = [
         f"{plain(name)}: failed {count(one.failed)} of {count(one.held + one.failed)} times"

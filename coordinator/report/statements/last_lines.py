@@ -14,9 +14,10 @@ _CAUSES = 4
 
 
 def causes(report: Report) -> Sequence[str]:
-    """Return causes of the exit code: failed criteria, lost iterations, bounds of the load.
+    """Return messages on the causes of the exit code, `_CAUSES` at most and the number of others.
 
-    Causes that a note has given above are left out.
+    They are failed criteria, lost iterations or bounds of the load, as the code demands. Causes
+    that a note has given above are left out.
     """
     found = [
         text
@@ -52,7 +53,7 @@ def _of_workload(workload: WorkloadReport, code: int) -> Iterator[str]:
 
 
 def commands(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield commands that show more, each with its subject; none if all is well."""
+    """Yield (command, subject) of commands that show more; nothing if all is well."""
     run, code = report.run_id, report.exit_code
     bad = sum(workload.bad for workload in report.workloads)
     if bad:

@@ -28,7 +28,7 @@ _BESIDES = (
 
 
 def load_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the target of the load, how it was offered, and its results."""
+    """Yield the target of the load, how it was offered, and its results by stage or trial."""
     if workload.targets:
         yield said("target", plain(", ".join(workload.targets)))
     accounting = workload.accounting
@@ -85,7 +85,7 @@ def _load(offered: Offered, never_started: int) -> str:
 
 
 def _bounds(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the causes that bound the load; the notes of the run explain them."""
+    """Yield a statement with the causes that bound the load, if any; notes explain them."""
     if workload.bounds:
         told = [f"{plain(one.cause).replace('_', ' ')} ({one.fault})" for one in workload.bounds]
         look = Look.BAD if workload.is_generators else Look.WARNING
@@ -115,7 +115,7 @@ def _stage(stage: StageFigures, unit: str) -> str:
 
 
 def _plan(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the prediction of `plan` next to the run, and great differences."""
+    """Yield figures of the run next to the prediction of `plan`, and great differences."""
     plan = workload.plan
     if plan is None:
         return

@@ -23,7 +23,7 @@ _USER_ERRORS = 3
 
 
 def hook_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield the results of the firings of each hook, with the reason of the first bad one."""
+    """Yield for each hook the number of firings by status, and the error of the first bad one."""
     return (Statement("hooks", _hook(hook)) for hook in workload.hooks)
 
 
@@ -76,7 +76,7 @@ def _lateness(lag: BriefTimes) -> str:
 
 
 def user_statements(workload: WorkloadReport) -> Iterator[Statement]:
-    """Yield starts and ends of virtual users, and their errors."""
+    """Yield starts and ends of virtual users, and their most frequent errors, if there were any."""
     users = workload.users
     if users is None:
         return
@@ -122,7 +122,7 @@ def _places(workers: Sequence[WorkerFigures]) -> str:
 
 
 def _cores(workers: Sequence[WorkerFigures]) -> Iterator[str]:
-    """Yield the CPU of workers, their waits for cores, and the load of each host."""
+    """Yield the CPU of workers, their waits for cores, and the load of hosts; or nothing."""
     cpu = [one.cpu_mean for one in workers if one.cpu_mean is not None]
     if not cpu:
         return

@@ -1,4 +1,4 @@
-"""Statements on a search for the capacity: the rate that held, its interval, and the trials."""
+"""Statements on a search for the capacity: the sustained rate, its interval, and the trials."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIMIT = re.compile(
 
 
 class _Limit(NamedTuple):
-    """A limit that was broken, in words."""
+    """A percentile limit that a trial broke, as texts: criterion, value found, value allowed."""
 
     name: str
     found: str
@@ -71,7 +71,7 @@ def _none_held(search: SearchReport, limit: _Limit | None, why: str) -> str:
 
 
 def search_interval(search: SearchReport) -> str:
-    """Return the capacity with the interval in which it lies; "" if it is not known."""
+    """Return the capacity with its 95 % interval as a message; "" if it is not known."""
     if search.rate is None or search.low is None or search.high is None:
         return ""
     low, high = three_digits(search.low), three_digits(search.high)
@@ -82,7 +82,7 @@ def search_interval(search: SearchReport) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """Return a rate that was tried, as the task or the search wrote it."""
+    """Return a rate that was tried with its unit, without needless decimals: 9/s."""
     return f"{_number(rate)}/s"
 
 
@@ -95,7 +95,7 @@ def _is_broken(trial: TrialFigures, rate: float | None) -> bool:
 
 
 def _broken_limit(detail: str) -> _Limit | None:
-    """Return the first percentile limit that a trial broke; None for another criterion."""
+    """Return the first percentile limit that a trial broke, from its detail, or None."""
     for match in _LIMIT.finditer(plain(detail, 2000)):
         found, asked = seconds_of(match["found"]), seconds_of(match["asked"])
         if found is not None and asked is not None and found > asked:
@@ -133,7 +133,7 @@ def _trial(trial: TrialFigures) -> str:
 
 
 def percentile_texts(figures: StageFigures | TrialFigures) -> list[str]:
-    """Return the percentiles of a stage or a trial; none if no iteration succeeded."""
+    """Return p50, p95 and p99 of a stage or a trial as texts; empty if no iteration succeeded."""
     if not figures.ok:
         return []
     times = (("p50", figures.p50_s), ("p95", figures.p95_s), ("p99", figures.p99_s))

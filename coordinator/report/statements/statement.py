@@ -1,4 +1,4 @@
-"""A statement on a workload: a label, a text, and how parts of it look."""
+"""A statement on a workload: a label, a text, and the styles of its parts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Look(enum.Enum):
-    """Styles of a part of a statement."""
+    """Style of a part of a statement, which the terminal and the page render."""
 
     PLAIN = enum.auto()
     #: A main result.
@@ -22,7 +22,7 @@ class Look(enum.Enum):
 
 
 class Phrase(NamedTuple):
-    """A stretch of text."""
+    """A stretch of text in one style."""
 
     text: str
     look: Look = Look.PLAIN
@@ -38,12 +38,12 @@ class Statement(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The complete text."""
+        """The complete text, without styles."""
         return "".join(one.text for one in self.phrases)
 
 
 def said(label: str, text: str, look: Look = Look.PLAIN, *, on_page: bool = False) -> Statement:
-    """Return a statement with one style."""
+    """Return a statement with one style; `on_page`: the page shows it among further figures."""
     return Statement(label, (Phrase(text, look),), on_page)
 
 

@@ -1,4 +1,4 @@
-"""The result of a search, in words."""
+"""The result of a search for the capacity, as a message."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from osbench.coordinator.formatting import three_digits
 
 
 def sentence(found: Capacity, why: str) -> str:
-    """Return the detail of the verdict of a search.
+    """Return the result of a search as a message: the capacity, or the bound known so far.
 
     `why`: cause at the lowest rate that was not sustained, or "".
     """
@@ -28,7 +28,10 @@ def sentence(found: Capacity, why: str) -> str:
 
 
 def bound(held: float | None, broke: float | None, advice: str) -> str:
-    """Return the bound of a capacity if every rate was sustained, or none; "" without a trial."""
+    """Return the bound if every rate was sustained, or none was; "" without a trial.
+
+    `held`, `broke`: highest sustained and lowest failed rate per second; `advice`: appended remedy.
+    """
     what_to_do = f": {advice}" if advice else ""
     if held is not None:
         return f"at least {three_digits(held)}/s, the highest rate that was tried{what_to_do}"

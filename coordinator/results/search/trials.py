@@ -86,7 +86,11 @@ class SearchOutcome:
 
     @property
     def parts(self) -> tuple[list[tuple[float, float]], list[tuple[float, float]]] | None:
-        """Return when the two compared rates were sustained, seconds after t0; else None."""
+        """Times in which the two compared rates were measured: (begin, end) in seconds after t0.
+
+        The highest sustained rate, then the lowest that failed a criterion. None if either is
+        missing.
+        """
         before, after = _compared(self.capacity, self.trials)
         if not before or not after:
             return None
@@ -94,7 +98,7 @@ class SearchOutcome:
 
 
 class _Held:
-    """A trial under load, or finished."""
+    """A trial under load or finished: its measured part, statistics and criteria."""
 
     def __init__(
         self, change: LoadChange, settle_s: float, hold_s: float, sla: SlaEvaluator
@@ -117,12 +121,12 @@ class _Held:
         self.ended_ok = self.in_flight_ns = 0
 
     def end(self, at_s: float) -> None:
-        """End the load, perhaps before its time, if later results could not change the verdict."""
+        """End the load at `at_s`, perhaps early because later results cannot change the verdict."""
         self.ended = True
         self.to_s = max(self.from_s, min(self.to_s, at_s))
 
     def flow(self, columns: Columns) -> None:
-        """Count iterations that ended or were in flight in the measured part, whenever due."""
+        """Add time in flight (ns) and successful ends within the measured part, whenever due."""
         begin, end = round(self.from_s * 1e9), round(self.to_s * 1e9)
         ran = columns.outcome <= Outcome.TIMED_OUT
         started, ended = columns.started[ran], columns.ended[ran]
@@ -132,19 +136,22 @@ class _Held:
         self.ended_ok += int(np.count_nonzero(within & (columns.outcome == Outcome.OK)))
 
     def judged(self, columns: Columns) -> Columns:
-        """Return the rows that count for the trial."""
+        """Return the rows of iterations that were due in the trial's measured part."""
         due = columns.due
         mine = (due >= round(self.from_s * 1e9)) & (due < round(self.to_s * 1e9))
         return columns if mine.all() else select(columns, mine)
 
 
 class Trials:
-    """Builds trials from the changes of the load and the rows of iterations, and nothing else."""
+    """The trials of a search: rates that were tried for some time, and their results.
+
+    They follow from changes of the load and from result rows, and nothing else.
+    """
 
     def __init__(
         self, runner: SearchingRunner, criteria: Callable[[], SlaEvaluator], lag_limit_s: float
     ) -> None:
-        """`criteria` makes the workload's SLA criteria for a trial."""
+        """`criteria` creates the SLA criteria of a trial; `lag_limit_s`: greatest p99 start lag."""
         self.runner = runner
         self._criteria = criteria
         self._lag_limit_s = lag_limit_s
@@ -153,7 +160,11 @@ class Trials:
         self.progress = ""
 
     def change(self, change: LoadChange) -> None:
-        """Begin a trial, or end the load of the last one."""
+        """Begin a trial, or end the load of the last trial, or the search.
+
+        A change with a level begins a trial. Without it, it ends the search if it is the `last`
+        change, else the load of the last trial.
+        """
         if self._held and (change.level or change.last):
             self._held[-1].over = True
             self._held[-1].unended, self._held[-1].lost = change.unended, change.lost
@@ -178,7 +189,10 @@ class Trials:
         return f"{words}, capacity {three_digits(found.low)} to {three_digits(found.high)}/s"
 
     def add(self, columns: Columns, worker: str, texts: Mapping[int, Texts], t0_at: float) -> None:
-        """Count rows, each iteration once; `texts` describes their failures by number."""
+        """Count rows, at least one and each iteration once.
+
+        `texts`: type, message and traceback by failure number; `t0_at`: seconds since 1970.
+        """
         first, last = int(columns.due.min()), int(columns.due.max())
         for one in reversed(self._held):
             one.flow(columns)
@@ -208,11 +222,17 @@ class Trials:
 
     @property
     def ends_s(self) -> float:
-        """End of the load of the last trial, seconds after t0."""
+        """End of the measured part of the last trial, seconds after t0.
+
+        Raises IndexError without a trial.
+        """
         return self._held[-1].to_s
 
     def is_lost(self, elapsed_s: float) -> bool:
-        """Return whether some criterion of the last trial fails whatever is still to come."""
+        """Return whether the last trial is sure to fail a criterion, whatever is still to come.
+
+        False before its measured part. `elapsed_s`: seconds after t0.
+        """
         one = self._held[-1]
         if elapsed_s <= one.from_s:
             return False
@@ -221,11 +241,14 @@ class Trials:
 
     @property
     def disturbed(self) -> int:
-        """The number of disturbed trials, which have no result."""
+        """Number of disturbed trials, which have no result."""
         return sum(one.cause == DISTURBED for one in self.figures(judged_only=False))
 
     def made(self, unended: int = 0, lost: int = 0) -> list[Trial]:
-        """Return the trials whose load has ended; `unended` and `lost`: of the last trial."""
+        """Return the trials whose load has ended, without disturbed ones.
+
+        `unended`, `lost`: counts of the last trial's iterations, if it is not over.
+        """
         return self._trials(self.figures(unended=unended, lost=lost, judged_only=False))
 
     @staticmethod
@@ -235,7 +258,11 @@ class Trials:
     def figures(
         self, *, unended: int = 0, lost: int = 0, judged_only: bool = True
     ) -> Iterator[TrialFigures]:
-        """Yield the finished trials in order; without `judged_only` also a trial that drains."""
+        """Yield the results of finished trials in order.
+
+        Without `judged_only` also of a trial whose load has ended, with the given `unended` and
+        `lost`.
+        """
         for one in self._held:
             if one.over:
                 yield self._figures(one, one.unended, one.lost)
@@ -271,7 +298,11 @@ class Trials:
         )
 
     def _broken(self, one: _Held, unended: int, lost: int) -> tuple[str, str]:
-        """Return cause and message if the rate of a trial was not sustained; "" twice if it was."""
+        """Return cause and message if a rate was not sustained, or is not known; else "" twice.
+
+        The first that applies: disturbed, failed criteria, iterations that did not end, the
+        generator.
+        """
         disturbed = self._disturbed(one, lost)
         if disturbed:
             return DISTURBED, disturbed
@@ -301,7 +332,11 @@ class Trials:
         return f"{lost} of its iterations were lost with a worker" if lost else ""
 
     def _generator(self, statistics: WorkloadStatistics) -> tuple[str, str]:
-        """Return cause and message if the load differed from the requested one; else "" twice."""
+        """Return cause and message if the load differed from the requested one; else "" twice.
+
+        It differs if more than `DROPS_ALLOWED` of the arrivals were dropped, or p99 start lag is
+        above the limit.
+        """
         drops = Counter(statistics.drops)
         late, own = drops["capacity"] + drops["late"], drops["max_concurrency"]
         arrivals = statistics.ran + statistics.count("dropped")
@@ -315,7 +350,7 @@ class Trials:
         return "", ""
 
     def outcome(self) -> SearchOutcome:
-        """Return the complete result of the search."""
+        """Return the complete result of the search so far, without traces."""
         capacity = self._found()
         trials = tuple(self.figures())
         return SearchOutcome(
@@ -326,7 +361,10 @@ class Trials:
         )
 
     def verdict(self) -> Verdict:
-        """Return the result of the search as the verdict of the workload."""
+        """Return the result of the search as a verdict.
+
+        It fails if even the lowest rate was not sustained, or if the search did not end.
+        """
         found = self._found()
         broken = self._at(found.broke)
         return Verdict(
@@ -348,7 +386,7 @@ class Trials:
         return f"at {three_digits(broken.rate)}/s {broken.detail}: {remedy}"
 
     def _at(self, rate: float | None) -> TrialFigures | None:
-        """Return a trial at a rate that was not sustained and not disturbed; None if none."""
+        """Return the first trial at `rate` that was not sustained and not disturbed, or None."""
         broken = (one for one in self.figures() if not one.held and one.cause != DISTURBED)
         return next((one for one in broken if one.rate == rate), None)
 
@@ -363,7 +401,10 @@ def _compared(
 
 
 def _grown(found: Capacity, trials: Sequence[TrialFigures]) -> Iterator[tuple[str, float, float]]:
-    """Yield the actions that became slower, the most first."""
+    """Yield (name, mean seconds before, after) of actions that became slower, the most first.
+
+    Compares the last trials at the highest sustained and the lowest failed rate; `GROWN` at most.
+    """
     best, worst = _compared(found, trials)
     if not best or not worst:
         return
