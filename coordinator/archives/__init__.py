@@ -1,1 +1,1 @@
-"""Archives of runs that a team shares: a folder, or a store of objects that fsspec knows."""
+"""Archives of runs that a team shares: a folder, or an object store supported by fsspec."""

@@ -44,7 +44,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True)
 class ArchiveRecord:
-    """A run in the index of an archive."""
+    """The index record of an archived run: its files, state, request and report."""
 
     run_id: str
     #: By name: bytes and SHA-256.
@@ -62,42 +62,45 @@ class ArchiveRecord:
 
     @cached_property
     def stem(self) -> str:
-        """The name of its files in the archive, without their folders and ends."""
+        """Return the common part of the names of the run's two files in the archive: ID.DIGEST."""
         return f"{self.run_id}.{content_of(self.run_id, self.files)}"
 
     @property
     def name(self) -> str:
-        """Return the name of the record in the archive."""
+        """Return the name of the record's file in the archive, with its folder."""
         return f"{INDEX}/{self.stem}{_SUFFIX}"
 
     @property
     def packed(self) -> str:
-        """The name of the packed run in the archive."""
+        """Return the name of the packed run in the archive, with its folder."""
         return f"{RUNS}/{self.stem}{SUFFIX}"
 
     @property
     def finished(self) -> bool:
-        """The run has its last report: nothing of it changes."""
+        """Return whether the run has its final report, so that its files no longer change."""
         return self.state == FINISHED and self.summary_text is not None
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Request of the run: run.json."""
+        """Return run.json, the request for the run, as JSON values."""
         found: dict[str, Any] = json.loads(self.manifest_text)
         return found
 
     @cached_property
     def summary(self) -> dict[str, Any] | None:
-        """The report: summary.json; None if the run has none."""
+        """Return summary.json, the report, as JSON values; None if the run has none."""
         return None if self.summary_text is None else json.loads(self.summary_text)
 
     @property
     def has_traces(self) -> bool:
-        """Traces of the run were kept."""
+        """Return whether the archived files contain traces."""
         return "traces/collection.json" in self.files
 
     def row(self) -> dict[str, Any]:
-        """The run as lists show it, with `size_bytes`."""
+        """Return the run's row for lists as a new dict.
+
+        `size_bytes` is the size of its files, unpacked.
+        """
         return dict(self._row)
 
     @cached_property
@@ -110,7 +113,7 @@ class ArchiveRecord:
         return {**row, "size_bytes": total_bytes(self.files)}
 
     def encoded(self) -> bytes:
-        """The content of its file."""
+        """Return the content of the record's file: JSON compressed with Zstandard."""
         document = {
             "format": FORMAT,
             "run": self.run_id,
@@ -127,21 +130,21 @@ class ArchiveRecord:
 
 
 def content_of(run_id: str, files: Mapping[str, Entry]) -> str:
-    """The digest that stands for a run with these files."""
+    """Return a digest of a run's id and its files' names, sizes and SHA-256: 16 hex digits."""
     listed = [run_id, *([name, one["bytes"], one["sha256"]] for name, one in sorted(files.items()))]
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:_DIGITS]
 
 
 def run_of(name: str) -> str:
-    """The run of a record, by its name without folder; "" for other files."""
+    """Return the run's id in the file name of a record, without folder; "" for other files."""
     found = _NAME.fullmatch(name.removesuffix(_SUFFIX)) if name.endswith(_SUFFIX) else None
     return "" if found is None else found[1]
 
 
 def decoded(name: str, content: bytes) -> ArchiveRecord:
-    """A record from the content of its file, whose name has no folder.
+    """Return the record in a file's content; `name`: of the file, without folder.
 
-    Raises ValueError for another format, and for anything that its name or digests do not fit.
+    Raises ValueError for another format, and if name, digests and content do not fit each other.
     """
     try:
         document = json.loads(decompressed(content, MOST_BYTES))
@@ -178,7 +181,7 @@ def _entry(one: Mapping[str, Any]) -> Entry:
 
 
 def _fits(record: ArchiveRecord) -> bool:
-    """Return whether a record names known files, and reports that belong to them."""
+    """Return whether a record is valid: its id, its files, and reports that fit their digests."""
     summary = record.summary
     return (
         _NAME.fullmatch(record.stem) is not None

@@ -1,6 +1,6 @@
-"""Stores of archives: the port of five methods, and a folder behind it.
+"""Stores of archives: an interface of five methods, and a folder that implements it.
 
-Files of an archive are written once and never changed, so that no writer waits for another one.
+Files of an archive are written once and never changed, so that writers need no locks.
 """
 
 from __future__ import annotations
@@ -26,40 +26,46 @@ _CHUNK = 1 << 20
 
 
 class ArchiveStore(Protocol):
-    """Files of an archive by their names, such as `index/NAME`. All methods raise ArchiveError."""
+    """The store of an archive: files by their names, such as `index/NAME`.
+
+    All methods raise ArchiveError if the store cannot be reached or refuses.
+    """
 
     @property
     def place(self) -> str:
-        """The folder or URL, without secrets."""
+        """Return the folder or URL of the archive, without secrets."""
 
     def is_missing(self) -> bool:
         """Return whether the folder of the archive is known not to exist."""
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Names in a folder and their bytes; none if there is no such folder."""
+        """Return names (without folder) and sizes in bytes of a folder's files.
+
+        {} if there is none.
+        """
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file; None if there is none."""
+        """Return the size of a file in bytes; None if there is none."""
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
         """Return the contents of small files by name; missing files are left out."""
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy a file to `path`; False if there is none."""
+        """Copy a file of the archive to `path` on this host; return False if there is none."""
 
     def put(self, path: Path, name: str) -> None:
-        """Store the file at `path`, in one step if the store can do so."""
+        """Store the file at `path` as `name`, in one step if the store can do so; replaces it."""
 
 
 class FolderStore:
-    """A folder of this host, or a folder that several hosts share."""
+    """An archive in a folder of this host, or in a folder that several hosts share."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     @property
     def place(self) -> str:
-        """The path of the folder."""
+        """Return the path of the folder."""
         return str(self._root)
 
     def is_missing(self) -> bool:
@@ -67,7 +73,10 @@ class FolderStore:
         return not self._root.exists()
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Names in a folder and their bytes."""
+        """Return names and sizes in bytes of a folder's files, without drafts.
+
+        {} if there is none.
+        """
         found = {}
         try:
             with self._told(folder, "list"), os.scandir(self._root / folder) as entries:
@@ -81,7 +90,7 @@ class FolderStore:
         return found
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file."""
+        """Return the size of a file in bytes; None if there is none."""
         try:
             with self._told(name, "read"):
                 return size_of(self._root / name)
@@ -89,7 +98,7 @@ class FolderStore:
             return None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Contents of small files."""
+        """Return the contents of files by name; missing files are left out."""
         found = {}
         for name in names:
             path = self._root / name
@@ -98,7 +107,7 @@ class FolderStore:
         return found
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy a file."""
+        """Copy a file of the archive to `path`; return False if there is none."""
         try:
             with (
                 self._told(name, "read"),
@@ -111,7 +120,7 @@ class FolderStore:
         return True
 
     def put(self, path: Path, name: str) -> None:
-        """Write a draft next to the file, then rename it."""
+        """Store a file: write and sync a draft next to it, then rename the draft."""
         target = self._root / name
         draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
         try:
@@ -129,7 +138,10 @@ class FolderStore:
 
     @contextlib.contextmanager
     def _told(self, name: str, verb: str, *, missing: bool = False) -> Iterator[None]:
-        """Translate errors of the file system; that of a missing file only if `missing`."""
+        """Translate OSError within the `with` block to ArchiveError.
+
+        `verb`: the operation, in messages. FileNotFoundError is translated only if `missing`.
+        """
         try:
             yield
         except OSError as error:
@@ -141,7 +153,11 @@ class FolderStore:
 
 
 def store_of(url: str) -> ArchiveStore:
-    """The store at a path or a URL. Raises UsageError, ArchiveError."""
+    """Return the store at a path or a URL; a folder need not exist yet.
+
+    Raises UsageError for a URL that is invalid, HTTP, has a password or needs a missing package,
+    ArchiveError if the store cannot be opened.
+    """
     scheme, mark, _ = url.partition("://")
     if not url.strip() or (mark and not scheme):
         raise UsageError("an archive is a folder, or a URL such as s3://BUCKET/FOLDER")

@@ -1,4 +1,4 @@
-"""An archive anywhere that fsspec knows: S3, Swift, SFTP and others."""
+"""An archive in any store that fsspec supports: S3, Swift, SFTP and others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ _INSTALL = "pip install 'osbench[archive]'"
 
 
 class FsspecStore:
-    """Objects below a URL."""
+    """The store of an archive as objects below a URL that fsspec supports."""
 
     def __init__(self, url: str) -> None:
-        """Raises UsageError for a URL that fsspec does not know, or that needs a package."""
+        """Open the file system of the URL.
+
+        Raises UsageError if fsspec or a package for the URL is missing or the URL is unknown,
+        ArchiveError for other errors.
+        """
         self.place = mask_url(url).rstrip("/")
         try:
             import fsspec  # noqa: PLC0415 - an extra
@@ -42,7 +46,7 @@ class FsspecStore:
         return False
 
     def listed(self, folder: str) -> dict[str, int]:
-        """Names in a folder and their bytes."""
+        """Return names and sizes in bytes of a folder's objects; {} if there is none."""
         found: dict[str, int] = {}
         with contextlib.suppress(FileNotFoundError), self._told(f"list {folder}"):
             # of earlier listings: others write, too
@@ -54,7 +58,7 @@ class FsspecStore:
         return found
 
     def size(self, name: str) -> int | None:
-        """Bytes of an object."""
+        """Return the size of an object in bytes; None if there is none."""
         try:
             with self._told(f"read {name}"):
                 self._files.invalidate_cache()
@@ -63,7 +67,10 @@ class FsspecStore:
             return None
 
     def read(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Contents of small objects, many at once."""
+        """Return the contents of small objects by name, read together.
+
+        Missing objects are left out.
+        """
         if not names:
             return {}
         by_path = {self._path(name): name for name in names}
@@ -79,7 +86,7 @@ class FsspecStore:
         return found
 
     def get(self, name: str, path: Path) -> bool:
-        """Copy an object to a file."""
+        """Copy an object to the file `path`; return False if there is none."""
         try:
             with self._told(f"read {name}"):
                 self._files.get_file(self._path(name), str(path))
@@ -88,7 +95,7 @@ class FsspecStore:
         return True
 
     def put(self, path: Path, name: str) -> None:
-        """Store a file as an object."""
+        """Store the file at `path` as an object; creates folders, if the store has some."""
         try:
             with self._told(f"write {name}"):
                 self._make_folder(name.rpartition("/")[0])
@@ -111,7 +118,10 @@ class FsspecStore:
 
     @contextlib.contextmanager
     def _told(self, what: str) -> Iterator[None]:
-        """Translate whatever a file system of others raises, but for a missing object."""
+        """Translate exceptions within the `with` block to ArchiveError, except FileNotFoundError.
+
+        Each client of fsspec has its own exceptions.
+        """
         try:
             yield
         except FileNotFoundError:
@@ -126,7 +136,7 @@ class FsspecStore:
 
 
 def _needed(url: str, error: ImportError) -> str:
-    """The package that a kind of URL needs."""
+    """Return a message with the package that a kind of URL needs."""
     scheme = url.partition("://")[0]
     if scheme in ("s3", "s3a"):
         return f"s3:// needs s3fs: {_INSTALL}"

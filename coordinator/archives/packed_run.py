@@ -1,6 +1,7 @@
-"""A run as one file: a tar archive of its files, compressed; the same run gives the same bytes.
+"""Packs a run into one file, a compressed tar archive, and unpacks it.
 
-Neither side holds more than a piece of it in memory. Its contents are known before it is unpacked.
+The same run gives the same bytes. Neither side holds more than a piece of it in memory. The
+contents are known from the index record before it is unpacked.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ALLOWED = 64 << 20
 
 
 class _Sums:
-    """Passes bytes on, and adds up their number and SHA-256."""
+    """A reader that passes bytes on, and adds up their number and SHA-256."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -42,7 +43,7 @@ class _Sums:
         self._bytes = 0
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Return the next bytes, at most `size`; b"" at the end."""
         data = self._file.read(size)
         self._digest.update(data)
         self._bytes += len(data)
@@ -50,19 +51,19 @@ class _Sums:
 
     @property
     def entry(self) -> Entry:
-        """Bytes and SHA-256 of all that was read."""
+        """Return number and SHA-256 of the bytes read so far."""
         return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
 
 
 class _Bounded:
-    """Decompressed bytes, up to a limit. Raises ValueError beyond it."""
+    """A reader that stops decompression at a limit: `read` raises ValueError beyond it."""
 
     def __init__(self, file: Any, limit: int) -> None:
         self._file = file
         self._left = limit
 
     def read(self, size: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes, at most `size`. Raises ValueError beyond the limit."""
         data: bytes = self._file.read(min(size, self._left + 1))
         self._left -= len(data)
         if self._left < 0:
@@ -71,7 +72,10 @@ class _Bounded:
 
 
 def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
-    """Write the `files` of a run directory. Raises RefusedRun if one has changed, OSError."""
+    """Write the `files` of a run directory to `target` as a compressed tar archive.
+
+    `files`: size and SHA-256 by name. Raises RefusedRun if a file does not have them, OSError.
+    """
     compressor = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True)
     with (
         compressor.stream_writer(target, closefd=False) as packed,
@@ -94,10 +98,10 @@ def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
 
 
 def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
-    """Write the files of a packed run below `folder`, which is made and called as the run is.
+    """Unpack `files` of a packed run into `folder`, which is created and has the name of the run.
 
-    Nothing is written but `files`, each with its size. Raises ValueError with the reason if the
-    packed run is not made of them, OSError.
+    Writes only these files, and checks their size and SHA-256. Raises ValueError with the reason if
+    the packed run has other files or is damaged, and OSError; then a part of it may be left.
     """
     total = sum(-(-entry["bytes"] // _BLOCK) * _BLOCK for entry in files.values())
     folder.mkdir(mode=0o700)
@@ -134,10 +138,13 @@ def _write(data: IO[bytes], path: Path, entry: Entry) -> None:
 
 
 def is_bomb(files: Mapping[str, Entry], packed_bytes: int) -> bool:
-    """A packed run says that it holds far more than a run of its size can."""
+    """Return whether the unpacked size is implausible for a packed run of this size.
+
+    That is, more than 64 MiB and a thousand times `packed_bytes` together.
+    """
     return total_bytes(files) > _ALLOWED + _RATIO * packed_bytes
 
 
 def total_bytes(files: Mapping[str, Entry]) -> int:
-    """Bytes of all files of a run."""
+    """Return the sum of the sizes of a run's files, bytes, unpacked."""
     return sum(int(entry["bytes"]) for entry in files.values())

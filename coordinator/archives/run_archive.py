@@ -1,8 +1,8 @@
 """An archive of runs: push them, read its index, fetch them; safe with writers at the same time.
 
 A pushed run is two files, whose names no other run has: the packed run, and after it the record in
-the index. Without its record a run is not in the archive, so that half a push is none. Nothing is
-locked, shared or changed.
+the index. Without its record a run is not in the archive, so that half a push counts as none.
+Nothing is locked, shared or changed.
 """
 
 from __future__ import annotations
@@ -51,24 +51,29 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ArchivedRun:
-    """A run of an archive; its files are fetched when they are needed."""
+    """A run in an archive, by its index record; its files are fetched when they are needed."""
 
     record: ArchiveRecord
     archive: RunArchive
 
     @property
     def run_id(self) -> str:
-        """The run's id."""
+        """Return the run's id."""
         return self.record.run_id
 
     def fetch(self) -> RunDirectory:
-        """Return the run's files, fetched to a directory next to the data directory's. Raises
-        ArchiveError.
+        """Return the run's files in the cache of the data directory, fetched if they are not there.
+
+        Raises ArchiveError if the archive cannot be read or its copy is damaged, StorageError if
+        the files cannot be written.
         """
         return self.archive.fetch(self.record)
 
     def fetch_or_warn(self) -> RunDirectory | None:
-        """Return the run's files; None, after a warning, if they cannot be fetched."""
+        """Return the run's files as `fetch` does.
+
+        None, after a warning, if they cannot be fetched.
+        """
         try:
             return self.fetch()
         except OsbenchError as error:
@@ -77,7 +82,7 @@ class ArchivedRun:
 
 
 class RunArchive:
-    """The archive at a path or URL, as one data directory uses it."""
+    """The archive at a path or URL, with a cache of records and runs in one data directory."""
 
     def __init__(
         self,
@@ -87,7 +92,11 @@ class RunArchive:
         *,
         store: ArchiveStore | None = None,
     ) -> None:
-        """`warn` takes messages on unreadable parts. Raises UsageError, ArchiveError."""
+        """Open the archive; reads nothing yet.
+
+        `warn` is called with messages on unreadable parts; `store`: instead of the store at `url`.
+        Raises UsageError for an invalid URL, ArchiveError if the store cannot be opened.
+        """
         self._store = store_of(url) if store is None else store
         self._warn = warn
         self._data_dir = data_dir
@@ -98,7 +107,7 @@ class RunArchive:
 
     @property
     def place(self) -> str:
-        """The folder or URL, without secrets."""
+        """Return the folder or URL of the archive, without secrets."""
         return self._store.place
 
     def emptiness(self) -> str:
@@ -111,7 +120,11 @@ class RunArchive:
     # index
 
     def runs(self) -> list[ArchivedRun]:
-        """All runs, oldest first. Raises ArchiveError."""
+        """Return all runs, sorted by id, so the oldest first; reads new records from the store.
+
+        Of several records of a run the finished one counts, else the longest. Unreadable records
+        are left out with a warning. Raises ArchiveError if the store cannot be read.
+        """
         by_run: dict[str, ArchiveRecord] = {}
         for record in self._read(self._names()):
             other = by_run.get(record.run_id)
@@ -123,11 +136,17 @@ class RunArchive:
         return [ArchivedRun(record=by_run[run], archive=self) for run in sorted(by_run)]
 
     def ids(self) -> set[str]:
-        """The ids of all runs. Raises ArchiveError."""
+        """Return the ids of all runs, by the names of records.
+
+        Raises ArchiveError if the store cannot be read.
+        """
         return {run_of(name) for name in self._names()}
 
     def _names(self) -> list[str]:
-        """Return the names of records, without folder; too large records are left out."""
+        """Return the sorted names of records, without folder.
+
+        Warns of too large ones and skips them.
+        """
         found = []
         for name, number in sorted(self._store.listed(INDEX).items()):
             if not run_of(name):
@@ -165,7 +184,7 @@ class RunArchive:
         self.warn(f"left out: the archive {self.place}: {INDEX}/{name}: {plain(why, 200)}")
 
     def warn(self, text: str) -> None:
-        """Report a part that is left out, once."""
+        """Pass a message to the function `warn` given to the constructor; each text only once."""
         if text not in self._warned:
             self._warned.add(text)
             self._warn(text)
@@ -173,10 +192,11 @@ class RunArchive:
     # push
 
     def push(self, directory: RunDirectory) -> bool:
-        """Archive a run that is over; False if it is there already.
+        """Archive a run that has ended; return False if the archive has it already.
 
-        Raises UsageError for a run that goes on or has not begun, DamagedRun, and ArchiveError,
-        also if the archive has another run of that id.
+        Raises UsageError for a run that is running or has not begun, DamagedRun if its files are
+        damaged, StorageError if it cannot be packed, ArchiveError, and RefusedRun if the archive
+        has another finished run of that id or a file changes meanwhile.
         """
         record = _described(directory)
         try:
@@ -226,15 +246,18 @@ class RunArchive:
     # fetch
 
     def pull(self, one: ArchivedRun) -> bool:
-        """Fetch a run into the data directory; False if a run of that id is there.
+        """Fetch a run into the data directory; return False if a run of that id is there already.
 
-        Raises ArchiveError.
+        Raises ArchiveError, and StorageError if there is not enough space or it cannot be written.
         """
         target = RunDirectory.of(self._data_dir, one.run_id).path
         return self._fetch(one.record, target)
 
     def fetch(self, record: ArchiveRecord) -> RunDirectory:
-        """Return a fetched run; fetch it first if it is not there. Raises ArchiveError."""
+        """Return a run in the cache of the data directory; fetch it first if it is not there.
+
+        Raises ArchiveError, and StorageError if there is not enough space or it cannot be written.
+        """
         # the digest is in the path: a run that is pushed again, finished, is another one
         target = self._kept / "runs" / record.stem / record.run_id
         self._fetch(record, target)
@@ -291,14 +314,17 @@ class RunArchive:
 
     @contextlib.contextmanager
     def _draft(self) -> Iterator[Path]:
-        """A folder for files on their way, on the disk of the data directory."""
+        """Yield a temporary folder on the disk of the data directory; it is removed afterwards."""
         make_private_directory(self._drafts)
         with tempfile.TemporaryDirectory(dir=self._drafts) as folder:
             yield Path(folder)
 
 
 def _described(directory: RunDirectory) -> ArchiveRecord:
-    """The record of a run, without the bytes of its packed file."""
+    """Return the record of a run, with 0 as size of its packed file; reads and hashes all files.
+
+    Raises UsageError, DamagedRun and StorageError, as `RunArchive.push`.
+    """
     name = directory.path.name
     row = described(directory)
     if row["state"] == RUNNING:
@@ -339,12 +365,15 @@ def _entries(folder: Path) -> dict[str, Entry]:
 
 
 def _rank(record: ArchiveRecord) -> tuple[bool, int, str]:
-    """Return a record's rank within its run: the finished one counts most, then the longest."""
+    """Return a sort key of a run's records: whether finished, bytes of the journal, name.
+
+    The greatest record is the one to use.
+    """
     return record.finished, record.files.get("journal", {}).get("bytes", 0), record.stem
 
 
 def _renamed(folder: Path, target: Path) -> bool:
-    """Put a fetched run into its place; return False if another process was sooner."""
+    """Rename a fetched run's folder to its final place; return False if the place is taken."""
     try:
         folder.rename(target)
     except OSError as error:

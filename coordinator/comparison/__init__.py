@@ -1,1 +1,1 @@
-"""Comparison of runs: improvements and regressions, with their certainty; trends over runs."""
+"""Compares runs: improvements and regressions, with their certainty; trends over runs."""

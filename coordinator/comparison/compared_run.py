@@ -1,4 +1,4 @@
-"""A finished run as comparisons read it, and the properties that make two runs repeats."""
+"""A finished run as comparisons read it, and ids that are equal for runs that repeat each other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DIGITS = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedRun:
-    """A finished run."""
+    """A finished run: its request (run.json), its report (summary.json) and its timeline."""
 
     #: run.json: the request for the run.
     manifest: Mapping[str, Any]
@@ -40,51 +40,58 @@ class ComparedRun:
 
     @cached_property
     def files(self) -> RunDirectory | None:
-        """Return the run directory with the traces, fetched if need be; None if it cannot be
-        read.
+        """Return the run directory with the traces; fetched from the archive once, if need be.
+
+        None if it is unknown, or cannot be fetched, which is a warning.
         """
         return self.directory if self.archived is None else self.archived.fetch_or_warn()
 
     @property
     def may_have_traces(self) -> bool:
-        """Return whether the run's files may contain traces."""
+        """Return whether the run's files may contain traces.
+
+        False only for archived runs whose record lists none.
+        """
         return self.archived is None or self.archived.record.has_traces
 
     @cached_property
     def report(self) -> Report:
-        """The report of the run. Raises DamagedRun."""
+        """Return the report of the run. Raises DamagedRun if summary.json has another form."""
         return Report.from_json(self.summary)
 
     @property
     def run_id(self) -> str:
-        """The run's id."""
+        """Return the run's id."""
         return self.report.run_id
 
     @property
     def exit_code(self) -> int:
-        """The run's exit code."""
+        """Return the run's exit code; 0 if the report has none."""
         return self.report.exit_code or 0
 
     @property
     def deployment(self) -> str | None:
-        """Name of the deployment record, None if the run had none."""
+        """Return the name of the deployment record; None if the run had none."""
         return self.manifest.get("deployment")
 
     @cached_property
     def workloads(self) -> dict[str, WorkloadReport]:
-        """Workloads by name; the second of a name is `name (2)`."""
+        """Return the workloads of the report by name; the second of equal names is `name (2)`."""
         return dict(zip(self._names, self.report.workloads, strict=True))
 
     @cached_property
     def times(self) -> dict[str, Mapping[str, Any]]:
-        """Workloads of the timeline, named in the same way; none if the run has no timeline."""
+        """Return the workloads of the timeline by the names of `workloads`.
+
+        {} without a timeline.
+        """
         if self.timeline is None:
             return {}
         return dict(zip(self._names, self.timeline["workloads"], strict=False))
 
     @cached_property
     def asked(self) -> dict[str, Mapping[str, Any]]:
-        """The configuration of each workload, named in the same way."""
+        """Return the requested configuration of each workload by the names of `workloads`."""
         return dict(zip(self._names, self.manifest.get("workloads", []), strict=False))
 
     @cached_property
@@ -93,14 +100,17 @@ class ComparedRun:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Id that is equal for runs of the same task, load, deployment and worker count."""
+        """Return an id that is equal for runs of the same task, load, deployment and worker count.
+
+        It is the beginning of a SHA-256, 12 hexadecimal digits.
+        """
         return self._digest(lambda runner: runner, workers=True)
 
     @cached_property
     def kinship(self) -> str:
-        """Id that is equal also for runs whose loads differ, but not the type of runner.
+        """Return an id that is equal also for runs with different loads of the same type of runner.
 
-        Their workers may differ, too: a load of one virtual user takes one.
+        Their numbers of workers may differ, too: a load of one virtual user takes one.
         """
         return self._digest(lambda runner: sorted(runner or ()), workers=False)
 
@@ -129,7 +139,11 @@ _ASKED = ("scenario", "scenario_source", "args", "args_from", "runner", "warmup"
 
 
 def read_compared_run(directory: RunDirectory) -> ComparedRun:
-    """Return a finished run. Raises UsageError if it has not finished or cannot be read."""
+    """Return the finished run in a directory, with its timeline.
+
+    Raises UsageError if the run has not finished or cannot be read, DamagedRun if its files are cut
+    or changed.
+    """
     name = directory.path.name
     summary = summary_of(directory)
     if summary is None:
@@ -153,13 +167,13 @@ def finished_runs(
     among: Iterable[RunDirectory] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> Iterator[ComparedRun]:
-    """Yield runs with results whose load was the one requested, oldest first; no timelines.
+    """Yield runs with results whose load was the requested one, oldest first; without timelines.
 
-    `unsound` is called with each run whose load was another, which is not yielded.
-
-    `among`: the only runs of the data directory that are considered. `archived`: runs of an archive
-    in addition; a run of both counts once. Raises DamagedRun for a run whose files are cut or
-    changed, unless `left_out` takes the reason.
+    `tags`: only runs with all of them. `among`: the only runs of the data directory that are
+    considered. `archived`: runs of an archive in addition; a run of both counts once. Raises
+    DamagedRun for a run whose files are cut or changed, unless `left_out` is given: it is called
+    with the reason. `unsound` is called with each run whose load was another. Other unreadable runs
+    are skipped.
     """
     here = {one.path.name: one for one in (RunDirectory.all(data_dir) if among is None else among)}
     there = {one.run_id: one for one in archived if one.run_id not in here}
@@ -205,7 +219,7 @@ def earlier_runs(
     left_out: Callable[[str], None] | None = None,
     archived: Iterable[ArchivedRun] = (),
 ) -> list[ComparedRun]:
-    """Return the newest other runs with the fingerprint of a compared run.
+    """Return other runs with the fingerprint of a compared run, oldest first; the newest `most`.
 
     Raises DamagedRun, as `finished_runs`.
     """

@@ -1,4 +1,4 @@
-"""Compares two sides of runs: tests every percentile, and draws a conclusion."""
+"""Compares two sides of runs: tests each percentile for a change, and draws a conclusion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER, ChangeVerdict.MIXED)
 
 @dataclass(frozen=True, kw_only=True)
 class _Measured:
-    """Measured values of a row, before any conclusion."""
+    """The values of one percentile in the runs of both sides, before any conclusion."""
 
     key: SeriesKey
     #: Logarithms of the runs' percentiles.
@@ -53,7 +53,7 @@ class _Measured:
 
 @dataclass(frozen=True)
 class _Chance:
-    """The probability of a difference without a change."""
+    """The probability that a difference occurs without a change, corrected for all tests."""
 
     #: Corrected for the number of tests; None without a test.
     p: float | None
@@ -73,10 +73,12 @@ def compare_sides(
     anyway: bool = False,
     names: tuple[str, str] = ("", ""),
 ) -> ComparisonResult:
-    """Compare two sides. Raises UsageError if they cannot be, or must not be, compared.
+    """Compare two sides of runs; return verdicts for each percentile, workload and all.
 
-    `margin`: the share of change that counts as none. `anyway`: compare in spite of caveats that
-    forbid it. Times are service times of iterations that succeeded, and of their actions.
+    `margin`: changes below this fraction count as none. `anyway`: compare in spite of caveats that
+    forbid it. `names`: of the sides. Times are service times of iterations that succeeded, and of
+    their actions. Raises UsageError if a run is given twice, the runs have no workload in common,
+    or a caveat forbids it.
     """
     before, after = evidence.before, evidence.after
     runs = [*before, *after]
@@ -132,7 +134,10 @@ def _check_permitted(found: Sequence[Caveat]) -> None:
 
 
 def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -> list[ChangeRow]:
-    """Return the rows with their verdicts, which hold for all of them together."""
+    """Return a row with a verdict for each key.
+
+    Without a change, at most 5 % of comparisons name one, all rows together.
+    """
     measured = [
         _Measured(
             key=key,
@@ -155,7 +160,10 @@ def _rows(evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None) -
 def _chances(
     evidence: Evidence, measured: Sequence[_Measured], by_spread: Sequence[float]
 ) -> list[_Chance]:
-    """Return by test the probability of its difference, from spreads and, if possible, ranks."""
+    """Return the probability of each test's difference: from spreads, and from ranks if possible.
+
+    `by_spread`: the tests' p-values from spreads, corrected.
+    """
     level = _SIGNIFICANT / max(len(by_spread), 1)
     if not evidence.by_rank or len(by_spread) < len(measured):
         return [_Chance(p, level) for p in by_spread]
@@ -168,7 +176,10 @@ def _chances(
 
 
 def _same(tests: Sequence[Shifted], margin: float | None) -> list[float]:
-    """Return p-values of changes as great as the margin."""
+    """Return for each test the p-value of a change as great as the margin; 1 without a margin.
+
+    A small value means that the two sides are equivalent.
+    """
     if margin is None or not tests:
         return [1.0] * len(tests)
     raw = [test.equivalence_p(math.log1p(margin)) for test in tests]
@@ -278,7 +289,7 @@ def _sentence(
 
 
 def _findable(rows: Sequence[ChangeRow]) -> str:
-    """Return a message on the change that the runs could have found."""
+    """Return a message on the change that such runs could have shown; "" without a test."""
     known = sorted((row.findable, row.label) for row in rows if row.findable)
     if not known:
         return ""
@@ -290,7 +301,7 @@ def _findable(rows: Sequence[ChangeRow]) -> str:
 
 
 def changed(row: ChangeRow) -> str:
-    """Return the change of a percentile: "takes 12 % longer (95 %: 8 % to 16 %)"."""
+    """Return the change of a percentile in words: "takes 12 % longer (95 %: 8 % to 16 %)"."""
     text = f"takes {abs(row.ratio - 1):.1%} {'longer' if row.ratio >= 1 else 'less'}"
     text = text.replace("%", " %")
     if row.interval is None:
@@ -300,7 +311,10 @@ def changed(row: ChangeRow) -> str:
 
 
 def signed_percent(ratio: float) -> str:
-    """Return a ratio as a change: +12 %, -3.4 %."""
+    """Return a ratio as a change in percent, such as +12 % or -3.4 %.
+
+    From +1000 % on it is a factor, such as x 12.
+    """
     change = 100 * (ratio - 1)
     if abs(change) >= 1000:
         return f"x {three_digits(ratio)}"
@@ -310,7 +324,10 @@ def signed_percent(ratio: float) -> str:
 def _without_odd_runs(
     evidence: Evidence, keys: Sequence[SeriesKey], margin: float | None
 ) -> list[str]:
-    """Return a message on runs unlike the others of their side, and the verdict without them."""
+    """Return messages on runs unlike the others of their side, and the verdict without them.
+
+    Empty if there are no such runs.
+    """
     odd = odd_runs(evidence, keys)
     if not odd:
         return []

@@ -1,4 +1,4 @@
-"""Comparisons and trends as JSON objects."""
+"""Converts comparisons and trends to JSON objects, as options and files have them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FORMAT = 1
 
 
 def comparison_json(result: ComparisonResult) -> dict[str, Any]:
-    """Return the JSON object of a comparison."""
+    """Return the JSON object of a comparison: the fields of `ComparisonResult` and `format`."""
     return {"format": FORMAT, **asdict(result)}
 
 
 def trends_json(trends: Sequence[RunsTrend], checks: Sequence[TrendCheck] = ()) -> dict[str, Any]:
-    """Return the JSON object of trends; `checks` are of their newest runs, if requested."""
+    """Return the JSON object of trends: `format`, `trends`, and `checks` if there are some."""
     found = []
     for trend in trends:
         document = asdict(trend)
@@ -34,5 +34,5 @@ def trends_json(trends: Sequence[RunsTrend], checks: Sequence[TrendCheck] = ()) 
 
 
 def staircases_json(found: Sequence[RunsStaircase]) -> dict[str, Any]:
-    """Return the JSON object of staircases of several runs."""
+    """Return the JSON object of staircases of several runs: `format` and `staircases`."""
     return {"format": FORMAT, "staircases": [asdict(one) for one in found]}

@@ -1,4 +1,4 @@
-"""A comparison as Markdown, short enough for a comment on a change."""
+"""A comparison as Markdown, short enough for a comment on a code change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _CHANGED = (ChangeVerdict.WORSE, ChangeVerdict.BETTER)
 
 
 def comparison_markdown(result: ComparisonResult) -> str:
-    """Return verdict, intervals of the percentiles and the guilty call of each workload."""
+    """Return a comparison as Markdown: verdict, basis, and per workload percentiles and calls.
+
+    Rows of actions are left out unless they changed; caveats and remarks come last.
+    """
     return "\n".join(_lines(result)) + "\n"
 
 
@@ -73,7 +76,7 @@ def _row(row: ChangeRow) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a foreign text that Markdown shows as it is, without links and mentions."""
+    """Return text of a run escaped for Markdown: without formatting, links and mentions."""
     safe = plain(text, 1000)
     for sign in "\\`*_[]<>|#@":
         safe = safe.replace(sign, f"\\{sign}" if sign not in "<>@" else f"&#{ord(sign)};")

@@ -1,4 +1,4 @@
-"""Comparisons and trends as HTML pages: one file each, without scripts, readable without styles."""
+"""Comparisons and trends as HTML pages: one file each, without scripts."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
 def page_policy() -> str:
-    """Return the Content-Security-Policy of a page: its style, and nothing else."""
+    """Return the Content-Security-Policy of a page: its own style, by hash, and nothing else."""
     style = page_assets.hashes([_style()])
     return f"default-src 'none'; style-src {style}; base-uri 'none'; form-action 'none'"
 
 
 def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> str:
-    """Return a comparison as a page; in a `frame` as a page of a server."""
+    """Return a comparison as an HTML page.
+
+    `frame`: additions of the web server, None for a file.
+    """
     told, colon, rest = result.sentence.partition(":")
     if not colon:
         told, rest = result.sentence, ""
@@ -73,7 +76,7 @@ def compare_page(result: ComparisonResult, frame: PageFrame | None = None) -> st
 def trends_page(
     trends: Sequence[RunsTrend], frame: PageFrame | None = None, notes: Sequence[str] = ()
 ) -> str:
-    """Return trends as a page; there must be at least one. In a `frame` as a page of a server.
+    """Return trends, at least one, as an HTML page; `frame`: as for `compare_page`.
 
     `notes` are messages on runs that are left out.
     """
@@ -82,7 +85,7 @@ def trends_page(
 
 
 def compare_command(result: ComparisonResult) -> str:
-    """Return the command that makes the same comparison."""
+    """Return a command line `compare` for the same runs and margin, for the reader of the page."""
     margin = f" --margin {100 * result.margin:g}%" if result.margin is not None else ""
     before, after = " ".join(result.before), " ".join(result.after)
     against = " " if len(result.before) == len(result.after) == 1 else " --against "
@@ -90,7 +93,7 @@ def compare_command(result: ComparisonResult) -> str:
 
 
 def page_environment() -> Environment:
-    """Return templates of pages, with the filters that they use."""
+    """Return a Jinja environment with the templates of the pages, and the filters that they use."""
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "assets"),
         autoescape=True,
@@ -130,7 +133,10 @@ def _heading(result: ComparisonResult) -> str:
 
 
 def _reach(result: ComparisonResult) -> float:
-    """Return the greatest distance of drawn intervals from no change, in logarithms."""
+    """Return the half-width of the axis of intervals, as the logarithm of a ratio.
+
+    It covers all intervals, but is between `_NARROWEST` and `_WIDEST`.
+    """
     rows = [row for workload in result.workloads for row in workload.rows]
     bounds = [bound for row in rows for bound in (row.ratio, *(row.interval or ()))]
     furthest = max((abs(math.log(bound)) for bound in bounds), default=0.0)
@@ -138,7 +144,10 @@ def _reach(result: ComparisonResult) -> float:
 
 
 def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
-    """Return the interval of a row on an axis that all rows share."""
+    """Draw the interval of a row as SVG, on an axis from -reach to reach that all rows share.
+
+    `margin`: fraction of change that is shaded; None: no shading.
+    """
 
     def at(ratio: float) -> float:
         place = math.log(ratio) / reach
@@ -157,7 +166,7 @@ def _forest(row: ChangeRow, reach: float, margin: float | None) -> Markup:
 
 
 def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
-    """Return a drawing of a series by run, with its levels and a line at each change."""
+    """Draw a series by run as SVG, with a level before and after each change, and a line at it."""
     known = [value for value in one.values_s if value is not None]
     if not known:
         return Markup("")
@@ -191,7 +200,7 @@ def _drawn_series(trend: RunsTrend, one: TrendSeries) -> Markup:
 
 
 def drawing(name: str, height: int, parts: Sequence[str]) -> Markup:
-    """Return a drawing of `parts` of SVG, 1000 units wide, for a class of the style."""
+    """Return SVG `parts` as a drawing 1000 units wide; `name`: its class in the style sheet."""
     # numbers and osbench's own words only: nothing of a run's text gets in here
     return Markup(  # noqa: S704
         f'<svg class="{name}" viewBox="0 0 {_WIDTH} {height}" preserveAspectRatio="none"'

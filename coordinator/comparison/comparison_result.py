@@ -1,4 +1,4 @@
-"""Result of a comparison: data only, for text, JSON and pages alike."""
+"""The result of a comparison: data only, for text, JSON and pages alike."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ChangeVerdict(StrEnum):
-    """Conclusions about a change."""
+    """The conclusion about a change, of one percentile, one workload or all."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -18,7 +18,7 @@ class ChangeVerdict(StrEnum):
 
 
 class Basis(StrEnum):
-    """Foundations of verdicts."""
+    """The basis of verdicts: the runs that show how much runs differ without a change."""
 
     REPLICATES = "replicates"
     PAIRS = "pairs"
@@ -29,7 +29,7 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Caveat:
-    """A difference between runs that the reader has to know first."""
+    """A difference between runs that a reader has to know before the verdict."""
 
     text: str
     #: Percentiles of such runs must not be compared.
@@ -38,7 +38,7 @@ class Caveat:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeRow:
-    """The change of one percentile. Ratios are after / before."""
+    """The change of one percentile of a workload or action; ratios are after / before."""
 
     workload: str
     #: Path of the atomic action; "" for the iteration as a whole.
@@ -59,13 +59,16 @@ class ChangeRow:
 
     @property
     def label(self) -> str:
-        """Percentile and action or workload."""
+        """Return percentile and action or workload, such as "p95 of boot"."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A number in addition to the percentiles, as text; it is not tested."""
+    """A number of a workload on both sides, as text, in addition to percentiles.
+
+    It is not tested.
+    """
 
     name: str
     before: str
@@ -74,7 +77,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadChanges:
-    """Changes of one workload."""
+    """The changes of one workload: its verdict, its percentiles, and the calls that changed."""
 
     name: str
     verdict: ChangeVerdict
@@ -87,7 +90,7 @@ class WorkloadChanges:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonResult:
-    """Two sides, each one or more runs."""
+    """The result of comparing two sides, each of one or more runs."""
 
     #: Ids of runs.
     before: tuple[str, ...]

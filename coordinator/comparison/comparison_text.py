@@ -1,4 +1,4 @@
-"""Comparisons, spreads and trends as text for a terminal."""
+"""Prints comparisons, spreads, staircases and trends on a terminal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DRAWN = 40
 
 
 def show_comparison(result: ComparisonResult, console: Console) -> None:
-    """Print a comparison."""
+    """Print a comparison: sides, conclusion, caveats, a table per workload, and remarks."""
     for word, name, runs in zip(
         ("before", "after"), result.names, (result.before, result.after), strict=True
     ):
@@ -88,7 +88,7 @@ def _show_workload(workload: WorkloadChanges, console: Console) -> None:
 
 
 def interval_text(row: ChangeRow) -> str:
-    """Return the interval of a change, or a dash."""
+    """Return the interval of a change, such as "+8 % to +16 %"; "-" if there is none."""
     if row.interval is None:
         return "-"
     low, high = map(signed_percent, row.interval)
@@ -96,7 +96,7 @@ def interval_text(row: ChangeRow) -> str:
 
 
 def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
-    """Print how much repeated runs differ."""
+    """Print how much repeated runs differ: a table of their percentiles with the spread."""
     table = TextTable(
         texts("workload", "time of"), figures("", "median run", "least", "greatest", "spread")
     )
@@ -124,7 +124,7 @@ def show_spread(runs: Sequence[ComparedRun], console: Console) -> None:
 
 
 def show_staircase(found: RunsStaircase, console: Console) -> None:
-    """Print the staircase of a workload over runs."""
+    """Print the staircase (throughput and latency by load) of a workload over runs."""
     heading = Text(f"{plain(found.task)}", style="bold")
     where = f", deployment {plain(found.deployment)}" if found.deployment else ""
     heading.append(f"  {plain(found.workload)}{where}, by load", style="not bold")
@@ -134,7 +134,7 @@ def show_staircase(found: RunsStaircase, console: Console) -> None:
 
 
 def show_trend(trend: RunsTrend, console: Console) -> None:
-    """Print the trend of one fingerprint."""
+    """Print the trend of runs of one fingerprint: its conclusion, percentiles and changes."""
     heading = Text(f"{plain(trend.task)}", style="bold")
     where = f", deployment {plain(trend.deployment)}" if trend.deployment else ""
     heading.append(f"  fingerprint {trend.fingerprint}{where}", style="not bold")
@@ -174,7 +174,7 @@ def show_trend(trend: RunsTrend, console: Console) -> None:
 
 
 def show_check(check: TrendCheck, console: Console) -> None:
-    """Print the result of the check of a trend."""
+    """Print the result of checking a trend's newest run, with the percentiles that are worse."""
     style = "bold red" if check.worse else "bold"
     _show(console, Text(plain(check.sentence, 1000), style=style))
     for one in check.worse:

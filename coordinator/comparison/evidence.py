@@ -26,7 +26,7 @@ _KNOWN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Two sides, and earlier runs that show how much such runs differ anyway."""
+    """Two sides of runs, and earlier runs that show how much such runs differ anyway."""
 
     before: Sequence[ComparedRun]
     after: Sequence[ComparedRun]
@@ -37,7 +37,7 @@ class Evidence:
 
     @property
     def basis(self) -> Basis:
-        """The kind of test that the number of runs allows."""
+        """Return the kind of test that the number of runs allows; TIME_BLOCKS: none."""
         sizes = len(self.before), len(self.after)
         if self.in_pairs and sizes[0] == sizes[1] >= 2:
             return Basis.PAIRS
@@ -53,13 +53,16 @@ class Evidence:
 
     @property
     def by_rank(self) -> bool:
-        """Return whether ranks of the runs are tested, too."""
+        """Return whether ranks of the runs are tested, too: five runs a side, not in pairs."""
         enough = min(len(self.before), len(self.after)) >= _RANKED
         return enough and self.basis is Basis.REPLICATES
 
     @property
     def apart_in_time(self) -> bool:
-        """Return whether all runs of one side ended before all runs of the other began."""
+        """Return whether all runs of one side ended before all runs of the other began.
+
+        False for pairs, and if a time is unknown.
+        """
         if self.basis is Basis.PAIRS:
             return False
         first, second = ([run.report for run in side] for side in (self.before, self.after))
@@ -67,7 +70,7 @@ class Evidence:
 
     @property
     def grounds(self) -> str:
-        """The basis as a message, with its limits."""
+        """Return the basis of the verdicts and its limits, as a message."""
         if not self.apart_in_time or self.basis is Basis.TIME_BLOCKS:
             return self._grounds
         return (
@@ -98,7 +101,10 @@ class Evidence:
         )
 
     def shifted(self, key: SeriesKey) -> Shifted | None:
-        """Return the difference of the logarithms of a percentile; None if there is no test."""
+        """Return the result of a statistical test of a percentile's difference between the sides.
+
+        Values are logarithms of seconds. None if the basis allows no test.
+        """
         before, after = log_values(self.before, key), log_values(self.after, key)
         match self.basis:
             case Basis.PAIRS:
@@ -113,7 +119,11 @@ class Evidence:
         return None
 
     def within(self, key: SeriesKey) -> tuple[float, float] | None:
-        """Return its 95 % interval from blocks of time; None unless there is one run per side."""
+        """Return the 95 % interval of a percentile's change, as logarithms of after / before.
+
+        It is computed from blocks of time within the runs. None unless there is one run per side,
+        and if a run does not bound its percentile.
+        """
         if len(self.before) != 1 or len(self.after) != 1:
             return None
         found = [_estimate(side[0], key) for side in (self.before, self.after)]
@@ -129,7 +139,10 @@ class Evidence:
         )
 
     def _kinds(self) -> list[list[ComparedRun]]:
-        """Return earlier runs by fingerprint: kinds may have different levels, but spread alike."""
+        """Return the earlier runs grouped by fingerprint.
+
+        Groups may differ in their level, but have the same spread.
+        """
 
         def fingerprint(run: ComparedRun) -> str:
             return run.fingerprint

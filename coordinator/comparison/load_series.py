@@ -1,4 +1,4 @@
-"""Runs that differ in their load alone, as a staircase: each of them is a step."""
+"""Staircases of runs that differ in their load alone: each run is a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.coordinator.report.staircase.staircase import (
 
 @dataclass(frozen=True, kw_only=True)
 class RunsStaircase:
-    """The staircase of one workload over runs."""
+    """The staircase (throughput and latency by load) of one workload over several runs."""
 
     task: str
     deployment: str | None
@@ -25,9 +25,9 @@ class RunsStaircase:
 
 
 def staircases_of(runs: Sequence[ComparedRun]) -> list[RunsStaircase]:
-    """Return a staircase for each workload that these runs had at several loads.
+    """Return a staircase for each workload of the newest run that ran at several loads.
 
-    All runs have the same kinship.
+    `runs`: of the same kinship, oldest first. Runs whose load changed are left out.
     """
     newest = runs[-1]
     found = []

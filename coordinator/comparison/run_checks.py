@@ -1,4 +1,4 @@
-"""Checks whether percentiles of two sides of runs may be compared."""
+"""Checks whether the percentiles of two sides of runs may be compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sides = tuple[Sequence[ComparedRun], Sequence[ComparedRun]]
 
 
 def caveats(before: Sequence[ComparedRun], after: Sequence[ComparedRun]) -> tuple[Caveat, ...]:
-    """Return all doubts about the comparison; reasons that forbid it come first."""
+    """Return all doubts about comparing two sides; reasons that forbid it come first."""
     sides = (before, after)
     found = [*_of_runs([*before, *after]), *_of_sides(sides)]
     for name in common_workloads([*before, *after]):
@@ -33,7 +33,7 @@ def caveats(before: Sequence[ComparedRun], after: Sequence[ComparedRun]) -> tupl
 
 
 def failed_share(runs: Sequence[ComparedRun], workload: str) -> tuple[int, int]:
-    """Return the iterations that failed or timed out, and all that ran."""
+    """Return the number of iterations that failed or timed out, and of all that ran."""
     found = [run.workloads[workload] for run in runs]
     return sum(one.bad for one in found), sum(one.ran for one in found)
 
@@ -134,7 +134,10 @@ def _failures(sides: Sides, name: str) -> Iterator[Caveat]:
 
 
 def _asked(sides: Sides, name: str) -> Iterator[tuple[str, Callable[[ComparedRun], Any]]]:
-    """Yield names of arguments and sources, each with a function that finds its value."""
+    """Yield labels of arguments, plug-in and data file, each with a function from run to value.
+
+    Secrets in values are masked.
+    """
 
     def argument(run: ComparedRun, key: str) -> Any:
         found = mask(run.asked.get(name, {}).get("args", {}))

@@ -1,4 +1,4 @@
-"""The compared numbers of runs: a percentile of a workload or of an action of it."""
+"""The compared numbers of runs: percentiles of a workload and of its atomic actions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BEYOND = 10
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SeriesKey:
-    """A percentile of a workload or action."""
+    """Names a percentile of a workload, or of an action in it ("" for the whole iteration)."""
 
     workload: str
     action: str
@@ -30,12 +30,16 @@ class SeriesKey:
 
 
 def common_workloads(runs: Sequence[ComparedRun]) -> list[str]:
-    """Return workloads that all runs have, in the order of the first."""
+    """Return the names of the workloads that all runs have, in the order of the first run."""
     return [name for name in runs[0].workloads if all(name in run.workloads for run in runs)]
 
 
 def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
-    """Return percentiles for which all runs have enough iterations; the iteration's first."""
+    """Return the percentiles for which all runs have enough iterations; the iteration's come first.
+
+    Enough are `_BEYOND` iterations above the percentile. Actions that take as long as the
+    iteration, and all but the `_ACTIONS` longest ones, are left out.
+    """
     found = []
     for action in ("", *_actions(runs, workload)):
         counts = [_times(run, workload, action).count for run in runs]
@@ -48,20 +52,23 @@ def common_keys(runs: Sequence[ComparedRun], workload: str) -> list[SeriesKey]:
 
 
 def log_value(run: ComparedRun, key: SeriesKey) -> float | None:
-    """Return the logarithm of a run's percentile in seconds; None if it has none."""
+    """Return the natural logarithm of a run's percentile in seconds; None if it has none."""
     times = _times(run, key.workload, key.action)
     value = times.percentile(percentile_key(key.percent))
     return math.log(value) if value else None
 
 
 def log_values(runs: Sequence[ComparedRun], key: SeriesKey) -> list[float]:
-    """Return the logarithms of several runs; runs without the percentile are left out."""
+    """Return `log_value` of several runs; runs without the percentile are left out."""
     found = (log_value(run, key) for run in runs)
     return [value for value in found if value is not None]
 
 
 def _times(run: ComparedRun, workload: str, action: str) -> TimeFigures:
-    """Return the service times, or an action's times, of iterations that succeeded."""
+    """Return the service times, or an action's times, of iterations that succeeded.
+
+    Empty if the run lacks the workload or action.
+    """
     found = run.workloads.get(workload)
     if found is None:
         return TimeFigures()

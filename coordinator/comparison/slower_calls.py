@@ -1,4 +1,4 @@
-"""The calls that changed, by the traces or the requests of one run of each side."""
+"""Finds the calls that changed, by the traces or the requests of one run of each side."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _SHOWN = 3
 def changed_calls(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str, *, changed: bool
 ) -> str:
-    """Return messages on the calls that changed, by the traces of one run of each side.
+    """Return messages on the calls that changed, by the traces of one run of each side; or "".
 
     If a side has kept no traces, they are on the requests that osbench made. Slower calls are named
-    only if the workload has `changed`: any two runs differ by chance.
+    only if the workload has `changed`: any two runs differ by chance. Raises DamagedRun if files of
+    a run are cut or changed.
     """
     found = [_traces(side, workload) for side in (before, after)]
     if found[0] is None or found[1] is None:
@@ -48,7 +49,11 @@ def _changed_times(before: Features, after: Features, workload: str) -> str:
 def _changed_requests(
     before: Sequence[ComparedRun], after: Sequence[ComparedRun], workload: str
 ) -> str:
-    """Return a message on the requests of the middle runs of both sides; "" if there are none."""
+    """Return a message on the slower requests between the middle runs of both sides; or "".
+
+    The result is "", too, if files of a run cannot be read. Raises DamagedRun if they are cut or
+    changed.
+    """
     found = []
     for side in (before, after):
         directory = _from_middle(side, workload)[0].files
@@ -80,7 +85,11 @@ def _number(calls: float) -> str:
 def _traces(
     side: Sequence[ComparedRun], workload: str
 ) -> tuple[Features, Mapping[str, Any]] | None:
-    """Return the traces of the middlemost run of a side that has traces."""
+    """Return features of the traces, and calls per iteration, of a side's run that has traces.
+
+    Of several such runs, it is the one closest to the middle by median. None if there is none.
+    Raises DamagedRun if its files are cut or changed.
+    """
     for run in _from_middle(side, workload):
         directory = run.files if run.may_have_traces else None
         archive = None
@@ -98,7 +107,7 @@ def _traces(
 
 
 def _from_middle(side: Sequence[ComparedRun], workload: str) -> list[ComparedRun]:
-    """Return runs by how far their median is from that of the run in the middle."""
+    """Return the runs sorted by closeness to the middle run, in the order of their median times."""
     key = SeriesKey(workload=workload, action="", percent=50.0)
     ordered = sorted(side, key=lambda run: log_value(run, key) or 0.0)
     middle = len(ordered) // 2

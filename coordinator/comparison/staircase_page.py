@@ -16,7 +16,10 @@ _WIDTH, _HEIGHT, _FREE = 1000, 100, 8
 
 
 def staircases_page(found: Sequence[RunsStaircase]) -> str:
-    """Return the page; there must be at least one staircase."""
+    """Return an HTML page that draws throughput and latency by load for each staircase.
+
+    There must be at least one.
+    """
     environment = page_environment()
     environment.filters.update(drawn_throughput=_throughput, drawn_times=_times)
     return environment.get_template("staircases.html.j2").render(found=list(found), frame=None)
@@ -28,7 +31,7 @@ def _throughput(staircase: Staircase) -> Markup:
 
 
 def _times(staircase: Staircase) -> Markup:
-    """Return a drawing of p50, p95 and p99, logarithmic."""
+    """Draw p50, p95 and p99 over the load as SVG, on a logarithmic scale; "" without times."""
     lines = [
         [
             (step.load, math.log(value))
@@ -48,7 +51,10 @@ def _times(staircase: Staircase) -> Markup:
 def _drawing(
     staircase: Staircase, lines: Sequence[Sequence[tuple[float, float]]], low: float
 ) -> Markup:
-    """Return lines over the loads, from 0 to the greatest, and a stroke at the knee."""
+    """Draw lines over the load, from 0 to the greatest, as SVG, with a stroke at the knee.
+
+    From the knee on p95 grows faster than throughput. `low`: value at the bottom.
+    """
     most = staircase.steps[-1].load
     high = max(value for line in lines for _, value in line)
 

@@ -1,4 +1,4 @@
-"""Check whether the newest run of a trend is worse than its predecessors, beyond their spread."""
+"""Checks whether the newest run of a trend is worse than earlier runs, beyond their spread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RECENT = 4
 
 @dataclass(frozen=True, kw_only=True)
 class WorseFigure:
-    """A percentile that is worse in the newest run. Times are seconds."""
+    """A percentile that is worse in the newest run than before. Times are seconds."""
 
     workload: str
     action: str
@@ -39,13 +39,13 @@ class WorseFigure:
 
     @property
     def label(self) -> str:
-        """Percentile and action or workload."""
+        """Return percentile and action or workload, such as "p95 of boot"."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrendCheck:
-    """The result of the check of a trend."""
+    """The result of checking the newest run of a trend: the percentiles that are worse."""
 
     fingerprint: str
     task: str
@@ -67,7 +67,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
     A run is worse if a percentile of it is above the prediction of a t-test from the runs before
     it, back to their last lasting change; or if a lasting change for the worse became clear with
     it. All percentiles together err in 1 % of runs without a change. A run that continues earlier
-    worse runs is not reported.
+    worse runs is not reported. Raises DamagedRun if files of a run are cut or changed.
     """
     trend = trend_of(runs)
     enough = len(runs) >= ENOUGH
@@ -91,7 +91,7 @@ def check_trend(runs: Sequence[ComparedRun]) -> TrendCheck:
 
 
 def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
-    """Return the figure of a percentile if it is worse, at a level of significance; else None."""
+    """Return the figure of a percentile if it is worse at the significance `level`, else None."""
     logs = [None if value is None else math.log(value) for value in series.values_s]
     known = [value for value in logs if value is not None]
     if logs[-1] is None or len(known) < ENOUGH:
@@ -122,7 +122,10 @@ def _worse(series: TrendSeries, level: float) -> WorseFigure | None:
 
 
 def _p(base: Sequence[float], now: float) -> float:
-    """Return the probability of a value as great, or greater, if normally distributed (t-test)."""
+    """Return the probability of a value of `now` or more, given `base`; one-sided t-test.
+
+    1 if `base` is too short for a test.
+    """
     if len(base) < ENOUGH - 1:
         return 1.0
     spread = statistics.stdev(base) * math.sqrt(1 + 1 / len(base))

@@ -1,4 +1,4 @@
-"""Percentiles over runs of one fingerprint, and their lasting changes."""
+"""Percentiles over runs of one fingerprint (same task and load), and their lasting changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SERIES = 33
 
 @dataclass(frozen=True, kw_only=True)
 class TrendRun:
-    """A run of a trend."""
+    """A run of a trend, with its start, tags and exit code."""
 
     run_id: str
     #: ISO 8601, UTC.
@@ -41,13 +41,13 @@ class TrendChange:
 
     @property
     def ratio(self) -> float:
-        """After / before."""
+        """Return the ratio of the means after and before the change; above 1 is slower."""
         return self.after_s / self.before_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrendSeries:
-    """A percentile by run."""
+    """A percentile of a workload or action, one value per run, and its lasting changes."""
 
     workload: str
     action: str
@@ -58,13 +58,13 @@ class TrendSeries:
 
     @property
     def label(self) -> str:
-        """Percentile and action or workload."""
+        """Return percentile and action or workload, such as "p95 of boot"."""
         return f"p{self.percent:g} of {self.action or self.workload}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunsTrend:
-    """The runs of one fingerprint, oldest first."""
+    """The runs of one fingerprint, oldest first, with their percentiles and a conclusion."""
 
     fingerprint: str
     task: str
@@ -76,7 +76,10 @@ class RunsTrend:
 
 
 def trend_of(runs: Sequence[ComparedRun]) -> RunsTrend:
-    """Return the trend of runs of one fingerprint, oldest first; there must be at least one."""
+    """Return the trend of runs of one fingerprint, oldest first; there must be at least one.
+
+    The newest run determines the percentiles; at most `_SERIES`, the iteration's first.
+    """
     newest = runs[-1]
     keys = [key for name in newest.workloads for key in common_keys([newest], name)]
     # the iterations themselves come first, then the actions

@@ -36,7 +36,11 @@ class ApiVersions(context.Context):
     }
 
     def setup(self) -> None:
-        """Store the configuration, with service names replaced by their types."""
+        """Store version and service type of each configured service in `made`.
+
+        Looks the type of a `service_name` up in the catalogue. Raises ValueError if it has no such
+        name, ContextError if a microversion is a number, because 2.90 would be read as 2.9.
+        """
         self.made["api_versions"] = {
             name: {
                 "version": _version(name, wish.get("version", "")),

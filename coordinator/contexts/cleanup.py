@@ -39,14 +39,21 @@ class Cleanup(context.Context):
     }
 
     def setup(self) -> None:
-        """Check that the services exist and that their resources may be listed."""
+        """Check that the services exist and that their resources may be listed; store a random key.
+
+        Iterations derive the names of their resources from the key. Raises DeploymentError if a
+        service is missing, RequestFailed if listing is refused.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         for kind in (kind for name in self.config for kind in kinds(name)):
             probe(kind, access.owners(kind)[0], access.iterations)
         self.made[NAMES_KEY] = secrets.token_hex(16)
 
     def cleanup(self) -> None:
-        """Remove the resources that iterations left. Raises ContextError if some remain."""
+        """Remove the resources that iterations left. Raises ContextError if some remain.
+
+        Does nothing if setup did not finish, because then no iteration has started.
+        """
         key = self.made.get(NAMES_KEY)
         if key is None:
             # no iteration has started

@@ -38,7 +38,11 @@ TRANSIENT = frozenset({423, 425, 429})
 
 
 class CloudAccess:
-    """Access of one context to the cloud. Raises DeploymentError if there is none."""
+    """Access of one context to the cloud: clients, the workload's users, and parallel work.
+
+    `who`: name of the context, for messages. Raises DeploymentError if there is no deployment, or
+    it is not of OpenStack.
+    """
 
     def __init__(self, environment: ContextEnvironment, who: str) -> None:
         self.deployment: Deployment = openstack_of(environment.deployment, f"context {who}")
@@ -48,22 +52,25 @@ class CloudAccess:
 
     @property
     def beginning(self) -> str:
-        """Prefix of the names that contexts of this workload give."""
+        """Return the prefix of the names of all resources that contexts of this workload create."""
         return resource_names.of_contexts(self._environment.run, self._environment.workload)
 
     @property
     def iterations(self) -> str:
-        """Prefix of the names that its iterations give."""
+        """Return the prefix of the names of all resources that iterations of this workload make."""
         return resource_names.of_iterations(self._environment.run, self._environment.workload)
 
     @cached_property
     def session(self) -> ThreadSessions:
-        """Returns a session per thread."""
+        """Returns this thread's HTTP session, which waits at most `TIMEOUT_S` seconds for data."""
         return ThreadSessions(self.credential, TIMEOUT_S)
 
     @property
     def credential(self) -> Credential:
-        """The credential of the administrator, else of the first user."""
+        """Return the credential of the administrator, or if there is none, of the first user.
+
+        Raises DeploymentError if the deployment record has neither.
+        """
         found = self.deployment.admin or next(iter(self.deployment.users), None)
         if found is None:
             raise DeploymentError(f"deployment {self.deployment.name} has neither users nor admin")
@@ -71,7 +78,10 @@ class CloudAccess:
 
     @cached_property
     def admin(self) -> Cloud:
-        """The cloud as its administrator."""
+        """Return a client for the cloud as its administrator.
+
+        Raises DeploymentError if the deployment record has none.
+        """
         if self.deployment.admin is None:
             raise DeploymentError(
                 f"context {self._who} needs the admin of the cloud, and deployment "
@@ -82,30 +92,41 @@ class CloudAccess:
 
     @property
     def users(self) -> list[CloudUser]:
-        """The users that iterations act as."""
+        """Return the users that iterations act as: from the context `users`, else from the record.
+
+        If the record has only an administrator, it is the user. Raises DeploymentError if there is
+        none.
+        """
         return cloud_users(self._environment.context, self.deployment)
 
     @cached_property
     def projects(self) -> list[Cloud]:
-        """The cloud as one user of each project."""
+        """Return one client per project, as the first of its users; in order of the first users."""
         firsts = [several[0] for several in by_project(self.users)]
         return [self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in firsts]
 
     @cached_property
     def each_user(self) -> list[Cloud]:
-        """The cloud as each user."""
+        """Return one client per user that iterations act as, in the order of `users`."""
         return [
             self.cloud(Account(one.credential, one.state, gate=self._gate)) for one in self.users
         ]
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """Return the clouds of the accounts that together list all objects of a kind."""
+        """Return the clients that together list all objects of a kind.
+
+        That is the administrator, each user, or one user per project, depending on the kind's
+        owner.
+        """
         if kind.everywhere:
             return [self.admin]
         return self.each_user if kind.personal else self.projects
 
     def cloud(self, account: Account) -> Cloud:
-        """The cloud as an account."""
+        """Return a client for the cloud as an account.
+
+        API versions are from the deployment record, overridden by the context `api_versions`.
+        """
         wished = self._environment.context.get("api_versions", {})
         versions = {**self.deployment.api_versions, **wished}
         return Cloud(
@@ -115,7 +136,10 @@ class CloudAccess:
         )
 
     def with_tokens(self, users: Iterable[CloudUser], at_once: int = AT_ONCE) -> list[CloudUser]:
-        """The users with their ids and new tokens, which include roles added meanwhile."""
+        """Log in as each user again; return copies of the users with ids and new tokens.
+
+        New tokens include roles that were assigned since the last login.
+        """
 
         def authenticated(user: CloudUser) -> CloudUser:
             account = Account(user.credential, gate=self._gate)
@@ -132,10 +156,11 @@ class CloudAccess:
     def each(
         self, what: str, items: Iterable[T], work: Callable[[T], R], at_once: int = AT_ONCE
     ) -> list[R]:
-        """Call `work` for each item, several at the same time, and report the progress.
+        """Call `work` for each item in up to `at_once` threads; return the results in item order.
 
-        It is retried after transient errors, so `work` must be repeatable. Any other exception
-        ends it, after the calls in progress.
+        `what` names the operation in progress reports. A call is retried up to 4 times after
+        transient errors, so `work` must be repeatable. After any other exception no further call
+        begins; the exception is raised once the calls in progress have ended.
         """
         planned: Sequence[T] = list(items)
         done = 0
@@ -157,7 +182,11 @@ class CloudAccess:
 
 
 def _with_retries(work: Callable[[T], R], item: T) -> R:
-    """Call `work`, again after transient errors."""
+    """Return `work(item)`, called up to 5 times; pauses between the calls (`PAUSES_S`).
+
+    Retries after a status of 500 or above or in `TRANSIENT`, and after connection errors and
+    timeouts. Raises any other exception at once, and the last one.
+    """
     for pause_s in PAUSES_S:
         try:
             return work(item)

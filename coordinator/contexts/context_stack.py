@@ -1,4 +1,7 @@
-"""Sets up the contexts of a workload in their order, and undoes them in reverse order."""
+"""Sets up the contexts of a workload in order, and undoes them in reverse order.
+
+A context is a plug-in that creates resources before the load and removes them afterwards.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,10 @@ MAX_MESSAGE_CHARS = 500
 
 
 def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
-    """The contexts of a workload in their order: the scenario's, overridden by the task's.
+    """Return a workload's contexts in order of setup (lowest `ORDER` first).
 
-    Names without a platform are native.
+    Contains the contexts of the scenario and of the task; the task's configuration wins. Names of
+    native contexts are without `@platform`.
     """
     scenario = plugins.scenario(workload.scenario)
     given = [*scenario.context.items(), *((one.name, one.config) for one in workload.contexts)]
@@ -56,7 +60,7 @@ def contexts_of(workload: Workload, plugins: Plugins) -> list[Named]:
 
 
 class ContextStack:
-    """The contexts of a run's workloads, set up around their loads."""
+    """Sets up the contexts of a run's workloads before their loads, and undoes them afterwards."""
 
     def __init__(
         self, store: ContextStateStore, plugins: Plugins, tell: Tell = no_progress
@@ -84,16 +88,16 @@ class ContextStack:
         unanswered: Callable[[], bool] = lambda: False,
         kept: Callable[[BaseException], bool] = lambda _: False,
     ) -> Iterator[dict[str, Any]]:
-        """Set up a workload's contexts, yield their results by key, and undo them.
+        """Set up a workload's contexts, yield their results by key, and undo them at the end.
 
         If an earlier coordinator of a resumed run set them up completely, they are not set up
         again; contexts set up in part are undone first.
 
         `check` is called before each context and may raise to stop. `unanswered` is called after
         the load and returns whether some iteration failed or timed out. Raises ContextError if a
-        context cannot be set up, KeyboardInterrupt if `poll` does. Before this ends, the contexts
-        are undone, and `left` lists failures to undo them; unless it ends with an exception for
-        which `kept` is true: a run that is resumed needs them.
+        context cannot be set up, KeyboardInterrupt if `poll` does. At the end the contexts are
+        undone, and failures are added to `left`. They are not undone if `kept` returns true for the
+        exception that ends this (a resumed run needs them), or if `poll` interrupted a setup.
         """
         keep = left = False
         if not self._is_ready(number) and self._store.of(number):
@@ -128,7 +132,11 @@ class ContextStack:
         poll: Poll,
         unanswered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Undo a workload's contexts after its load; it can then have no more load."""
+        """Undo a workload's contexts after its load; adds failures to `left` instead of raising.
+
+        First notes on disk that the workload is over: it cannot be resumed after that. If `poll`
+        raises KeyboardInterrupt, the remaining contexts stay and are added to `left`.
+        """
         prepared = self._store.prepared.get(number)
         if prepared is not None:
             # on disk before the first is undone: a workload cannot be resumed with some of them
@@ -150,9 +158,10 @@ class ContextStack:
 
     @property
     def silent(self) -> tuple[str, int, int, float] | None:
-        """Return a context's step that has had no progress for `SILENT_S`, or None.
+        """Return the step of a context that has had no progress for `SILENT_S` seconds, or None.
 
-        A tuple: description, steps done, steps planned, and its seconds so far.
+        A tuple: description such as "setting up context users", items done, items planned, and
+        seconds since the step began. Items are 0 of 1 if the step has reported no progress.
         """
         under_way, now = self.history.under_way, time.monotonic()
         if under_way is None:
@@ -176,11 +185,11 @@ class ContextStack:
 
     @property
     def holds(self) -> bool:
-        """Return whether some context is set up, or has left objects."""
+        """Return whether some context of the run is not undone yet, or could not be."""
         return bool(self._store.entries)
 
     def is_over(self, number: int) -> bool:
-        """Return whether an earlier coordinator has begun to undo a workload's contexts."""
+        """Return whether the undoing of a workload's contexts has begun, now or before a resume."""
         prepared = self._store.prepared.get(number)
         return prepared is not None and prepared.over
 
@@ -189,7 +198,10 @@ class ContextStack:
         return prepared is not None and not prepared.over
 
     def _undo_begun(self, number: int, poll: Poll) -> None:
-        """Undo contexts that a killed coordinator set up in part. Raises ContextError."""
+        """Undo contexts that a killed coordinator set up in part, and clear their history.
+
+        Raises ContextError if some cannot be undone; the reasons are in `left`.
+        """
         before = len(self.left)
         work = partial(self._undo, number, unanswered=True, crashed=True)
         _run_polling(work, poll, undoing=True)
@@ -203,10 +215,11 @@ class ContextStack:
     def ready(
         self, number: int, workload: Workload, made: Mapping[str, Any], poll: Poll
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments and context of a workload for the workers, after its contexts are set up.
+        """Return a workload's arguments and context as its workers get them, after the setup.
 
-        They are kept on disk for `resume`. `poll` is called twice a second meanwhile. Raises
-        ContextError.
+        The scenario's `prepare`, if it has one, makes both from the results `made`. Both are saved
+        for `resume`, which returns the saved ones. `poll` is called twice per second meanwhile.
+        Raises ContextError if they cannot be saved, and the exceptions of `prepare` and `poll`.
         """
         if self._is_ready(number):
             prepared = self._store.prepared[number]
@@ -266,7 +279,11 @@ class ContextStack:
 
 
 def _run_polling(work: Callable[[], T], poll: Poll, *, undoing: bool = False) -> T:
-    """Call `work` in a thread, and `poll` until it has ended. Passes on exceptions of both."""
+    """Call `work` in a thread and return its result; call `poll(undoing)` every `POLL_S` seconds.
+
+    Raises the exception of `work`. An exception of `poll` is raised at once; the daemon thread then
+    goes on, and its result is lost.
+    """
     over, found, failed = threading.Event(), list[T](), list[BaseException]()
 
     def call() -> None:
@@ -295,11 +312,11 @@ def undo(
     unanswered: bool = False,
     tell: Tell = no_progress,
 ) -> list[str]:
-    """Undo the contexts of one workload, or of all; returns the reasons of failures.
+    """Undo the contexts of one workload, or of all if None, last one first; return failures.
 
-    A context that could not be undone stays in the store, to be tried again. So do the contexts set
-    up before it, because it needs their results. `crashed`: the run did not finish; `unanswered`:
-    iterations failed.
+    A failure is a message. A context that could not be undone stays in the store, to be tried
+    again. So do the contexts of its workload set up before it, because it needs their results.
+    `crashed`: the run did not finish; `unanswered`: iterations failed or timed out.
     """
     problems = []
     history = history or History()
@@ -334,7 +351,7 @@ def _clean_up(
     environment: ContextEnvironment,
     history: History,
 ) -> str:
-    """Undo a context; returns the reason of a failure, "" if there is none."""
+    """Call a context's `cleanup`; return a message if it raises an exception, else ""."""
     environment = dataclasses.replace(environment, workload=entry.workload)
     try:
         with history.cleanup(entry.workload, entry.name):
@@ -347,7 +364,7 @@ def _clean_up(
 
 
 def _remove(store: ContextStateStore, entry: Entry) -> str:
-    """Note that a context is undone; returns why that is not possible, "" if it is."""
+    """Remove an undone context from the store; return a message if that fails, else ""."""
     try:
         store.remove(entry)
     except ContextError as error:
@@ -356,7 +373,10 @@ def _remove(store: ContextStateStore, entry: Entry) -> str:
 
 
 def _check_before(store: ContextStateStore, entry: Entry) -> None:
-    """Raise ContextError if a context whose result this one needs, such as users, is gone."""
+    """Raise ContextError if a context set up before this one, such as users, is already undone.
+
+    The cleanup may need the result of that context.
+    """
     there = {other.name for other in store.entries if other.workload == entry.workload}
     gone = ", ".join(name for name in entry.after if name not in there)
     if gone:

@@ -20,11 +20,11 @@ class DummyContext(context.Context):
     }
 
     def setup(self) -> None:
-        """Raise RuntimeError if `fail_setup` is true."""
+        """Raise RuntimeError if `fail_setup` is true; else do nothing."""
         if self.config.get("fail_setup"):
             raise RuntimeError("fail_setup is true")
 
     def cleanup(self) -> None:
-        """Raise RuntimeError if `fail_cleanup` is true."""
+        """Raise RuntimeError if `fail_cleanup` is true; else do nothing."""
         if self.config.get("fail_cleanup"):
             raise RuntimeError("fail_cleanup is true")

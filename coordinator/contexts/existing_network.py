@@ -26,7 +26,10 @@ class ExistingNetwork(context.Context):
     }
 
     def setup(self) -> None:
-        """Look up the networks. Raises ContextError if a project has none."""
+        """Store the networks of each project by project id.
+
+        Raises ContextError if a project has none.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         found = access.each("networks looked up", access.projects, _networks)
         self.made[neutron.NETWORKS] = {

@@ -18,7 +18,7 @@ MESSAGE, DETAILS = 1000, 8000
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """An exception raised by a context."""
+    """An exception raised by a context: its type name, message and traceback, secrets masked."""
 
     etype: str
     msg: str
@@ -27,7 +27,10 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextStep:
-    """A finished setup or cleanup. Times are seconds since 1970-01-01 UTC."""
+    """A finished setup or cleanup: its start, its end, and the error if it failed.
+
+    Times are seconds since 1970-01-01 UTC.
+    """
 
     started_at: float
     finished_at: float
@@ -36,7 +39,7 @@ class ContextStep:
 
 @dataclass(kw_only=True)
 class ContextRecord:
-    """The setup and cleanup of one context of one workload."""
+    """The setup and the cleanup of one context of one workload; both are None until they finish."""
 
     #: The name that unambiguously denotes it.
     name: str
@@ -48,12 +51,12 @@ class ContextRecord:
 
     @property
     def source(self) -> str:
-        """`plugin_names.NATIVE` or `plugin_names.RALLY`."""
+        """Return the framework of the context: `plugin_names.NATIVE` or `plugin_names.RALLY`."""
         return RALLY if asked(self.name).source == RALLY else NATIVE
 
 
 class History:
-    """The contexts of all workloads of a run, in the order in which they were set up."""
+    """Records of the contexts of a run, by workload, in the order in which they were set up."""
 
     def __init__(self) -> None:
         self._records: dict[int, list[ContextRecord]] = {}
@@ -61,15 +64,15 @@ class History:
         self.under_way: tuple[str, float] | None = None
 
     def of(self, workload: int) -> tuple[ContextRecord, ...]:
-        """The contexts of one workload."""
+        """Return the records of a workload's contexts; empty if none was set up."""
         return tuple(self._records.get(workload, ()))
 
     def saved(self, workload: int) -> list[dict[str, Any]]:
-        """The contexts of one workload as JSON values, for `restore`."""
+        """Return the records of a workload's contexts as JSON values, for `restore`."""
         return [asdict(record) for record in self.of(workload)]
 
     def restore(self, workload: int, saved: Iterable[Mapping[str, Any]]) -> None:
-        """Take over the records that an earlier coordinator of the run has saved."""
+        """Replace a workload's records by records that an earlier coordinator got from `saved`."""
         self._records[workload] = [
             ContextRecord(
                 name=one["name"],
@@ -82,7 +85,10 @@ class History:
 
     @contextlib.contextmanager
     def setup(self, workload: int, name: str, config: Any) -> Iterator[None]:
-        """Record the setup that runs within; exceptions are recorded and propagate."""
+        """Record a context's setup, which runs in the `with` block.
+
+        Exceptions are noted and propagate. Secrets of the configuration are masked in the record.
+        """
         record = ContextRecord(name=name, config=mask(config))
         self._records.setdefault(workload, []).append(record)
         with self._noted(f"setting up context {name}"), _timed(record, "setup"):
@@ -90,7 +96,11 @@ class History:
 
     @contextlib.contextmanager
     def cleanup(self, workload: int, name: str) -> Iterator[None]:
-        """Record the cleanup that runs within; exceptions are recorded and propagate."""
+        """Record a context's cleanup, which runs in the `with` block.
+
+        Exceptions are noted and propagate. If there is no record of its setup, the cleanup is in no
+        report.
+        """
         found = [one for one in self._records.get(workload, ()) if one.name == name]
         record = found[-1] if found else ContextRecord(name=name, config=None)
         with self._noted(f"undoing context {name}"), _timed(record, "cleanup"):

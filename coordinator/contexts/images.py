@@ -62,13 +62,19 @@ class Images(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Fetch the image once, and upload it."""
+        """Copy the image to this host if it is a URL, then upload it to each project.
+
+        Raises ContextError if the file does not exist or the URL cannot be fetched.
+        """
         with tempfile.TemporaryDirectory() as folder:
             self._file = _local(self.config["image_url"], Path(folder))
             self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create an image with its data; returns its id."""
+        """Create an image and upload its data; return its id.
+
+        Uses an image that an earlier attempt has created, and skips the upload if it has data.
+        """
         config = self.config
         shown = config.get("image_name") if config.get(self.COUNT, 1) == 1 else None
         wanted = {
@@ -98,7 +104,11 @@ class Images(PerProjectContext):
 
 
 def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
-    """Return id, or "", of an image of a try whose response was lost, and whether it has data."""
+    """Return the id of an image with the tag `name`, "" if there is none, and whether it has data.
+
+    Such an image is from an attempt whose response was lost. Images whose upload was interrupted
+    are deleted and do not count.
+    """
     for image in cloud.document("GET", "glance", "images", params={"tag": name})["images"]:
         if image["status"] in ("active", "queued"):
             return str(image["id"]), image["status"] == "active"
@@ -108,7 +118,10 @@ def _made(cloud: Cloud, name: str) -> tuple[str, bool]:
 
 
 def _local(place: str, folder: Path) -> Path:
-    """A local file, or a copy of a URL's content in `folder`."""
+    """Return the path of a local file, or fetch a URL into `folder` and return the copy's path.
+
+    Raises ContextError if the file does not exist or the URL cannot be fetched.
+    """
     if "://" not in place:
         path = expanded(place)
         if not path.is_file():

@@ -38,7 +38,10 @@ class FlavorsByName(context.Context):
     }
 
     def setup(self) -> None:
-        """Create the flavors."""
+        """Create the flavors and their extra specs, several at the same time.
+
+        The ids, which contain the run, are stored first. A flavor whose name exists is skipped.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         # names are the task's: flavors of this run are known by their ids
         self.made["flavor_ids"] = self._ids(access)
@@ -47,7 +50,7 @@ class FlavorsByName(context.Context):
         access.each("flavors made", planned, lambda one: self._make(access, *one))
 
     def cleanup(self) -> None:
-        """Delete the flavors that were created."""
+        """Delete the flavors that were created, by id; missing ones count as deleted."""
         ids = self.made.get("flavor_ids")
         if not ids:
             return

@@ -39,7 +39,7 @@ _ADMINS = ("admin", "member", "_member_")
 
 @dataclass(frozen=True, kw_only=True)
 class Orphan:
-    """A resource with a name of osbench."""
+    """A resource in the cloud that has a name as osbench gives them."""
 
     service: str
     #: Of what kind, in the plural.
@@ -53,7 +53,7 @@ class Orphan:
 
 @dataclass(kw_only=True)
 class FoundOrphans:
-    """The result of a search."""
+    """The result of a search for resources of old runs: by run, with problems of the search."""
 
     #: Resources that may be removed, by run, the oldest run first.
     by_run: dict[str, list[Orphan]] = field(default_factory=dict)
@@ -66,18 +66,23 @@ class FoundOrphans:
 
 
 class OrphanSearch:
-    """The resources of osbench in one cloud."""
+    """Finds resources of osbench in one cloud that old runs left, and removes them."""
 
     def __init__(self, deployment: Deployment) -> None:
-        """Raises DeploymentError if the deployment is not of OpenStack."""
+        """Prepare the search; no request is made.
+
+        Raises DeploymentError if the deployment is not of OpenStack.
+        """
         environment = ContextEnvironment(run="", deployment=deployment)
         self._environment = environment
         self._access = CloudAccess(environment, "cleanup --orphans")
 
     def find(self, before_at: float) -> FoundOrphans:
-        """All resources of runs of which none is younger than `before_at`, seconds since 1970.
+        """Return all resources of runs whose newest resource is older than `before_at`.
 
-        Raises DeploymentError, AuthenticationFailed if nothing can be searched.
+        `before_at`: seconds since 1970 UTC. Resources of younger runs are only counted. A kind of
+        resources that cannot be listed is noted in `problems`. Raises DeploymentError or
+        AuthenticationFailed if no login is possible.
         """
         access, found = self._access, FoundOrphans()
         access.owners(KINDS["zaqar"][0])[0].account.token(access.session())
@@ -99,7 +104,10 @@ class OrphanSearch:
         return found
 
     def remove(self, orphans: Sequence[Orphan]) -> list[str]:
-        """Remove these; returns why some are left."""
+        """Remove the given resources; return the reasons why some are left, empty if none is.
+
+        Objects of Keystone, such as projects, are removed last, and only if all others are gone.
+        """
         services = {orphan.service: None for orphan in orphans if orphan.service != _LAST}
         names = {orphan.name for orphan in orphans}
         problems = _removed(self._access, list(services), names)
@@ -115,7 +123,11 @@ class OrphanSearch:
         return problems
 
     def _of_kind(self, service: str, kind: Kind, found: FoundOrphans) -> Iterable[Orphan]:
-        """Resources of a kind; notes why it cannot be searched."""
+        """Return the resources of a kind that have names of osbench.
+
+        Empty, with a note in `found`, if only an administrator can list them and there is none, or
+        listing fails. Empty without a note if the cloud lacks the service.
+        """
         access = self._access
         if kind.everywhere and access.deployment.admin is None:
             found.unseen.append(kind.name)
@@ -152,10 +164,11 @@ class OrphanSearch:
         ]
 
     def _within(self, project: Orphan, runs: Collection[str]) -> list[str]:
-        """Remove osbench's objects in a project to be deleted; returns why some are left.
+        """Remove osbench's objects in a project to be deleted.
 
-        The passwords of its users are lost: the administrator gets a role in the project until its
-        end.
+        Returns the reasons why some are left. The passwords of the project's users are lost. So the
+        administrator gets a role in the project, which ends with the project. `runs`: runs whose
+        objects are removed.
         """
         admin = self._access.admin
         credential = admin.account.credential
@@ -181,18 +194,18 @@ class OrphanSearch:
 
 
 class _OneProject(CloudAccess):
-    """Access to one project only."""
+    """Access to one project only, as one account; for removal in a project to be deleted."""
 
     def __init__(self, environment: ContextEnvironment, account: Account) -> None:
         super().__init__(environment, "cleanup --orphans")
         self._only = self.cloud(account)
 
     def owners(self, kind: Kind) -> list[Cloud]:
-        """Return the project, for kinds of objects that belong to projects."""
+        """Return the project's client for kinds that belong to projects or users, else []."""
         return [] if kind.everywhere else [self._only]
 
     def has(self, service: str) -> bool:
-        """Whether the cloud has a service that has objects of projects."""
+        """Return whether the cloud has the service and its objects belong to projects or users."""
         kind = KINDS[service][0]
         try:
             return not kind.everywhere and bool(self._only.address(kind.service))
@@ -207,7 +220,10 @@ def _removed(
     *,
     runs: Collection[str] = (),
 ) -> list[str]:
-    """Remove objects that have these names, or names of these runs; returns why some are left."""
+    """Remove objects named in `names`, or with names of `runs`.
+
+    Returns messages on objects that are left; empty if all are gone.
+    """
 
     def is_ours(name: str) -> bool:
         return name in names or (bool(runs) and run_in(name) in runs)
@@ -220,7 +236,10 @@ def _removed(
 
 
 def _assign(admin: Cloud, project: str) -> None:
-    """Give the administrator a role in a project."""
+    """Assign the administrator the role admin, else member, in a project.
+
+    Raises DeploymentError if the cloud has none of these roles, RequestFailed if it is refused.
+    """
     roles = admin.document("GET", "keystone", "roles")["roles"]
     by_name = {str(role["name"]).lower(): str(role["id"]) for role in roles}
     named = next((name for name in _ADMINS if name in by_name), None)
@@ -231,14 +250,20 @@ def _assign(admin: Cloud, project: str) -> None:
 
 
 def _domain_of(admin: Cloud, project: str) -> str:
-    """The name of the domain of a project."""
+    """Return the name of the domain of a project, by two requests to Keystone.
+
+    Raises RequestFailed if project or domain cannot be read.
+    """
     found = admin.document("GET", "keystone", f"projects/{project}")["project"]
     domain = admin.document("GET", "keystone", f"domains/{found['domain_id']}")["domain"]
     return str(domain["name"])
 
 
 def _remove_security_groups(admin: Cloud, project: str) -> None:
-    """Remove Neutron's default security group, which it does not remove with the project."""
+    """Delete all security groups of a project.
+
+    Neutron does not remove the default group with its project.
+    """
     params = {"project_id": project}
     groups = admin.document("GET", "neutron", "security-groups", params=params)
     for group in groups["security_groups"]:
@@ -250,7 +275,10 @@ def _remove_security_groups(admin: Cloud, project: str) -> None:
 
 
 def _created_at(one: Mapping[str, Any], run: str) -> float:
-    """Return the time of creation as the service reports it, but at least its run's start."""
+    """Return when an object was created, seconds since 1970 UTC, but at least its run's start.
+
+    The time is the service's. Without one it is the start of the run, from the run's id.
+    """
     began_at = _instant(run[:15], "%Y%m%d-%H%M%S")
     for name in _CREATED:
         if found := _INSTANT.match(str(one.get(name) or "")):

@@ -1,4 +1,4 @@
-"""Base of contexts that make objects in each project."""
+"""Base of contexts that make a configured number of objects in each project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ POLL_S = 0.5
 
 
 class PerProjectContext(Context):
-    """Base of contexts that make objects, named after the run, in each project of a workload."""
+    """Base of contexts that make objects in each project of a workload; names contain the run.
+
+    A subclass sets the class variables and `make`; its `setup` calls `make_all`.
+    """
 
     #: Service of the objects, and the key of `made` that lists them by project.
     SERVICE: ClassVar[str] = ""
@@ -30,14 +33,15 @@ class PerProjectContext(Context):
     USUAL_COUNT: ClassVar[int] = 1
 
     def make(self, cloud: Cloud, name: str) -> Any:
-        """Make one object in a project; returns its id, or other facts that iterations need.
+        """Make one object in a project; return its id, or other facts that iterations need.
 
-        Called again after transient errors, perhaps after the object was made.
+        Called again after transient errors, even if the object was made: implementations must
+        handle that. Several threads call this at the same time.
         """
         raise NotImplementedError
 
     def places(self, access: CloudAccess) -> list[Cloud]:
-        """Return the clouds of the owners of objects; by default one user of each project."""
+        """Return clients for the owners of objects; by default one user of each project."""
         return access.projects
 
     def owner(self, cloud: Cloud) -> str:
@@ -47,7 +51,11 @@ class PerProjectContext(Context):
     def await_ready(
         self, cloud: Cloud, path: str, key: str, ready: str, failed: str = "error"
     ) -> dict[str, Any]:
-        """Poll an object until it is ready; returns it. Raises ContextError."""
+        """Poll an object every `POLL_S` seconds until its status is `ready`; return it.
+
+        `path`: of the object; `key`: of the object in the response. Raises ContextError if the
+        status begins with `failed`, or after `READY_S` seconds.
+        """
         begin = time.monotonic()
         while True:
             found: dict[str, Any] = cloud.document("GET", self.SERVICE, path)[key]
@@ -61,7 +69,11 @@ class PerProjectContext(Context):
             time.sleep(POLL_S)
 
     def make_all(self) -> None:
-        """Make the configured number of objects in every project."""
+        """Make the configured number of objects for each owner by `make`, several concurrently.
+
+        Stores their results by owner in `made[KEY]`. Raises DeploymentError if the cloud lacks the
+        service, and exceptions of `make`.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         access.projects[0].address(self.SERVICE)
         self.made[self.KEY] = {}
@@ -75,7 +87,10 @@ class PerProjectContext(Context):
         self.made[self.KEY] = found
 
     def cleanup(self) -> None:
-        """Remove the objects by their names. Raises ContextError if some cannot be removed."""
+        """Remove the objects by their names. Raises ContextError if some cannot be removed.
+
+        Does nothing if `make_all` was not called.
+        """
         if self.KEY not in self.made:
             return
         access = CloudAccess(self.surroundings, self.NAME)

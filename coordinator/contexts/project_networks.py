@@ -1,4 +1,4 @@
-"""The context `network`: networks with subnets and routers in each project."""
+"""The context `network`: networks with subnets and a router in each project."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = {"type": "integer", "minimum": 1}
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """A network that is to be made."""
+    """A network that setup is to create, by the client of its project."""
 
     cloud: Cloud
     name: str
@@ -81,7 +81,7 @@ class ProjectNetworks(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse an address range that is none, and attributes by which networks are found."""
+        """Return messages on an invalid `start_cidr` and on attributes that osbench sets itself."""
         found = []
         try:
             neutron.version_of(config.get("start_cidr", "10.2.0.0/24"))
@@ -95,7 +95,7 @@ class ProjectNetworks(context.Context):
         ]
 
     def setup(self) -> None:
-        """Make the networks, several at the same time."""
+        """Create the networks, several at the same time; store their ids, subnets and routers."""
         access = CloudAccess(self.surroundings, self.NAME)
         access.projects[0].address(neutron.SERVICE)
         planned = self._planned(access)
@@ -111,7 +111,10 @@ class ProjectNetworks(context.Context):
         self.made[neutron.NETWORKS] = found
 
     def cleanup(self) -> None:
-        """Remove the networks by their names. Raises ContextError if some cannot be removed."""
+        """Remove the networks by their names. Raises ContextError if some cannot be removed.
+
+        Does nothing if setup has created none.
+        """
         if neutron.NETWORKS not in self.made:
             return
         access = CloudAccess(self.surroundings, self.NAME)
@@ -137,7 +140,10 @@ class ProjectNetworks(context.Context):
         ]
 
     def _gateways(self, access: CloudAccess) -> dict[Cloud, str]:
-        """The external network for the routers of each project, "" if there is none."""
+        """Return the id of the external network for the routers of each project.
+
+        It is "" if there is none, or `router` does not ask for a gateway.
+        """
         if not self._router.get("external"):
             return dict.fromkeys(access.projects, "")
         found = access.each(
@@ -151,7 +157,10 @@ class ProjectNetworks(context.Context):
         return router
 
     def _make(self, plan: _Plan, gateways: Mapping[Cloud, str]) -> dict[str, Any]:
-        """Make a network with its router and its subnets; objects of an earlier try are used."""
+        """Create a network, its router and its subnets; return their ids as iterations get them.
+
+        Objects that an earlier attempt has created are used.
+        """
         cloud, router = plan.cloud, None
         fields = neutron.network_fields(self.config.get("network_create_args"))
         network = neutron.create_once(cloud, "network", {**fields, "name": plan.name})
@@ -186,7 +195,7 @@ class ProjectNetworks(context.Context):
 
 
 def _connect(cloud: Cloud, router: str, subnets: list[str]) -> None:
-    """Make subnets interfaces of a router, unless an earlier try has done so."""
+    """Connect subnets to a router, unless an earlier attempt has connected them."""
     ports = neutron.listed(cloud, "port", device_id=router)
     there = {address["subnet_id"] for port in ports for address in port["fixed_ips"]}
     for subnet in subnets:

@@ -48,11 +48,14 @@ class ProjectObjects(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the containers."""
+        """Create the containers and upload their objects; store the names by project."""
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a container with objects; returns its name."""
+        """Create a container and upload its objects, one after another.
+
+        Returns the container's name.
+        """
         cloud.request("PUT", "swift", name, headers=_ANY)
         with tempfile.TemporaryFile() as data:
             data.truncate(self.config.get("object_size", 1024))

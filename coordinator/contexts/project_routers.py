@@ -60,18 +60,18 @@ class ProjectRouters(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse addresses of a gateway without its network."""
+        """Return a message if fixed addresses of the gateway are given without its network."""
         gateway = config.get("external_gateway_info", {})
         if "external_fixed_ips" in config and "network_id" not in {**gateway, **config}:
             return ["external_fixed_ips needs network_id, the external network of the gateway"]
         return []
 
     def setup(self) -> None:
-        """Make the routers."""
+        """Create the routers, several at the same time; store their ids by project."""
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Make a router; returns its id."""
+        """Create a router, or find the router of an earlier attempt; return its id."""
         fields = {
             key: value
             for key, value in self.config.items()

@@ -64,14 +64,21 @@ class ProjectServers(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Look up image and flavor, and boot the servers."""
+        """Look up image and flavor by name, boot the servers and wait until they are active.
+
+        Raises DeploymentError if image or flavor does not exist, ContextError if a server fails.
+        """
         cloud = CloudAccess(self.surroundings, self.NAME).projects[0]
         self._image = sought(cloud, "image", self.config["image"])
         self._flavor = sought(cloud, "flavor", self.config["flavor"])
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Boot a server and wait until it is active; returns its id."""
+        """Boot a server and wait until it is active; return its id.
+
+        Uses the server that an earlier attempt has booted. Raises ContextError if it fails or takes
+        more than `READY_S` seconds.
+        """
         params = {"name": f"^{name}$"}
         there = cloud.document("GET", "nova", "servers", params=params)["servers"]
         if there:

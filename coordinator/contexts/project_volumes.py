@@ -36,11 +36,18 @@ class ProjectVolumes(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the volumes."""
+        """Create the volumes and wait until they are available; store ids and sizes by project.
+
+        Raises ContextError if a volume fails.
+        """
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> dict[str, Any]:
-        """Create a volume and wait until it is available; returns its id and size."""
+        """Create a volume and wait until it is available; return its id and its size in GB.
+
+        Uses the volume that an earlier attempt has created. Raises ContextError if it fails or
+        takes more than `READY_S` seconds.
+        """
         there = cloud.document("GET", "cinder", "volumes", params={"name": name})["volumes"]
         if there:
             # a try whose response was lost has created it

@@ -40,7 +40,11 @@ class Quotas(context.Context):
     }
 
     def setup(self) -> None:
-        """Set the quotas, after storing the previous ones."""
+        """Set the quotas of each project, after storing the previous ones.
+
+        Raises ContextError for services that only Rally supports, for unknown quotas, and if
+        projects have no ids because the context `users` is missing.
+        """
         unknown = [service for service in self.config if service in _RALLYS]
         if unknown:
             raise ContextError(
@@ -69,10 +73,11 @@ class Quotas(context.Context):
         projects: Mapping[str, bool],
         wanted: Mapping[str, Collection[str]],
     ) -> None:
-        """Note the quotas that projects have, by the names that are wanted of each service.
+        """Look up quotas of each project and append them to `made`, for the cleanup.
 
-        The value of a project is whether it will be deleted. Raises ContextError if a service has
-        no quota of a name.
+        `projects`: project id -> whether the project will be deleted. `wanted`: service -> names of
+        quotas. For projects to be deleted None is stored instead of values. Raises ContextError if
+        a service has no quota of a name.
         """
         for service, names in wanted.items():
             before = access.each(
@@ -89,7 +94,10 @@ class Quotas(context.Context):
                 self.made.setdefault("quotas_before", []).append([service, project, kept])
 
     def cleanup(self) -> None:
-        """Restore the previous quotas."""
+        """Restore the stored quotas.
+
+        Quotas of projects to be deleted are reset to the defaults instead.
+        """
         before = self.made.get("quotas_before")
         if not before:
             return

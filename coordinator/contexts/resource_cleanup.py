@@ -42,10 +42,11 @@ def remove_resources(
     *,
     settle_s: float,
 ) -> int:
-    """Delete all objects of some services or kinds whose name `is_ours`; returns their number.
+    """Delete all objects whose name satisfies `is_ours`; return their number.
 
-    All these names have the prefix `beginning`. A kind that cannot be listed or deleted does not
-    stop the others: ContextError is raised after all kinds are done.
+    `what`: services or kinds (`KIND_NAMES`). `beginning`: prefix of all these names, to shorten
+    lists. `settle_s`: seconds until all kinds are searched again; repeated until a search finds
+    nothing. Raises ContextError after all kinds are done if one could not be listed or deleted.
     """
     gone, again = 0, False
     left = [kind for name in what for kind in kinds(name)]
@@ -77,7 +78,7 @@ def _described(kind: Kind, error: Exception) -> str:
 
 
 class _KindRemoval:
-    """The removal of one kind of objects."""
+    """Deletes all matching objects of one kind, in rounds of listing and deletion."""
 
     def __init__(
         self, access: CloudAccess, kind: Kind, beginning: str, is_ours: Callable[[str], bool]
@@ -90,7 +91,12 @@ class _KindRemoval:
         self._accepted_at: dict[str, float] = {}
 
     def run(self) -> int:
-        """Delete until nothing is left; returns the number of objects."""
+        """Delete the objects until none is listed any more; return how many there were.
+
+        Objects of kinds with immediate deletion are not listed again unless a deletion was refused.
+        Raises ContextError if no object disappears or appears for `PATIENCE_S` seconds, for slow
+        kinds `PATIENCE_SLOW_S`.
+        """
         asked: set[str] = set()
         left: set[str] = set()
         progress_at = time.monotonic()

@@ -27,7 +27,7 @@ def _none(_: Cloud) -> Sequence[Mapping[str, Any]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of objects of a service."""
+    """A kind of objects of a service, such as servers of Nova, and how to list and delete them."""
 
     #: For messages, in the plural.
     name: str
@@ -68,11 +68,14 @@ class Kind:
     release: Callable[[Cloud, str], None] | None = None
 
     def identity(self, one: Mapping[str, Any]) -> str:
-        """Return the path of an object, relative to the path of the list."""
+        """Return the id of an object: the last part of its URL path, below the path of the list.
+
+        For stacks of Heat it has two parts, NAME/ID.
+        """
         return "/".join(str(one[field]) for field in self.identified.split("/"))
 
     def objects(self, document: Any) -> list[Mapping[str, Any]]:
-        """The objects of a page."""
+        """Return the objects in the response to a list request; empty if the response is None."""
         page = (document or {}).get(self.key, ()) if self.key else document or ()
         return [one[self.inner] if self.inner else one for one in page]
 
@@ -104,7 +107,10 @@ def _of_a_snapshot(volume: Mapping[str, Any]) -> bool:
 
 
 def _without_hosts(cloud: Cloud, identity: str) -> None:
-    """Remove the hosts of an aggregate."""
+    """Remove all hosts from the aggregate `identity`, so that it can be deleted.
+
+    Does nothing if the aggregate does not exist.
+    """
     path = f"os-aggregates/{identity}"
     response = cloud.request("GET", "nova", path, expected=(200, 404))
     if response.status_code == HTTPStatus.NOT_FOUND:
@@ -115,7 +121,7 @@ def _without_hosts(cloud: Cloud, identity: str) -> None:
 
 
 def _without_objects(cloud: Cloud, identity: str) -> None:
-    """Delete the objects of a container."""
+    """Delete all objects in the Swift container `identity`, so that it can be deleted."""
     params = {"format": "json"}
     while found := cloud.document("GET", "swift", identity, params=params, expected=(200, 204)):
         for one in found:
@@ -134,7 +140,11 @@ def _hidden(_: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
-    """Parameters per domain: Keystone's default lists omit objects of other domains."""
+    """Return parameters of one list request per domain, at most `MOST_DOMAINS`.
+
+    Keystone's lists omit objects of other domains. Empty if listing domains is forbidden. Raises
+    RequestFailed for other refusals.
+    """
     try:
         found = cloud.document("GET", "keystone", "domains")["domains"]
     except RequestFailed as error:
@@ -145,12 +155,15 @@ def _domains(cloud: Cloud) -> Sequence[Mapping[str, Any]]:
 
 
 def _in_project(_: str, cloud: Cloud) -> Mapping[str, Any]:
-    """Return parameters that limit a list to a project: administrators see all projects."""
+    """Return parameters that restrict a list to the account's project.
+
+    Without them administrators see all projects.
+    """
     return {"project_id": cloud.project_id}
 
 
 def _remove_interfaces(cloud: Cloud, router: str) -> None:
-    """Remove the interfaces of a router; its gateway goes with it."""
+    """Remove all interfaces of a router, so that it can be deleted with its gateway."""
     path = f"{neutron.path_of('router', router)}/remove_router_interface"
     for port in neutron.listed(cloud, "port", device_id=router):
         if port["device_owner"] in _INTERFACES:
@@ -410,7 +423,10 @@ KINDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
 
 
 def kinds(name: str) -> tuple[Kind, ...]:
-    """The kinds of a service, as `keystone`, or one kind, as `keystone.users`."""
+    """Return the kinds of a service, such as `keystone`, or one kind, such as `keystone.users`.
+
+    Raises KeyError for an unknown service; empty for an unknown kind.
+    """
     service, _, only = name.partition(".")
     return tuple(kind for kind in KINDS[service] if only in ("", _word(kind)))
 
@@ -428,7 +444,11 @@ KIND_NAMES = sorted(
 
 
 def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
-    """Check that an account may list a kind of objects. Raises RequestFailed."""
+    """Request a list of objects of a kind once, to check that the account may.
+
+    `beginning`: prefix of names. Raises RequestFailed if it may not, DeploymentError if the cloud
+    lacks the service.
+    """
     params = dict(kind.narrowed(beginning, cloud))
     if kind.page:
         params["limit"] = 1
@@ -436,16 +456,20 @@ def probe(kind: Kind, cloud: Cloud, beginning: str) -> None:
 
 
 def find(kind: Kind, cloud: Cloud, beginning: str, is_ours: Callable[[str], bool]) -> Iterator[str]:
-    """Ids of the objects of a kind that an account can see and whose name `is_ours`."""
+    """Yield ids of the objects of a kind that an account sees and of which `is_ours` takes a name.
+
+    `beginning`: prefix of all these names; it shortens the lists of some services.
+    """
     for one in beginning_with(kind, cloud, beginning):
         if any(map(is_ours, names_of(one, kind))):
             yield kind.identity(one)
 
 
 def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a kind that an account can see, each once; some have names without the prefix.
+    """Yield the objects of a kind that an account can see, each once.
 
-    A service may ignore the prefix.
+    Only names with the prefix `beginning` are requested. A service may ignore the prefix, so that
+    callers have to check names. Objects are mappings as the service describes them.
     """
     seen: set[str] = set()
     narrowed = kind.narrowed(beginning, cloud)
@@ -458,7 +482,7 @@ def beginning_with(kind: Kind, cloud: Cloud, beginning: str) -> Iterator[Mapping
 
 
 def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The objects of one list, page after page."""
+    """Yield the objects of one list, page after page, until a page has no new ones."""
     if kind.page:
         params["limit"] = kind.page
     seen: set[str] = set()
@@ -475,7 +499,10 @@ def _listed(kind: Kind, cloud: Cloud, params: dict[str, Any]) -> Iterator[Mappin
 
 
 def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
-    """A page of a list, empty if the service lacks the kind. Raises RequestFailed."""
+    """Return the JSON response to a list request; {} if the service lacks an optional kind.
+
+    Raises RequestFailed for any other unsuccessful response.
+    """
     try:
         return cloud.document("GET", kind.service, kind.list_path or kind.path, params=params)
     except RequestFailed as error:
@@ -485,7 +512,11 @@ def _page(kind: Kind, cloud: Cloud, params: Mapping[str, Any]) -> Any:
 
 
 def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
-    """Delete an object; a missing one counts as deleted. Raises RequestFailed."""
+    """Request the deletion of an object, after releasing and unlocking it if the kind needs that.
+
+    Returns once the service has accepted it; a missing object counts as deleted. Raises
+    RequestFailed if the service refuses.
+    """
     if kind.release is not None:
         kind.release(cloud, identity)
     # the parts of a path are names of osbench and ids, which have no "/"
@@ -500,7 +531,10 @@ def delete(kind: Kind, cloud: Cloud, identity: str) -> None:
 
 
 def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
-    """Return the names of an object; osbench's may be among them, as a name or a tag."""
+    """Return all strings of an object that may be the name from osbench.
+
+    These are its name, its tags, and its name without a suffix that the service appends.
+    """
     name = str(one.get(kind.named) or "")
     # objects with a name chosen by the user have osbench's name as a tag
     names = {name, *map(str, one.get("tags") or ())}
@@ -510,7 +544,7 @@ def names_of(one: Mapping[str, Any], kind: Kind) -> set[str]:
 
 
 def _marker(document: Any) -> str:
-    """The marker in a link to the next page, as Zaqar returns it."""
+    """Return the marker in the response's link to the next page, as Zaqar sends it; "" if none."""
     for link in document.get("links") or () if isinstance(document, dict) else ():
         if isinstance(link, dict) and link.get("rel") == "next":
             return parse_qs(urlsplit(link.get("href", "")).query).get("marker", [""])[0]

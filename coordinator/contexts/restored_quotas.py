@@ -23,7 +23,11 @@ class RestoredQuotas(Quotas):
     }
 
     def setup(self) -> None:
-        """Store the quotas for the cleanup, which deletes quotas of projects to be deleted."""
+        """Store the quotas of each project, for the cleanup.
+
+        The cleanup resets the quotas of projects to be deleted and restores the others. Raises
+        ContextError if a service has no quota of a name.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         temporary = {user.project_id for user in access.users if user.temporary}
         projects = {cloud.project_id: False for cloud in access.projects}

@@ -24,7 +24,11 @@ class Roles(context.Context):
     }
 
     def setup(self) -> None:
-        """Assign the roles, and get new tokens that include them."""
+        """Assign the missing roles, log all users in again, and store them with their new tokens.
+
+        Raises ContextError if a role does not exist, or users have no ids because the context
+        `users` is missing.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         admin = access.admin
         wanted = [_role(admin, name) for name in self.config]
@@ -43,7 +47,7 @@ class Roles(context.Context):
         self.made[USERS] = [user.to_dict() for user in access.with_tokens(users)]
 
     def cleanup(self) -> None:
-        """Remove the assignments."""
+        """Remove the role assignments that setup has made; assignments from before stay."""
         assigned = self.made.get("roles_assigned")
         if not assigned:
             return
@@ -64,7 +68,7 @@ def _role(admin: Cloud, name: str) -> str:
 
 
 def _missing(admin: Cloud, project: str, user: str, roles: list[str]) -> list[str]:
-    """Paths of the assignments that a user does not have."""
+    """Return paths of the assignments of `roles` that a user lacks in its project."""
     base = f"projects/{project}/users/{user}/roles"
     has = {role["id"] for role in admin.document("GET", "keystone", base)["roles"]}
     return [f"{base}/{role}" for role in roles if role not in has]

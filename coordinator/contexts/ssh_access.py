@@ -44,7 +44,7 @@ class SshAccess(PerProjectContext):
         super().__init__(config or {}, *others)
 
     def setup(self) -> None:
-        """Create the groups, unless Neutron has none."""
+        """Create the groups, one per project; does nothing if Neutron has no security groups."""
         cloud = CloudAccess(self.surroundings, self.NAME).projects[0]
         path = "extensions/security-group"
         response = cloud.request("GET", "neutron", path, expected=(200, 404))
@@ -52,7 +52,7 @@ class SshAccess(PerProjectContext):
             self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Create a group with its rules; returns its name."""
+        """Create a security group and its rules; return its name. Parts that exist are kept."""
         path = "security-groups"
         there = cloud.document("GET", "neutron", path, params={"name": name})["security_groups"]
         if there:

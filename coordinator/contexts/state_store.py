@@ -1,7 +1,6 @@
-"""Stores the results of a run's contexts, encrypted in the run directory, until undone.
+"""Stores the results of a run's contexts, encrypted in the run directory, until they are undone.
 
-The key is in the data directory and not in the run directory, so that a run directory can be passed
-on.
+The key is in the data directory, so that a run directory can be passed on without secrets.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ KEY = "contexts.key"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """A context of a workload whose setup has started."""
+    """A context of a workload whose setup has begun, and its results (`made`)."""
 
     workload: int
     name: str
@@ -39,7 +38,7 @@ class Entry:
 
 @dataclass(slots=True, kw_only=True)
 class PreparedWorkload:
-    """Data for a workload's workers, set up by its contexts; for workers that join later too."""
+    """Arguments and context that a workload's workers get, saved for `resume` and late workers."""
 
     args: dict[str, Any]
     context: dict[str, Any]
@@ -50,7 +49,10 @@ class PreparedWorkload:
 
 
 class ContextStateStore:
-    """The entries of one run, oldest first. Every method raises ContextError."""
+    """The contexts of one run that have been set up, oldest first, and the data of their workers.
+
+    Reads and writes two encrypted files. Methods that do so raise ContextError.
+    """
 
     def __init__(
         self, folder: Path, data_dir: Path, run: str, deployment: Deployment | None
@@ -65,7 +67,10 @@ class ContextStateStore:
 
     @classmethod
     def load(cls, folder: Path, data_dir: Path) -> ContextStateStore:
-        """The entries that a run has left; empty if there are none."""
+        """Return the store of a run, with the entries and prepared data on disk; empty if none.
+
+        Raises ContextError if a file cannot be read, or is damaged.
+        """
         found = cls(folder, data_dir, folder.name, None)
         with _translated():
             content = found._entries_file.read()
@@ -84,21 +89,30 @@ class ContextStateStore:
         return found
 
     def of(self, workload: int) -> list[Entry]:
-        """The entries of one workload."""
+        """Return the entries of one workload, oldest first."""
         return [entry for entry in self.entries if entry.workload == workload]
 
     def add(self, entry: Entry) -> None:
-        """Add an entry, before anything is made for it."""
+        """Append an entry and save all; call it before the context makes anything.
+
+        Raises ContextError if it cannot be saved.
+        """
         self.entries.append(entry)
         self.save()
 
     def remove(self, entry: Entry) -> None:
-        """Remove an entry that was undone."""
+        """Remove the entry of an undone context and save the others.
+
+        Raises ContextError if they cannot be saved.
+        """
         self.entries.remove(entry)
         self.save()
 
     def save(self) -> None:
-        """Write all entries; removes the file if there are none."""
+        """Write all entries to disk, or remove the file if there are none.
+
+        Raises ContextError if that fails, or a result has a type that msgpack does not support.
+        """
         if not self.entries:
             self._entries_file.remove()
             return
@@ -109,19 +123,25 @@ class ContextStateStore:
         _write(self._entries_file, record)
 
     def keep_prepared(self, workload: int, prepared: PreparedWorkload) -> None:
-        """Save the data for a workload's workers, until the run is over."""
+        """Set the data for a workload's workers and save the data of all.
+
+        Raises ContextError if it cannot be saved.
+        """
         self.prepared[workload] = prepared
         self.save_prepared()
 
     def save_prepared(self) -> None:
-        """Write the data for the workers of all workloads, and the history of their contexts."""
+        """Write the data for the workers of all workloads, with the history of their contexts.
+
+        Raises ContextError if that fails.
+        """
         record = {number: asdict(one) for number, one in self.prepared.items()}
         _write(self._prepared_file, record)
 
     def made(self, workload: int, names: Iterable[str] | None = None) -> dict[str, Any]:
         """Return the results of a workload's contexts by key; later contexts override earlier ones.
 
-        `names`: only of these contexts.
+        `names`: only of these contexts; None: of all.
         """
         wanted = None if names is None else set(names)
         merged: dict[str, Any] = {}

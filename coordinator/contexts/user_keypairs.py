@@ -25,19 +25,22 @@ class UserKeypairs(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Create the key pairs."""
+        """Create one key pair per user, and store names and keys."""
         self.make_all()
 
     def places(self, access: CloudAccess) -> list[Cloud]:
-        """The cloud as every user."""
+        """Return one client per user, instead of one per project."""
         return access.each_user
 
     def owner(self, cloud: Cloud) -> str:
-        """The user's id."""
+        """Return the user's id, by which the user's key pairs are stored."""
         return cloud.user_id
 
     def make(self, cloud: Cloud, name: str) -> dict[str, str]:
-        """Create a key pair; returns its name and its keys."""
+        """Create a key pair; return its `name`, and its `private` and `public` key.
+
+        A key pair of an earlier attempt is deleted first, because its private key was lost.
+        """
         wanted = {"keypair": {"name": name}}
         response = cloud.request(
             "POST", "nova", "os-keypairs", json=wanted, expected=(200, 201, 409)

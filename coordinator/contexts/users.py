@@ -79,14 +79,18 @@ class Users(context.Context):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse a configuration that asks both for existing users and for new ones."""
+        """Return a message if the configuration asks both for existing users and for new ones."""
         new = [key for key in NEW_USERS if key in config]
         if CHOSEN not in config or not new:
             return []
         return [f"{CHOSEN} chooses among users of the record, and {', '.join(new)} makes new ones"]
 
     def setup(self) -> None:
-        """Make users, or use the existing ones, and get a token for each."""
+        """Create users, or take users of the deployment record, log each in and store the users.
+
+        New users are stored with their passwords before the first request. Raises DeploymentError
+        if a chosen user is not in the record, ContextError if a domain or role does not exist.
+        """
         access = CloudAccess(self.surroundings, self.NAME)
         self.made[CHOICE] = self.config.get(CHOICE, RANDOM)
         if CHOSEN not in self.config and makes_users(self.config, access.deployment):
@@ -97,7 +101,10 @@ class Users(context.Context):
         self._keep(access.with_tokens(users, self._at))
 
     def cleanup(self) -> None:
-        """Remove the new users and their projects, by their names. Raises ContextError."""
+        """Remove the new users, their projects and security groups, by their names.
+
+        Does nothing for users of the record. Raises ContextError if some remain.
+        """
         if not self.made.get("new_users"):
             return
         access = CloudAccess(self.surroundings, self.NAME)
@@ -154,7 +161,10 @@ class Users(context.Context):
     def _planned(
         self, access: CloudAccess, project_domain: str, user_domain: str
     ) -> list[CloudUser]:
-        """The users to be made, with their names and passwords."""
+        """Return the users to be created, with random names and passwords, and their projects.
+
+        A password in the configuration is used for all. No request is made.
+        """
         admin = access.admin
         like = admin.account.credential
         # random, so that no other client can have guessed these names
@@ -176,7 +186,10 @@ class Users(context.Context):
 
 
 def _make(admin: Cloud, what: str, **fields: Any) -> str:
-    """Create an object, or find it if an earlier try has created it; returns its id."""
+    """Create a user or project, or find it if an earlier attempt has created it; return its id.
+
+    `what`: "user" or "project".
+    """
     response = admin.request(
         "POST", "keystone", f"{what}s", json={what: fields}, expected=(201, 409)
     )
@@ -188,7 +201,10 @@ def _make(admin: Cloud, what: str, **fields: Any) -> str:
 
 
 def _domain(admin: Cloud, named: str) -> dict[str, str]:
-    """Return name and id of a domain, given its name or id. Raises ContextError if not found."""
+    """Return `id` and `name` of a domain, given its name or id.
+
+    Raises ContextError if not found.
+    """
     found = admin.document("GET", "keystone", "domains", params={"name": named})["domains"]
     if not found:
         response = admin.request("GET", "keystone", f"domains/{named}", expected=(200, 404))
@@ -208,7 +224,10 @@ def _role(admin: Cloud) -> str:
 
 
 def _remove_security_groups(access: CloudAccess, names: Collection[str]) -> None:
-    """Remove Neutron's default security groups, which it does not remove with their projects."""
+    """Delete all security groups of the projects with these names.
+
+    Neutron does not remove default groups with their projects. Does nothing without Neutron.
+    """
     admin = access.admin
     catalogue = admin.account.token(access.session()).service_catalog.catalog
     if not any(service["type"] == "network" for service in catalogue):

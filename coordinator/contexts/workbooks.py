@@ -39,7 +39,7 @@ class Workbooks(PerProjectContext):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse a definition that cannot be read, or is not a workbook."""
+        """Return a message if the definition cannot be read or is not a mapping."""
         try:
             _definition(config["definition"])
         except ContextError as error:
@@ -47,12 +47,18 @@ class Workbooks(PerProjectContext):
         return []
 
     def setup(self) -> None:
-        """Make the workbooks."""
+        """Read the definition, and create the workbooks.
+
+        Raises ContextError if it cannot be read.
+        """
         self._definition = _definition(self.config["definition"])
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Make a workbook; returns its name."""
+        """Create a workbook from the definition under `name`; return the name.
+
+        A workbook that exists counts as created by an earlier attempt.
+        """
         text = yaml.safe_dump(self._definition | {"name": name})
         headers = {"Content-Type": "text/plain", "Accept": "*/*"}
         # 409: a try whose response was lost has made it

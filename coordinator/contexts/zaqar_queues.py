@@ -39,11 +39,14 @@ class ZaqarQueues(PerProjectContext):
     }
 
     def setup(self) -> None:
-        """Make the queues."""
+        """Create the queues and post their messages; store the names by project."""
         self.make_all()
 
     def make(self, cloud: Cloud, name: str) -> str:
-        """Make a queue and fill it; returns its name."""
+        """Create a queue and post its messages; return its name.
+
+        A queue that exists is from an earlier attempt: it is deleted and created again.
+        """
         count = self.config.get("messages_per_queue", 0)
         response = cloud.request("PUT", "zaqar", f"queues/{name}", json={})
         if count and response.status_code != HTTPStatus.CREATED:

@@ -1,1 +1,1 @@
-"""Deployment records on disk, and checks of the deployments that they describe."""
+"""Deployment records (of the systems under test) on disk, and checks of the deployments."""

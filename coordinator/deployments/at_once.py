@@ -1,4 +1,4 @@
-"""Questions to servers that are asked at once, of whom none can keep the others waiting."""
+"""Runs requests to servers at the same time, with a common deadline."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ AT_ONCE = 8
 
 
 def at_once(questions: Sequence[Callable[[], Answer]], until: float) -> list[Answer | None]:
-    """Return the results of `questions` in order; None if missing at `until`, monotonic seconds.
+    """Call the functions in up to `AT_ONCE` threads; return their results in order.
 
-    A question that is not finished then goes on in its thread, at most until the process ends.
-    Passes on the first exception of a question.
+    The result is None if a function has not ended at `until`, monotonic seconds. It then goes on in
+    its daemon thread. Raises the first exception of a function.
     """
     answers: list[Answer | None] = [None] * len(questions)
     raised: list[BaseException] = []

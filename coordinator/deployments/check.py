@@ -1,4 +1,4 @@
-"""Checks a deployment: credentials, services, profiler key and trace store."""
+"""Checks a deployment by requests: credentials, services, profiler key and trace store."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ERRNO = re.compile(r"\[Errno -?\d+\] ")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """The result of one check of a deployment."""
+    """The result of one check of a deployment, such as a login or the trace store."""
 
     #: What was checked: admin, users[0], profiler key, trace store.
     subject: str
@@ -47,7 +47,11 @@ class Finding:
 
 
 def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
-    """Check everything that a deployment names, within `timeout_s` seconds."""
+    """Check everything that a deployment names; yield the results.
+
+    Takes at most about `timeout_s` seconds; checks without a result then have failed. Errors are
+    results, not raised.
+    """
     until = time.monotonic() + timeout_s
     request_s = min(REQUEST_S, timeout_s)
     late = f"no result within {timeout_s:g} s (--timeout)"
@@ -77,7 +81,7 @@ def check(deployment: Deployment, timeout_s: float) -> Iterator[Finding]:
 
 @dataclass(kw_only=True)
 class _Try:
-    """A login with one credential."""
+    """A login with one credential, its finding, and the regions of the catalogue."""
 
     subject: str
     #: With the token, once there is one: a login may not be repeatable.
@@ -106,7 +110,10 @@ def _authenticate(one: _Try, timeout_s: float) -> _Try:
 
 
 def _region(one: _Try) -> Iterator[Finding]:
-    """The regions that exist, if the record names one or could name one."""
+    """Yield a finding on the region: whether the record's exists, or a warning if it names none.
+
+    Nothing if the record names none and the cloud has at most one, or the regions are unknown.
+    """
     wished, there = one.credential.region_name, ", ".join(one.regions)
     if wished and one.regions:
         known = wished in one.regions
@@ -133,7 +140,7 @@ def _of(subject: str, credential: Credential, *, ok: bool, detail: str) -> Findi
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error, without the connection pools that requests mentions."""
+    """Return the first line of an error, with secrets masked and without requests' pool names."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     head, pool, _ = lines[0].partition(": HTTP")
     return mask_text(f"{head}: {_cause(error)}" if pool else lines[0])
@@ -146,7 +153,10 @@ def _cause(error: Exception) -> str:
 def _services(
     deployment: Deployment, timeout_s: float, until: float, late: str
 ) -> Iterator[Finding]:
-    """Send a traced request to each service with an address, and look for its spans."""
+    """Send a traced request to each service with an address; yield the findings with its spans.
+
+    Spans are looked for only with a profiler key and a readable trace store.
+    """
     key, named = deployment.profiler_hmac_key, deployment.services
     store = connected(deployment.profiler_conn_str, timeout_s) if key and named else None
     asked: list[Callable[[], Finding]] = [
@@ -157,7 +167,10 @@ def _services(
 
 
 def _service(name: str, address: str, key: str | None, store: Any, timeout_s: float) -> Finding:
-    """Check that a service responds, with any status: its address need not be a page."""
+    """Return a finding: whether a service responds, with any status, because it may lack a page.
+
+    Without spans the finding is a warning, unless `store` is None.
+    """
     subject = f"services.{name}"
     base_id, headers = signed(key) if key else ("", {})
     try:

@@ -1,4 +1,4 @@
-"""The record of a cloud in clouds.yaml, as openstacksdk's own `OpenStackConfig` reads it."""
+"""Reads a cloud of clouds.yaml by openstacksdk and makes the content of a deployment record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOLD = ("ConfigurationWarning", "OpenStackDeprecationWarning")
 
 @dataclass(frozen=True, kw_only=True)
 class NamedCloud:
-    """The configuration of a cloud, as openstacksdk reads it."""
+    """The configuration of a cloud as the content of a deployment record, with warnings."""
 
     #: Content of a record.
     spec: Mapping[str, Any]
@@ -40,9 +40,9 @@ class NamedCloud:
 def named_cloud(name: str, region: str | None = None) -> NamedCloud:
     """Return the cloud of that name in clouds.yaml, secure.yaml and clouds-public.yaml.
 
-    openstacksdk looks for these files in its places, and at OS_CLIENT_CONFIG_FILE and
-    OS_CLIENT_SECURE_FILE. `region` is a region of the cloud, its first by default. Raises
-    DeploymentError, without secrets.
+    openstacksdk searches its usual folders, OS_CLIENT_CONFIG_FILE and OS_CLIENT_SECURE_FILE for
+    these files. `region`: of the cloud; None: its first. Raises DeploymentError, without secrets,
+    if openstacksdk is not installed, a file is not YAML, or the cloud is unknown or invalid.
     """
     # only the command that makes a record needs it, and it is slow to import
     try:
@@ -92,7 +92,7 @@ def _region_of(loader: Any, name: str, region: str | None, skipped: list[Any]) -
 
 
 def _login_problem(config: Any, name: str) -> str:
-    """Return osbench's message on an unknown auth plug-in or option, with known ones; or ""."""
+    """Return a message on an unknown auth plug-in or option, with the known ones; else ""."""
     try:
         found = config.get_one(cloud=name, validate=False).config
         options_of(loader_of(found["auth_type"], found["auth"]), found["auth_type"], found["auth"])
@@ -127,7 +127,7 @@ def _unknown(loader: Any, config: Any, name: str, names: list[str]) -> str:
 
 @contextlib.contextmanager
 def _skipped_files() -> Iterator[list[Any]]:
-    """Collect path and error of each file that openstacksdk skips, instead of its log lines.
+    """Yield a list of (path, error) of files that openstacksdk skips, instead of its log lines.
 
     A line would repeat the text of a file that is not YAML, perhaps a password.
     """
@@ -189,7 +189,7 @@ def _spec(region: Any) -> dict[str, Any]:
 
 
 def _overrides(region: Any) -> dict[str, str]:
-    """Configured addresses by service type."""
+    """Return the configured addresses (endpoint overrides) by service type."""
     found = {}
     for service in SERVICES.values():
         for kind in service.types:
@@ -207,9 +207,10 @@ def _overrides(region: Any) -> dict[str, str]:
 
 
 def _versions(region: Any) -> dict[str, Any]:
-    """`api_versions` for osbench's own plug-ins, and `api_info` for Rally's.
+    """Return `api_versions` for osbench's plug-ins, and `api_info` for Rally's.
 
-    Raises DeploymentError for a version that cannot be chosen.
+    Versions that are openstacksdk's defaults are left out. Raises DeploymentError for a version
+    that osbench cannot select.
     """
     from openstack.config import defaults  # noqa: PLC0415 - an optional dependency
 

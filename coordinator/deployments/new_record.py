@@ -1,4 +1,4 @@
-"""A new deployment record: from a file, from clouds.yaml, or from the environment."""
+"""Makes a new deployment record: from a file, from clouds.yaml, or from the environment."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ _OF_CLOUD = {"OS_CLOUD", "OS_REGION_NAME", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_S
 
 @dataclass(frozen=True, kw_only=True)
 class NewRecord:
-    """A checked record, and notes on it for the person who made it."""
+    """A new deployment record that was checked, and notes on it for the user."""
 
     deployment: Deployment
     notes: tuple[str, ...] = ()
 
 
 def from_file(name: str, path: Path) -> NewRecord:
-    """The record of a file. Raises DeploymentError."""
+    """Return the checked record in a file. Raises DeploymentError if it is invalid."""
     return _checked(Deployment.from_file(name, path), str(path))
 
 
 def from_cloud(
     name: str, cloud: str, region: str | None, environ: Mapping[str, str], unused: str = ""
 ) -> NewRecord:
-    """The record of a cloud of clouds.yaml, with keys of OSProfiler from the environment.
+    """Return the checked record of a cloud of clouds.yaml.
 
-    Raises DeploymentError.
+    Keys of OSProfiler are from `environ`. `region`: None for the first; `unused`: a further note.
+    Raises DeploymentError if the cloud is unknown or the record is invalid.
     """
     found = named_cloud(cloud, region)
     spec = {"openstack": {**found.spec["openstack"], **profiling_of(environ)}}
@@ -47,9 +48,10 @@ def from_cloud(
 
 
 def from_environment(name: str, environ: Mapping[str, str]) -> NewRecord:
-    """The record that variables describe, or the cloud that OS_CLOUD names.
+    """Return the checked record that OS_* variables describe, or the cloud that OS_CLOUD names.
 
-    Raises DeploymentError.
+    A note lists variables without effect. Raises DeploymentError if variables are missing or the
+    record is invalid.
     """
     given = openstack_variables(environ)
     if "OS_CLOUD" in given:
@@ -66,7 +68,10 @@ def _unused(names: list[str] | tuple[str, ...], why: str = "") -> str:
 
 
 def _checked(deployment: Deployment, source: str, notes: tuple[str, ...] = ()) -> NewRecord:
-    """Refuse auth plug-ins that cannot be loaded. Raises DeploymentError with all of them."""
+    """Return the record with its notes; its auth plug-ins are loaded to check them.
+
+    Raises DeploymentError with the problems of all plug-ins.
+    """
     problems = []
     for place, credential in deployment.credentials.items():
         if credential.auth_type:

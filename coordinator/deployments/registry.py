@@ -1,4 +1,4 @@
-"""The deployment records of this coordinator: one private file per record, one record in use."""
+"""Stores deployment records in the data directory: one private file each; one may be in use."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SALT_SIZE = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
-    """A record as a list shows it."""
+    """A deployment record in a list, or the problem of its file."""
 
     name: str
     in_use: bool
@@ -38,7 +38,7 @@ class Listed:
 
 
 class Deployments:
-    """The records under a data directory. All methods raise DeploymentError."""
+    """Stores the deployment records under a data directory. All methods raise DeploymentError."""
 
     def __init__(self, data_dir: str | Path) -> None:
         self._directory = Path(data_dir) / "deployments"
@@ -46,9 +46,10 @@ class Deployments:
         self._in_use = self._directory / "in-use"
 
     def create(self, deployment: Deployment, *, use: bool | None = None) -> bool:
-        """Store a new record; returns whether it is now the one in use.
+        """Store a new record; return whether it is now in use.
 
-        With `use` None it is, if no other record is in use.
+        `use`: put it into use; None: only if no record is in use. Raises DeploymentError if the
+        name is taken or invalid, or the record cannot be written.
         """
         path = self._path(deployment.name)
         if self._exists(path):
@@ -67,12 +68,12 @@ class Deployments:
         return use
 
     def names(self) -> list[str]:
-        """The names of all records, sorted."""
+        """Return the names of all records, sorted; empty if there is no directory."""
         names = [path.stem for path in self._directory.glob("*.json")]
         return sorted(name for name in names if _NAME.fullmatch(name))
 
     def records(self) -> list[Listed]:
-        """Return all records, including records with unreadable files."""
+        """Return all records by name; records with unreadable files have a `problem` instead."""
         used = self.used()
         listed = []
         for name in self.names():
@@ -86,7 +87,10 @@ class Deployments:
         return listed
 
     def used(self) -> str | None:
-        """The name of the record in use."""
+        """Return the name of the record in use.
+
+        None if there is none, or it does not exist any more.
+        """
         try:
             name = read_regular(self._in_use, _NAME_BYTES).decode().strip()
         except FileNotFoundError:
@@ -96,7 +100,10 @@ class Deployments:
         return name if _NAME.fullmatch(name) and self._exists(self._path(name)) else None
 
     def get(self, name: str | None = None) -> Deployment:
-        """The record of that name, or the one in use."""
+        """Return the record of that name; None: the record in use.
+
+        Raises DeploymentError if there is none, other users may read the file, or it is damaged.
+        """
         if name is None:
             name = self.used()
             if name is None:
@@ -122,13 +129,19 @@ class Deployments:
         return Deployment.from_spec(name, spec, source=str(path), salt=salt)
 
     def use(self, name: str) -> None:
-        """Put a record into use, for commands that name none. Raises DeploymentError."""
+        """Put a record into use, for commands that name none.
+
+        Raises DeploymentError if it is unknown.
+        """
         if not self._exists(self._path(name)):
             raise DeploymentError(self._unknown(name))
         self._write(self._in_use, name + "\n")
 
     def delete(self, name: str) -> None:
-        """Remove a record; if it was in use, no record is afterwards."""
+        """Delete a record; if it was in use, no record is in use afterwards.
+
+        Raises DeploymentError if it is unknown or cannot be deleted.
+        """
         was_used = self.used() == name
         try:
             self._path(name).unlink()

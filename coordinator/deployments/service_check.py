@@ -1,4 +1,4 @@
-"""Checks the services of a catalogue: address, version, latency, clock, handling of trace keys."""
+"""Checks services of a catalogue: address, version, latency, clock, handling of trace keys."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _BY_TYPE = {kind: name for name, service in SERVICES.items() for kind in service
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceResponse:
-    """The result of the check of one service."""
+    """The result of the check of one service; `ok` is False if it failed."""
 
     #: Type in the catalogue.
     service: str
@@ -63,7 +63,7 @@ class ServiceResponse:
 
 @dataclass(slots=True)
 class _ServiceCheck:
-    """The check of one service, with the traces that were requested."""
+    """The state of the check of one service: traces requested, facts, and a problem."""
 
     kind: str
     #: Base ids by key: the deployment's, and the default one.
@@ -83,7 +83,7 @@ class _ServiceCheck:
 def check_services(
     deployment: Deployment, credential: Credential, timeout_s: float, until: float
 ) -> Iterator[ServiceResponse]:
-    """Check each service of the catalogue as one user; nothing if the user gets no token.
+    """Check each service of the catalogue as one user; yields nothing if the login fails.
 
     `timeout_s` bounds each request. A result without a detail means that the check was not done at
     `until`, monotonic seconds.
@@ -103,7 +103,7 @@ def check_services(
 
 
 def _kinds(cloud: Cloud) -> list[str]:
-    """The types of services in the catalogue; none where the check of the credential failed."""
+    """Return the sorted types of services in the catalogue; empty if the login fails."""
     try:
         granted = cloud.account.token(cloud.session())
     except (AuthenticationFailed, OSError):
@@ -116,7 +116,7 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
     """Check a service: its version and clock, and a request signed with each key, with its spans.
 
     Fills in and returns `one`; errors become its `problem` and end the check. Without a store no
-    spans are looked for.
+    spans are looked for. Runs in a thread.
     """
     name = _BY_TYPE.get(one.kind, one.kind)
     try:
@@ -149,7 +149,11 @@ def _ask(one: _ServiceCheck, cloud: Cloud, keys: Sequence[str], store: Any) -> _
 
 
 def _version(cloud: Cloud, name: str) -> str:
-    """Return the current version that a service reports, its address, and its response time."""
+    """Return a text with the current version that a service reports, its address and latency.
+
+    The latency is the shorter of two requests. Raises DeploymentError if the catalogue lacks the
+    service, ClientException or RequestException if it does not respond.
+    """
     address = cloud.address(name)
     parts = urlsplit(address)
     path = parts.path.partition("/v")[0] if "/v" in parts.path else parts.path
@@ -167,7 +171,10 @@ def _version(cloud: Cloud, name: str) -> str:
 
 
 def version_in(document: Any) -> str:
-    """The highest current version in a version document; its format differs by service."""
+    """Return the current version in a version document, such as "v2.1, up to 2.96"; "" if none.
+
+    The document's format differs by service.
+    """
     if not isinstance(document, Mapping):
         return ""
     listed = document.get("versions", document.get("version", ()))

@@ -1,4 +1,4 @@
-"""Logins that cannot be repeated: made once for a run, with their ends reported."""
+"""Logins that cannot be repeated: done once for a run, so that all share their tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REQUEST_S = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class SingleLogins:
-    """A record with tokens for its logins that cannot be repeated."""
+    """A deployment with a token for each credential that can log in once only, and notes."""
 
     deployment: Deployment
     #: When each of these tokens ends.
@@ -23,10 +23,10 @@ class SingleLogins:
 
 
 def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins:
-    """Log in once where the auth plug-in has a token or a code, for coordinator and workers.
+    """Log in once for each credential that is a token or a code, for coordinator and workers.
 
-    `lasts_s` is the planned duration of the load, None if it is not known. Raises DeploymentError
-    if there is no token.
+    Returns the deployment with the tokens. `lasts_s`: planned duration of the load, None if
+    unknown; a note warns if a token ends before. Raises DeploymentError if a login fails.
     """
     if not any(one.auth_type for one in deployment.credentials.values()):
         return SingleLogins(deployment=deployment)
@@ -53,7 +53,10 @@ def single_logins(deployment: Deployment, lasts_s: float | None) -> SingleLogins
 
 
 def token_end(ends_at: datetime | None, lasts_s: float | None = None) -> str:
-    """Return a message on a token that cannot be renewed, for a load of `lasts_s` seconds."""
+    """Return a message on the end of a token that cannot be renewed.
+
+    A warning if it ends within a load of `lasts_s` seconds from now; None: unknown.
+    """
     if ends_at is None:
         return "its token cannot be renewed"
     left_s = (ends_at - datetime.now(UTC)).total_seconds()

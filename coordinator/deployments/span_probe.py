@@ -1,4 +1,4 @@
-"""Requests that ask a service for spans, and looks into the trace store for them."""
+"""Requests spans from a service, and looks for them in the trace store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_SPANS = (
 
 
 def signed(key: str) -> tuple[str, dict[str, str]]:
-    """A new trace id, and headers that request spans for it."""
+    """Return a new trace id, and HTTP headers that request spans for it, signed with `key`."""
     profiler.clean()
     try:
         base_id = str(profiler.init(key).get_base_id())
@@ -37,7 +37,7 @@ def signed(key: str) -> tuple[str, dict[str, str]]:
 
 
 def connected(store: str | None, timeout_s: float) -> Any:
-    """A client of the trace store; None if it cannot be read."""
+    """Return a client of a trace store in Redis; None if it is another store or unreachable."""
     if not store or not store.startswith(("redis://", "rediss://")):
         return None
     try:
@@ -54,11 +54,11 @@ def first_spans(
     answered_at: Mapping[str, float],
     is_own: Callable[[str], bool] = lambda project: True,
 ) -> dict[str, float]:
-    """Seconds from a response to the first span in its trace, by key.
+    """Return the seconds from a response to the first span in its trace, by key.
 
-    Polls the store until there are spans for every key, or the time is up, and deletes them.
-    `traces` has trace ids, `answered_at` monotonic seconds. `is_own` says whether the spans of a
-    project count, whose name is in small letters.
+    Polls the store until there are spans for every key, or `SPANS_S` seconds have passed; keys
+    without spans are left out. Then deletes the spans. `traces` has trace ids by key, `answered_at`
+    monotonic seconds. `is_own` returns whether spans of a project, in lower case, count.
     """
     seen: dict[str, float] = {}
     end = time.monotonic() + SPANS_S

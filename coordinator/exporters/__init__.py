@@ -1,1 +1,1 @@
-"""The built-in exporters, one per file."""
+"""The built-in exporters, one per file: plug-ins that write or send a finished run's results."""

@@ -36,7 +36,10 @@ class Alert(exporter.Exporter):
     }
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send one alert. Raises ExportError."""
+        """Send one alert; return a line on it for the user.
+
+        Raises ExportError if the receiver refuses it, or does not accept it after all attempts.
+        """
         summary = run.summary
         failed = [
             f"{workload['name']}: {verdict['criterion']}: {verdict['detail']}"
@@ -71,9 +74,11 @@ def alert_document(
     started_at: str,
     ended_at: str | None,
 ) -> dict[str, Any]:
-    """The webhook of one alert; `started_at` and `ended_at` are ISO 8601, None while it goes on.
+    """Return the webhook of one alert as JSON values.
 
-    Secrets in `details` are masked, in `summary` they must be already.
+    `name`: of the alert. `started_at`, `ended_at`: ISO 8601; without an end the alert is `firing`,
+    else `resolved`. Texts are cut; secrets in `details` are masked, in `summary` they must be
+    masked already. Empty labels are left out.
     """
     status = "firing" if ended_at is None else "resolved"
     named = {"alertname": name} | {key: plain(value, 200) for key, value in labels.items() if value}
@@ -104,6 +109,10 @@ def alert_document(
 
 
 def post_alert(url: str, document: Mapping[str, Any], pause_s: float = PAUSE_S) -> None:
-    """Send a webhook, again while the receiver is busy or away. Raises ExportError."""
+    """Send a webhook; retries up to `TRIES` attempts while the receiver is busy or unreachable.
+
+    `pause_s`: before the second attempt. Raises ExportError if the receiver refuses it, or after
+    the last attempt.
+    """
     poster = Poster({"Content-Type": "application/json"}, pause_s)
     poster.post(url, json.dumps(document).encode())

@@ -50,7 +50,7 @@ class Csv(exporter.Exporter):
     FILE: ClassVar[str] = "iterations.csv"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write some lines after others."""
+        """Write all rows of the run, after a comment line if its files are damaged."""
         with path.open("w", encoding="utf-8", newline="") as file:
             notes = run.summary.get("notes", ())
             partial = (note for note in notes if note.startswith(PARTIAL))
@@ -60,7 +60,7 @@ class Csv(exporter.Exporter):
 def write(rows: Iterable[exporter.IterationRow], file: TextIO, partial: str = "") -> None:
     """Write a heading and a line for each row.
 
-    `partial` gives the reason why rows are missing; it is a separate line before the heading.
+    `partial`: why rows are missing; it becomes a comment line before the heading. "" writes none.
     """
     if partial:
         file.write(f"# {partial}\n")
@@ -99,7 +99,10 @@ def _exact(nanoseconds: int) -> str:
 
 @functools.lru_cache(4096)
 def _text(text: str) -> str:
-    """A cell, in quotes if it needs them (RFC 4180). Kept: the same few stand in most rows."""
+    """Return a cell, in quotes if it needs them (RFC 4180).
+
+    Cached, because the same few texts are in most rows.
+    """
     shown = cell(text)
     if any(mark in shown for mark in ',"\n'):
         return '"' + shown.replace('"', '""') + '"'

@@ -49,7 +49,7 @@ class Hdr(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Count all rows, then write the lines."""
+        """Count all successful iterations in memory by interval, then write the log."""
         workloads = run.summary["workloads"]
         of_response = self.config.get("time") == "response"
         width_ns = int(self.config.get("interval_s", 1.0) * 1e9)
@@ -72,7 +72,7 @@ class Hdr(exporter.Exporter):
 
 
 class _Intervals:
-    """The histograms of a workload, by interval."""
+    """The histograms of one workload by interval; at most `INTERVALS` of them."""
 
     def __init__(self, width_ns: int) -> None:
         self._width_ns = width_ns
@@ -80,7 +80,11 @@ class _Intervals:
         self._most: dict[int, int] = {}
 
     def add(self, instant_ns: int, value_ns: int) -> None:
-        """Count a duration in the interval of a time, ns after t0."""
+        """Count a duration in the interval of a time; both in ns, the time after t0.
+
+        Times before t0 count as t0. If the time is beyond the last interval, all intervals double
+        in length.
+        """
         while instant_ns // self._width_ns >= INTERVALS:
             self._widen()
         # clocks disagree a little: a time can seem to lie before t0
@@ -100,7 +104,10 @@ class _Intervals:
             self._most[at // 2] = max(self._most.get(at // 2, 0), most[at])
 
     def lines(self, begin_s: float) -> Iterator[str]:
-        """Yield a line per interval, without the tag; `begin_s` is t0 after the log's base time."""
+        """Yield a line per interval with durations, without the tag.
+
+        `begin_s`: seconds from the log's base time to t0.
+        """
         width_s = self._width_ns / 1e9
         for at in sorted(self._counts):
             # readers expect the maximum in milliseconds

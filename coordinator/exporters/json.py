@@ -33,11 +33,14 @@ class Json(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the object."""
+        """Write the report's JSON object to `path`."""
         self._write(run.summary, path)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write the error."""
+        """Write the error and exit code of a run that could not start.
+
+        Returns True: it was written.
+        """
         self._write({name: failure[name] for name in ("error", "exit_code")}, path)
         return True
 

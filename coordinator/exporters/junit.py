@@ -32,7 +32,10 @@ class Junit(exporter.Exporter):
     FILE: ClassVar[str] = "junit.xml"
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the suite, with the elements of Apache Ant's reports."""
+        """Write the suite as XML with the elements of Apache Ant's reports.
+
+        If no workload shows why the exit code is above 1, the last one gets an error.
+        """
         summary = run.summary
         cases = [_workload_case(workload) for workload in summary["workloads"]]
         if summary["exit_code"] not in AS_ASKED and all(map(_is_well, cases)):
@@ -50,7 +53,10 @@ class Junit(exporter.Exporter):
         _write(path, summary["task"], summary["started_at"], cases, properties, notes)
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
-        """Write a suite whose only case is the task, with the error."""
+        """Write a suite whose only case is the task, with the error.
+
+        Returns True: it was written.
+        """
         error = failure["error"]
         lines = [error["message"]]
         for one in error["problems"]:
@@ -140,7 +146,10 @@ def _errors(workload: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _errors_of(workload: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the kind of a workload's error, and a line for each reason; ("", []) if it is none."""
+    """Return the kind of a workload's error, and a message for each reason.
+
+    The kinds are "not begun", "accounting", "load" and "around"; the list is empty without error.
+    """
     # runs of older releases say less
     unbegun = workload.get("error") or workload.get("not_begun")
     if unbegun:
@@ -191,7 +200,7 @@ def _add(case: ElementTree.Element, tag: str, kind: str, lines: list[str]) -> No
 
 
 def _legal(text: str) -> str:
-    """`text` with characters that XML 1.0 (section 2.2) does not allow replaced."""
+    """Return `text` with U+FFFD for characters that XML 1.0 (section 2.2) does not allow."""
     return "".join(
         char
         if char in "\t\n\r"

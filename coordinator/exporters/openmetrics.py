@@ -53,7 +53,7 @@ class OpenMetrics(exporter.Exporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the text."""
+        """Write the metrics of the run as OpenMetrics text."""
         at = run.at if self.config.get("timestamps") else None
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Families(run, at))
@@ -61,19 +61,22 @@ class OpenMetrics(exporter.Exporter):
 
 
 class _Families:
-    """The metrics of one snapshot, in the form that prometheus-client asks for."""
+    """A collector for prometheus-client with the metrics of one snapshot of a run."""
 
     def __init__(self, snapshot: exporter.RunSnapshot, at: float | None) -> None:
         self._snapshot = snapshot
         self._at = at
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics."""
+        """Return an iterator over all metrics; prometheus-client calls this."""
         return families(self._snapshot, self._at)
 
 
 def families(snapshot: exporter.RunSnapshot, at: float | None = None) -> Iterator[Metric]:
-    """The metrics of a run; `at` is their time, if they are to have one."""
+    """Yield the metrics of a run: iterations, SLA, errors, durations and, at its end, exit code.
+
+    `at`: timestamp of each value, seconds since 1970; None: no timestamps.
+    """
     summary = snapshot.summary
     about = InfoMetricFamily("osbench_run", "The run.")
     about.add_metric((), {"run_id": summary["run_id"], "task": summary["task"]}, timestamp=at)
@@ -101,7 +104,7 @@ def _labels(number: int, workload: Mapping[str, Any]) -> tuple[str, ...]:
 def _iterations(
     workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
 ) -> Iterator[Metric]:
-    """Iterations of each workload: by state, in the plan, and failed by type of error."""
+    """Yield counts of iterations by workload: by state, planned, and failed by type of error."""
     counts = CounterMetricFamily(
         "osbench_iterations",
         "Iterations by the state in which they ended.",
@@ -126,7 +129,7 @@ def _iterations(
 def _criteria(
     workloads: Sequence[Mapping[str, Any]], labels: Sequence[tuple[str, ...]], at: float | None
 ) -> Iterator[Metric]:
-    """Verdicts of SLA criteria, and the numbers that they were configured with."""
+    """Yield the verdicts of SLA criteria, and the limits that they were configured with."""
     passed = GaugeMetricFamily(
         "osbench_sla_passed",
         "Whether the SLA criterion is met: 1 or 0.",
@@ -147,7 +150,10 @@ def _criteria(
 
 
 def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
-    """Failed iterations by type of their error, never by its text: series would have no end."""
+    """Return the number of failed iterations by type of error; rare types as "(others)".
+
+    Never by message, because the number of series would be unbounded.
+    """
     found: dict[str, int] = {}
     for error in workload["errors"]:
         found[error["type"]] = found.get(error["type"], 0) + error["count"]
@@ -157,7 +163,7 @@ def _error_types(workload: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _buckets(durations: exporter.DurationCounts) -> list[tuple[str, float]]:
-    """Cumulative counts by upper bound."""
+    """Return cumulative counts by upper bound in seconds, as prometheus-client wants them."""
     counts = [0] * (len(BOUNDS) + 1)
     for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):
         counts[bisect_left(BOUNDS, upper_ns / 1e9)] += count

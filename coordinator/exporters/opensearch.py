@@ -50,7 +50,11 @@ class OpenSearch(exporter.Exporter):
     }
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send all documents. Raises ExportError if some were refused."""
+        """Send all documents in bulk requests; return a line on them for the user.
+
+        Raises ExportError if the server is unreachable or stays busy, or has refused some
+        documents; then all others have been sent.
+        """
         pause_s = self.config.get("pause_s", PAUSE_S)
         poster = Poster({"Content-Type": "application/x-ndjson"}, pause_s)
         bulk = _Bulk(poster, f"{url.rstrip('/')}/_bulk")
@@ -72,7 +76,7 @@ class OpenSearch(exporter.Exporter):
 
 
 class _Bulk:
-    """Sends documents until each is taken or refused for good."""
+    """Sends documents in bulk until each is accepted or refused for good; counts both."""
 
     def __init__(self, poster: Poster, url: str) -> None:
         self._poster = poster
@@ -82,9 +86,10 @@ class _Bulk:
         self.reason = ""
 
     def send(self, documents: Mapping[str, bytes]) -> None:
-        """Send documents, again while the server is busy; count refused documents.
+        """Send documents; documents for which the server is busy are sent again, others counted.
 
-        Raises ExportError if the server stays busy.
+        `documents`: lines of the bulk request by document id. Raises ExportError if the server
+        stays busy for `TRIES` attempts, or its response is for other documents.
         """
         waiting = dict(documents)
         busy = ""
@@ -109,7 +114,10 @@ class _Bulk:
 
 
 def _items(response: bytes, expected: int) -> list[tuple[str, int, str]]:
-    """Id, status and problem of each document of a bulk request."""
+    """Return id, HTTP status and problem of each document from the response to a bulk request.
+
+    Raises ExportError if it has another form or number of documents than `expected`.
+    """
     try:
         found = [next(iter(item.values())) for item in json.loads(response)["items"]]
         items = [(str(one["_id"]), int(one["status"]), _reason(one)) for one in found]

@@ -44,7 +44,7 @@ class OpenTelemetry(exporter.LiveExporter):
     }
 
     def export(self, run: exporter.ExportedRun, path: Path) -> None:
-        """Write the metrics, and the traces if there are any, each into a file."""
+        """Write metrics, and traces if there are some, into files in the folder `path`."""
         metrics = json.dumps(metrics_request(run)) + "\n"
         (path / "otlp-metrics.jsonl").write_text(metrics, "utf-8")
         requests = iter(run.trace_requests() if self.config.get("spans", True) else ())
@@ -55,7 +55,10 @@ class OpenTelemetry(exporter.LiveExporter):
                 file.writelines(json.dumps(one) + "\n" for one in requests)
 
     def send(self, run: exporter.ExportedRun, url: str) -> str:
-        """Send metrics, then spans."""
+        """Send metrics, then the spans of kept traces; return a line on them for the user.
+
+        Raises ExportError if the endpoint cannot be reached or refuses a part.
+        """
         poster = self._poster()
         _post(poster, url, "metrics", metrics_request(run))
         spans = 0
@@ -69,7 +72,10 @@ class OpenTelemetry(exporter.LiveExporter):
         return f"sent metrics and {count(spans, 'span')} to {mask_url(url)}"
 
     def push(self, snapshot: exporter.RunSnapshot, target: str) -> None:
-        """Send metrics; files are written at the end."""
+        """Send the current metrics during the run; does nothing if the target is a folder.
+
+        Raises ExportError if the endpoint refuses them or does not accept them after all attempts.
+        """
         if "://" in target:
             _post(self._poster(), target, "metrics", metrics_request(snapshot))
 

@@ -26,7 +26,7 @@ _HISTOGRAMS = (
 
 
 def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
-    """Return an ExportMetricsServiceRequest with the cumulative metrics of a run."""
+    """Return an ExportMetricsServiceRequest with the cumulative metrics of a run, as a dict."""
     summary = snapshot.summary
     about = {
         "service.name": "osbench",
@@ -39,7 +39,7 @@ def metrics_request(snapshot: exporter.RunSnapshot) -> dict[str, Any]:
 
 
 def attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return attributes of strings and integers."""
+    """Convert strings and integers by name to a list of OTLP attributes."""
     return [
         {
             "key": name,
@@ -90,7 +90,7 @@ def _metrics(snapshot: exporter.RunSnapshot) -> Iterator[dict[str, Any]]:
 def _begun(
     snapshot: exporter.RunSnapshot,
 ) -> Iterator[tuple[int, Mapping[str, Any], dict[str, Any]]]:
-    """Number, object and common fields of the points of each workload under load until now."""
+    """Yield for each workload its number, its report, and the fields that its data points share."""
     now = _nanoseconds(snapshot.at)
     for number, workload in enumerate(snapshot.summary["workloads"]):
         t0_at = snapshot.t0_at[number]
@@ -112,7 +112,10 @@ def _begun(
 
 
 def exponential(durations: exporter.DurationCounts) -> dict[str, Any]:
-    """Return an exponential histogram; a group of counts goes into the bucket of its upper end."""
+    """Return durations as an OTLP exponential histogram, in seconds.
+
+    A group of counts goes into the bucket of its upper bound.
+    """
     zeros = 0
     buckets: Counter[int] = Counter()
     for upper_ns, count in zip(durations.upper_ns, durations.counts, strict=True):

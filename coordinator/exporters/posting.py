@@ -1,4 +1,4 @@
-"""Requests to servers that take results: repeated while a server is busy or away."""
+"""Sends requests to servers that accept results; retries while a server is busy or unreachable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BUSY = frozenset({429, 502, 503, 504})
 
 
 class Poster:
-    """Sends to one server. Credentials are read from the URL, or else from ~/.netrc."""
+    """An HTTP client for one server. Credentials are read from the URL, else from ~/.netrc."""
 
     def __init__(self, headers: Mapping[str, str], pause_s: float = PAUSE_S) -> None:
         self._session = bounded_session()
@@ -40,7 +40,12 @@ class Poster:
         self._pause_s = pause_s
 
     def post(self, url: str, body: bytes) -> requests.Response:
-        """Send until the server takes it or refuses it for good. Raises ExportError."""
+        """POST until the server accepts; return its response.
+
+        Retries after network errors and the statuses in `BUSY`, at most `TRIES` attempts. Redirects
+        are not followed. Raises ExportError for other statuses, an invalid URL, and after the last
+        attempt.
+        """
         problem = ""
         for _ in self.pauses():
             try:
@@ -61,7 +66,11 @@ class Poster:
         raise ExportError(f"{mask_url(url)}: {plain(mask_text(problem), 500)}")
 
     def pauses(self) -> Iterator[None]:
-        """Yield once per attempt; waits before all but the first, longer each time."""
+        """Yield once per attempt, `TRIES` times.
+
+        Sleeps before all but the first, doubling each time. No pause is longer than
+        `LONGEST_PAUSE_S`.
+        """
         pause_s = self._pause_s
         for attempt in range(TRIES):
             if attempt:

@@ -1,4 +1,4 @@
-"""Texts as cells of CSV, harmless in a spreadsheet and on a terminal."""
+"""Makes texts into cells of CSV, harmless in a spreadsheet and on a terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\n")
 
 @functools.lru_cache(4096)
 def cell(text: str) -> str:
-    """Return `text`, with an apostrophe before it if it would be a formula; spreadsheets hide it.
+    """Return `text` escaped for a cell, with an apostrophe before it if it would be a formula.
 
-    Cached for a while: the same few texts stand in most rows.
+    Spreadsheets do not show the apostrophe. Cached, because the same few texts are in most rows.
     """
     # a carriage return alone ends the line for some readers, and csv does not quote it
     shown = escaped(text.replace("\r\n", "\n").replace("\r", "\n"), breaks=True)

@@ -1,1 +1,1 @@
-"""Results of Rally: runs written in its JSON form, and runs made of it."""
+"""Rally's results: exports runs in its JSON form, and imports that form as runs."""

@@ -1,4 +1,4 @@
-"""Charts in the forms that Rally's reports and its import take: others become text."""
+"""Converts charts to forms that Rally's reports and its import accept; others become text."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ _HOOK_DATA = Draft7Validator(
 
 
 def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[str, list[Any]]:
-    """Return the charts of one iteration, and its trace id if it has one."""
+    """Return the charts of one iteration, as `additive` and `complete`.
+
+    The trace id, if there is one, becomes a chart. Charts that Rally would refuse become text.
+    """
     additive, complete = [], []
     for item in found["additive"]:
         chart = _plain(item)
@@ -76,7 +79,10 @@ def of_iteration(found: Mapping[str, Iterable[Any]], trace: str | None) -> dict[
 
 
 def of_hook(found: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    """The charts of one firing of a hook: Rally is stricter with these."""
+    """Return the charts of one firing of a hook, as `additive` and `complete`.
+
+    Rally accepts fewer forms here than of iterations; others become text.
+    """
     charts = of_iteration(found, None)
     complete = [
         chart if _HOOK_DATA.is_valid(chart["data"]) else _as_text(chart)
@@ -95,7 +101,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that Rally knows, as JSON values."""
+    """Return the keys of a chart that Rally knows, as JSON values."""
     texts = {key: str(item[key]) for key in _TEXTS if item.get(key) is not None}
     return {**texts, "data": _json(item["data"])}
 
@@ -114,7 +120,10 @@ def _lines(data: Any) -> list[str]:
 
 
 def _json(value: Any) -> Any:
-    """Convert a msgpack value to strict JSON: NaN and infinity to null, unknown types to text."""
+    """Convert a msgpack value to strict JSON values.
+
+    NaN and infinity become None, bytes and unknown types strings.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

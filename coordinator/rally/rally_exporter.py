@@ -17,7 +17,7 @@ class Rally(Exporter):
     FILE: ClassVar[str] = "rally.json"
 
     def export(self, run: ExportedRun, path: Path) -> None:
-        """Write iteration by iteration."""
+        """Write the run to `path`, iteration by iteration. `run` must be a stored one."""
         assert isinstance(run, StoredRun)
         with path.open("w", encoding="utf-8") as file:
             rally_json.write(run.directory, run.report, file)

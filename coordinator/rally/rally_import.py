@@ -1,8 +1,7 @@
 """Imports Rally's results as runs, from `rally task report --json` (format_version 1.*).
 
-A run that was imported can be shown, exported and compared like any other. Rally does not say when
-an iteration was due, nor the load that it wanted to offer: an iteration counts as due when it
-started.
+An imported run can be shown, exported and compared like any other. Rally reports neither scheduled
+times of iterations nor the requested load: an iteration counts as scheduled when it started.
 """
 
 from __future__ import annotations
@@ -61,9 +60,10 @@ _FOREIGN = "is not a result of `rally task report --json`"
 
 
 def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-    """Make a run of every task in a file; returns their ids.
+    """Make a run of every task in a file; return their ids. If one fails, none is made.
 
-    Raises UsageError if the file is not from Rally, or a task of it was imported before.
+    `lag_limit_s`: lag, seconds, above which the load generator counts as too slow. Raises
+    UsageError if the file is not from Rally, or a task of it was imported before.
     """
     made: list[RunDirectory] = []
     try:
@@ -82,7 +82,7 @@ def import_file(path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
 
 
 def _undo(made: Sequence[RunDirectory]) -> None:
-    """Remove the runs that were made from a file: all of its tasks are imported, or none."""
+    """Remove the runs made from a file, so that all or none of its tasks are imported."""
     for one in made:
         shutil.rmtree(one.path, ignore_errors=True)
 
@@ -103,7 +103,10 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
 
 
 def _new_directory(path: Path, task: Mapping[str, Any], data_dir: str) -> RunDirectory:
-    """The folder of a task's run: the id follows from the task, so that none is there twice."""
+    """Create the run directory of a task; its id is derived from the task's time and UUID.
+
+    Raises UsageError if the task was imported before.
+    """
     digest = hashlib.sha256(str(task["uuid"]).encode()).hexdigest()[:4]
     begun = datetime.fromtimestamp(_instant(task["created_at"]), UTC)
     run_id = begun.strftime("%Y%m%d-%H%M%S-") + digest
@@ -230,7 +233,10 @@ def _outcome(
 def _results(
     directory: RunDirectory, number: int, data: Sequence[Mapping[str, Any]], t0_at: float
 ) -> WorkloadResults:
-    """Write the iterations of a workload into a run directory, as if a worker had sent them."""
+    """Return the results of a workload, and write its iterations to the run directory in blocks.
+
+    They are written as if a worker had sent them.
+    """
     results = WorkloadResults(idempotent=False, sla=SlaEvaluator((), None))  # type: ignore[arg-type]
     results.t0_at = t0_at
     if data:
@@ -308,7 +314,7 @@ def _blocks(
 
 
 class _Errors:
-    """Numbers distinct errors."""
+    """Gives each distinct error of a workload's iterations a number, as result blocks have it."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, ...], int] = {}
@@ -325,7 +331,7 @@ class _Errors:
         return self._numbers[texts]
 
     def fresh(self) -> list[list[Any]]:
-        """Return the errors with new numbers since the last call."""
+        """Return the errors that are new since the last call: number, type, message, traceback."""
         found, self._fresh = self._fresh, []
         return found
 
@@ -378,6 +384,6 @@ def _ns(at: float, t0_at: float) -> int:
 
 
 def _instant(text: str) -> float:
-    """Parse a time from Rally, which is in UTC without saying so; seconds since 1970."""
+    """Return a time from Rally as seconds since 1970; UTC if it has no time zone."""
     found = datetime.fromisoformat(str(text))
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

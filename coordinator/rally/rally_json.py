@@ -1,7 +1,7 @@
-"""A run in the JSON form of Rally's `task report --json` (format_version 1.2).
+"""Writes a run in the JSON form of Rally's `task report --json` (format_version 1.2).
 
-Written iteration by iteration, so that a long run needs little memory. What Rally has no place for
-(dropped, lost and not started iterations) is left out and counted in the task's description.
+Written iteration by iteration, so that a long run needs little memory. Rally has no place for
+dropped, lost and not started iterations: they are left out and counted in the task's description.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ _FINISHED = (0, 1, 4, 5)
 
 
 def write(directory: RunDirectory, report: Report, file: TextIO) -> None:
-    """Write a finished run. `report` is its numbers, `run.json` and the blocks the rest."""
+    """Write a finished run to `file` as a JSON object.
+
+    Figures are from `report`; arguments and iterations are read from the run directory.
+    """
     asked = directory.read("run.json") or {}
     begun = starts(directory, len(report.workloads))
     head = {
@@ -66,7 +69,10 @@ def write(directory: RunDirectory, report: Report, file: TextIO) -> None:
 
 
 def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
-    """A finished run as Rally gives task results to its exporters; there is one."""
+    """Return a finished run in the form in which Rally passes task results to its exporters.
+
+    The list has one task. All iterations are in memory.
+    """
     text = io.StringIO()
     write(directory, report, text)
     tasks: list[dict[str, Any]] = json.loads(text.getvalue())["tasks"]
@@ -78,7 +84,10 @@ def task_results(directory: RunDirectory, report: Report) -> list[dict[str, Any]
 
 
 def _as_stored(workload: dict[str, Any]) -> None:
-    """Rewrite a workload's plug-ins as in Rally's database: name and configuration separate."""
+    """Change a workload in place to the form of Rally's database.
+
+    Names and configurations of plug-ins, which are `{name: configuration}` before, become separate.
+    """
     ((workload["runner_type"], workload["runner"]),) = workload["runner"].items()
     ((workload["name"], workload["args"]),) = workload.pop("scenario").items()
     for hook in workload["hooks"]:
@@ -178,7 +187,7 @@ def _passed(workload: WorkloadReport) -> bool:
 
 
 def _all_passed(report: Report, asked: Mapping[str, Any]) -> bool:
-    """Return whether every workload of the task ran, and met its criteria."""
+    """Return whether all workloads of the task ran, met their criteria and were not cut short."""
     ran = report.workloads
     return len(ran) == len(asked.get("workloads", ran)) and all(map(_passed, ran))
 
@@ -188,7 +197,7 @@ def _aborted(workload: WorkloadReport) -> bool:
 
 
 def _full_s(contexts: Sequence[ContextReport], durations: Durations) -> float:
-    """Return seconds from the first setup or start to the last cleanup or end; 0 if none."""
+    """Return the seconds from the first setup or start to the last cleanup or end; 0 if none."""
     steps = [step for context in contexts for step in (context.setup, context.cleanup)]
     begun = [_seconds(step.started_at) for step in steps if step]
     ended = [_seconds(step.finished_at) for step in steps if step]
@@ -231,7 +240,10 @@ def _hook(hook: HookRun, finished_at: str) -> dict[str, Any]:
 
 
 def _firing(result: HookResult, finished_at: str) -> dict[str, Any]:
-    """Return a firing as Rally's. If it has no end, the run's end is used: Rally needs a time."""
+    """Return a firing of a hook in Rally's form.
+
+    If it has no end, it gets the run's end `finished_at`, because Rally requires a time.
+    """
     ended = _seconds(result.finished_at or finished_at)
     found: dict[str, Any] = {
         "status": result.status,

@@ -1,4 +1,4 @@
-"""Rally's form of results, as `rally task report --json` writes it and `task import` reads it."""
+"""Entry point for Rally's form of results: `rally task report --json`, `task import`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 
 class RallyResults(ForeignResults):
-    """Reads and writes results of Rally."""
+    """Reads and writes results in Rally's form, for the entry point `osbench.foreign_results`."""
 
     def read(self, path: Path, data_dir: str, lag_limit_s: float) -> list[str]:
-        """Make a run of each task in a file; returns their ids. Raises UsageError."""
+        """Make a run of each task in a file; return their ids.
+
+        Raises UsageError, as `import_file`.
+        """
         return import_file(path, data_dir, lag_limit_s)
 
     def write(self, directory: RunDirectory, report: Report, file: TextIO) -> None:
-        """Write iteration by iteration."""
+        """Write a finished run to `file` as JSON, iteration by iteration."""
         rally_json.write(directory, report, file)
 
     def task_results(self, directory: RunDirectory, report: Report) -> list[dict[str, Any]]:
-        """Return the results in the form that Rally gives its JSON before it exports it."""
+        """Return a finished run in the form in which Rally passes task results to its exporters."""
         return rally_json.task_results(directory, report)

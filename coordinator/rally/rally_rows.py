@@ -1,4 +1,4 @@
-"""The iterations of a run directory in the order in which they started."""
+"""Reads the iterations of a run directory in the order in which they started."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ Traced = tuple[dict[str, Any], str | None]
 
 
 def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator[Traced]:
-    """Yield each iteration that ran, once, by start; keeps few in memory."""
+    """Yield each iteration that ran, once, in order of its start, with its trace id or None.
+
+    Keeps in memory only iterations that a row of a later block may precede. `t0_at`: seconds since
+    1970.
+    """
     waiting: list[tuple[int, int, Traced]] = []
     for columns, earliest in zip(
         _blocks(directory, workload), _earliest_after(directory, workload), strict=True
@@ -43,7 +47,10 @@ def iterations(directory: RunDirectory, workload: int, t0_at: float) -> Iterator
 
 
 def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
-    """Return for each block of a workload the earliest start in the following blocks."""
+    """Return for each block the earliest start (ns after t0) in the following blocks.
+
+    It is `_NEVER` for the last block, and if no iteration of the following blocks ran.
+    """
     starts = []
     for _, columns in directory.columns(workload):
         ran = columns.started[columns.outcome <= Outcome.TIMED_OUT]
@@ -53,7 +60,10 @@ def _earliest_after(directory: RunDirectory, workload: int) -> list[int]:
 
 
 def _blocks(directory: RunDirectory, workload: int) -> Iterator[Columns]:
-    """Yield the rows of a workload by block, without rows of already settled iterations."""
+    """Yield the rows of a workload by block, without rows of iterations that were settled before.
+
+    Settled: in a final state, by an earlier block or a decision of the coordinator.
+    """
     written = Intervals()
     texts: dict[str, dict[int, tuple[str, str, str]]] = {}
     for body in settling(directory):

@@ -16,7 +16,7 @@ NO_NAME = "<no-name-action>"
 
 @dataclass(slots=True)
 class _Merged:
-    """The atomic actions of one name in one iteration."""
+    """The atomic actions of one name in one iteration, added up; durations in seconds."""
 
     duration: float = 0.0
     count: int = 0
@@ -25,7 +25,7 @@ class _Merged:
 
 
 class _Row:
-    """All iterations that have an action, or have it a given number of times."""
+    """A row of Rally's table: iterations with an action, or with a given number of its calls."""
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name
@@ -65,7 +65,10 @@ class _Row:
 
 
 def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
-    """Add the actions of one iteration to the rows of a level."""
+    """Add the actions of one iteration to the rows of a level; creates missing rows.
+
+    Calls in different numbers per iteration have separate rows, such as "boot (x2)".
+    """
     for name, one in merged.items():
         display_name = name if one.count == 1 else f"{name} (x{one.count})"
         if display_name not in rows:
@@ -74,7 +77,7 @@ def add_all(rows: dict[str, _Row], merged: Mapping[str, _Merged]) -> None:
 
 
 class Durations:
-    """The table of durations of a workload; needs eight bytes per iteration and action."""
+    """Rally's table of durations of a workload; needs eight bytes per iteration and action."""
 
     def __init__(self) -> None:
         self._rows: dict[str, _Row] = {}
@@ -89,7 +92,10 @@ class Durations:
         self.ended: float | None = None
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Add an iteration in the form of `osbench.common.rally.adapters.records`."""
+        """Add an iteration to the table.
+
+        `record`: in the form of `osbench.common.rally.adapters.records`.
+        """
         duration, idle = record["duration"], record["idle_duration"]
         began, failed = record["timestamp"], bool(record["error"])
         self.count += 1
@@ -109,13 +115,16 @@ class Durations:
 
     @property
     def load_s(self) -> float:
-        """From the first start to the last end, as Rally counts it: pauses are not in the end."""
+        """Return the seconds from the first start to the last end; 0 without iterations.
+
+        As in Rally, an iteration ends its duration after its start, pauses left out.
+        """
         if self.begun is None or self.ended is None:
             return 0.0
         return max(0.0, self.ended - self.begun)
 
     def shown(self) -> dict[str, Any]:
-        """Return the table in Rally's form."""
+        """Return the table in Rally's form: `total` is a row, `atomics` a list of rows."""
         rows = [row.shown(name) for name, row in self._rows.items()]
         return {"total": self._total.shown("total"), "atomics": rows}
 
@@ -138,7 +147,7 @@ def _merge_into(found: dict[str, _Merged], action: Mapping[str, Any], level: int
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """Return the percentile for a fraction from 0 to 1, by linear interpolation."""
+    """Return the percentile of a sorted list for a fraction 0 to 1, by linear interpolation."""
     place = (len(ascending) - 1) * share
     below, above = math.floor(place), math.ceil(place)
     if below == above:

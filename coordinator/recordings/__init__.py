@@ -1,1 +1,1 @@
-"""Tasks with `HttpFlow.run`, made from a browser's recording or a service's description."""
+"""Makes tasks with `HttpFlow.run` from HAR files, OpenAPI descriptions and access logs."""

@@ -1,4 +1,4 @@
-"""Reads HAR files, which browsers write (HTTP Archive 1.2)."""
+"""Reads HAR files, browsers' recordings of HTTP requests (HTTP Archive 1.2)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """A request of a HAR file and its response."""
+    """A request of a HAR file with its response; header names are in lower case."""
 
     method: str
     url: SplitResult
@@ -67,7 +67,10 @@ class RecordedRequest:
 
 
 def read_bounded(file: str) -> str:
-    """Return the text of a file. Raises UsageError if it cannot be read or is too large."""
+    """Return the text of a file, in UTF-8 with or without BOM.
+
+    Raises UsageError if it cannot be read, is not UTF-8, or has more than `LARGEST` bytes.
+    """
     try:
         return read_named(file, LARGEST).decode("utf-8-sig")
     except OSError as error:
@@ -78,7 +81,10 @@ def read_bounded(file: str) -> str:
 
 
 def read_har(file: str) -> list[RecordedRequest]:
-    """The requests of a HAR file, by time. Raises UsageError."""
+    """Return the requests of a HAR file in order of their start, or of the file if one has no time.
+
+    Raises UsageError if the file cannot be read or is not a HAR file.
+    """
     try:
         document = json.loads(read_bounded(file))
     except (ValueError, RecursionError) as error:
@@ -103,7 +109,7 @@ def read_har(file: str) -> list[RecordedRequest]:
 
 
 class _WrongPart(ValueError):
-    """A part of the file is of a wrong type."""
+    """A part of the HAR file is of a wrong type; the message has its place."""
 
 
 def _request(entry: Any, place: str) -> RecordedRequest:
@@ -152,9 +158,10 @@ def _request(entry: Any, place: str) -> RecordedRequest:
 
 
 def _part(parent: Any, name: str, kind: type, place: str, default: Any = None) -> Any:
-    """Return a part of an object, or `default` if it is missing.
+    """Return the entry `name` of an object, or `default` if it is missing or null.
 
-    Raises _WrongPart for another type, and for a missing part without a default.
+    `place`: of the object, for messages. Raises _WrongPart if `parent` is not an object, the entry
+    has another type, or it is missing without a default.
     """
     if not isinstance(parent, Mapping):
         raise _WrongPart(f"{place} is not an object")
@@ -218,7 +225,7 @@ def _is_page(media_type: str) -> bool:
 
 
 def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the cookies that a response sets."""
+    """Yield name and value of each cookie that a response sets."""
     for name, value in headers:
         for line in value.splitlines() if name == "set-cookie" else ():
             cookie, _, found = line.partition(";")[0].partition("=")
@@ -226,7 +233,7 @@ def _cookies(headers: Pairs) -> Iterator[tuple[str, str]]:
 
 
 def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
-    """The length of a body in bytes, by its header or by the browser."""
+    """Return the length of a request's body in bytes: by its header, else by the browser; or 0."""
     said = dict(headers).get("content-length", "")
     if said.isdecimal() and len(said) < 19:
         return int(said)
@@ -235,12 +242,12 @@ def _body_bytes(request: Mapping[str, Any], headers: Pairs) -> int:
 
 
 def is_json(media_type: str) -> bool:
-    """Return whether a media type is JSON or based on it."""
+    """Return whether a media type is JSON or based on it, such as application/problem+json."""
     return media_type.endswith(("/json", "+json"))
 
 
 def _seconds(milliseconds: Any) -> float:
-    """Return a duration in seconds; 0 if it is missing, negative or not finite."""
+    """Convert milliseconds to seconds; return 0 if the value is missing, negative or not finite."""
     try:
         found = float(milliseconds) / 1000 if isinstance(milliseconds, int | float) else 0.0
     except OverflowError:
@@ -249,7 +256,7 @@ def _seconds(milliseconds: Any) -> float:
 
 
 def _encodable(text: str) -> str:
-    """The text without halves of characters, which no request can hold."""
+    """Return the text with U+FFFD for lone surrogates, which no request can contain."""
     # not by "?", with which the query of a URL begins
     return _HALVES.sub("\ufffd", text)
 

@@ -1,4 +1,4 @@
-"""Selects the requests of a recording that a task makes: to the page's host, without assets."""
+"""Selects the requests of a recording that a task makes: by host, without images and scripts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMED_HOSTS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """The requests that a task is to make."""
+    """The requests of a HAR file that a task is to make, and counts of those left out."""
 
     #: Redirects are followed: a request has the response at their end.
     requests: Sequence[RecordedRequest]
@@ -44,16 +44,18 @@ class Recording:
 
 
 def origin(request: RecordedRequest) -> str:
-    """Scheme, host and port, without user and password."""
+    """Return scheme, host and port of a request's URL, without user and password."""
     return f"{request.url.scheme}://{request.url.netloc.rpartition('@')[2]}"
 
 
 def select(
     found: Sequence[RecordedRequest], hosts: Collection[str], *, assets: bool, file: str
 ) -> Recording:
-    """Select the requests to `hosts`, or to the host of the page if there are none.
+    """Select the requests to `hosts`, or to the host of the page if `hosts` is empty.
 
-    `assets` keeps images, fonts, styles, scripts and media. Raises UsageError if none is left.
+    Redirects become one request. Requests that a flow cannot make are left out and counted by
+    reason. `assets` keeps images, fonts, styles, scripts and media. `file` is named in messages.
+    Raises UsageError if no request is left.
     """
     left_out: Counter[str] = Counter()
     web = [
@@ -84,7 +86,7 @@ def select(
 def _why_none(
     web: Sequence[RecordedRequest], hosts: Collection[str], left_out: Counter[str]
 ) -> str:
-    """Return the reason why no request is left, and the option that keeps some."""
+    """Return why no request is left, for a message, and the option that would keep some."""
     here = [one for one in web if _is_of(one, hosts)]
     if not here:
         names = Counter(one.url.hostname or "" for one in web).most_common(_NAMED_HOSTS)
@@ -98,7 +100,10 @@ def _why_none(
 
 
 def _page(web: Sequence[RecordedRequest], hosts: Collection[str]) -> RecordedRequest:
-    """Return the first document without a redirect, else the first request; of `hosts`, if any."""
+    """Return the first HTML document that is not a redirect, else the first request.
+
+    Only requests to `hosts` count, unless it is empty or none goes there.
+    """
     wanted = {host.lower() for host in hosts}
     here = [one for one in web if not wanted or _is_of(one, wanted)] or list(web)
     documents = [one for one in here if not 300 <= one.status < 400]
@@ -113,7 +118,7 @@ def _is_of(one: RecordedRequest, hosts: Collection[str]) -> bool:
 
 
 def _unwanted(one: RecordedRequest, hosts: Collection[str], *, assets: bool) -> str:
-    """Return the reason to leave out a request; "" if it is kept."""
+    """Return the reason to leave out a request, such as "assets"; "" if it is kept."""
     preflight = one.method == "OPTIONS" and "access-control-request-method" in dict(one.headers)
     reasons = (
         (not _is_of(one, hosts), f"of the host {one.url.hostname}"),
@@ -140,8 +145,8 @@ def _is_asset(one: RecordedRequest) -> bool:
 def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[RecordedRequest]:
     """Return the requests without the targets of redirects, which `self.http` follows by itself.
 
-    A request gets the response of its last target. If another host redirects to one in `hosts`, the
-    target is kept instead.
+    A request gets the response of its last target, and the cookies of all. If another host
+    redirects to one in `hosts`, the target is kept instead.
     """
     followers: set[int] = set()
     made = []
@@ -173,7 +178,10 @@ def _followed(web: Sequence[RecordedRequest], hosts: Collection[str]) -> list[Re
 
 
 def _target(web: Sequence[RecordedRequest], at: int) -> int | None:
-    """Return the position of the request that follows a redirect; None if there is none."""
+    """Return the position of the request to which the browser was redirected; None if not found.
+
+    None also if the response is not a redirect. Searches the next `_SOON` requests.
+    """
     one = web[at]
     if not 300 <= one.status < 400 or not one.redirect:
         return None

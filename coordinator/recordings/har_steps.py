@@ -1,4 +1,4 @@
-"""Steps of `HttpFlow.run`, one for each request of a recording."""
+"""Turns the requests of a HAR recording into steps of `HttpFlow.run`."""
 
 from __future__ import annotations
 
@@ -62,15 +62,18 @@ _WORD = re.compile(r"[A-Za-z]?[a-z]{0,11}")
 
 
 class _NotSent(ValueError):
-    """A request that `HttpFlow.run` cannot make; the message says why."""
+    """A request cannot be made by `HttpFlow.run`; the message is the reason."""
 
 
 class _NoBody(_NotSent):
-    """A request whose body is not in the recording; the message says how to add it."""
+    """The body of a request is not in the recording; the message says how to add it by hand."""
 
 
 def read(file: str, options: RecordingOptions) -> FlowTask:
-    """The task that makes requests of a HAR file. Raises UsageError."""
+    """Return the task that makes the requests of a HAR file; the reader for `init`.
+
+    Raises UsageError if the file is not a HAR file, or has no request that a flow can make.
+    """
     recording = select(read_har(file), options.hosts, assets=options.assets, file=file)
     return task_of(recording, file)
 
@@ -78,7 +81,8 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
 def task_of(recording: Recording, file: str) -> FlowTask:
     """Return a task that makes the requests of a recording, which was read from `file`.
 
-    Raises UsageError if it could make none of them.
+    Secrets become task arguments, and values from earlier responses are saved and inserted. Raises
+    UsageError if the flow could make none of the requests.
     """
     return _Steps(recording).task(file)
 
@@ -98,7 +102,11 @@ class _Steps:
         self._known = KnownSecrets(self._secrets)
 
     def task(self, file: str) -> FlowTask:
-        """Return all steps, with their notes and the counts of omitted requests."""
+        """Return the task that makes all requests, one step each.
+
+        Requests that a flow cannot make become notes and are counted. Raises UsageError if none is
+        left.
+        """
         made: list[WrittenStep] = []
         left_out = Counter(self._recording.left_out)
         thinks = _thinks(self._recording)
@@ -137,7 +145,10 @@ class _Steps:
         return task
 
     def _hosts_left_out(self) -> list[str]:
-        """The options that keep requests of hosts that were left out."""
+        """Return a note with the options that keep requests of all hosts.
+
+        Empty if none was left out. Empty, too, if there are more than `_NAMED_HOSTS` hosts.
+        """
         of = "of the host "
         left_out = [one.removeprefix(of) for one in self._recording.left_out if one.startswith(of)]
         here = dict.fromkeys(one.url.hostname or "" for one in self._recording.requests)
@@ -168,7 +179,11 @@ class _Steps:
         return WrittenStep(keys=keys, notes=notes)
 
     def _path(self, one: RecordedRequest) -> tuple[str | Computed, str]:
-        """The path, and how the step's name shows it."""
+        """Return a request's path for a step, and the path for the step's name, with [id] for ids.
+
+        The former is an absolute URL if the host is not the base. Saved values and arguments for
+        secrets are inserted in it.
+        """
         here = origin(one)
         parts: Parts = [] if here == self._recording.base else [here]
         before, shown = "", []
@@ -186,7 +201,10 @@ class _Steps:
         return joined(parts) or "/", "/".join(shown)
 
     def _pairs(self, one: RecordedRequest, pairs: Pairs) -> dict[str, Any]:
-        """Return values by name; a list for a name that occurs several times."""
+        """Return values by name, with saved values and arguments inserted.
+
+        A name that occurs several times has a list. Raises _NotSent for a name with braces.
+        """
         found: dict[str, Any] = {}
         for (name, value), secret in zip(pairs, _secret_pairs(one, pairs), strict=True):
             _check_name(name)
@@ -222,7 +240,11 @@ class _Steps:
         )
 
     def _multipart(self, one: RecordedRequest, notes: list[str]) -> dict[str, Any]:
-        """The parts of a body; files that are not in the recording have as many bytes."""
+        """Return the parts of a multipart body by name; a list for repeated names.
+
+        A file whose content is not in the recording gets a size instead, in bytes, and a note.
+        Raises _NotSent if the body is not multipart.
+        """
         try:
             parts = recorded_parts(one.body) if one.body else list(one.parts)
         except ValueError as error:
@@ -305,9 +327,10 @@ class _Steps:
         typed: bool = False,
         named: bool = True,
     ) -> Parts:
-        """Return the parts of a string, with sources for saved values and arguments for secrets.
+        """Split a string into literals, `{saved.NAME}` for saved values, and arguments for secrets.
 
-        `secret`: the string is a secret; `named`: `name` may show that it is a secret.
+        `secret`: the string is a secret; `named`: `name` may show that it is a secret; `typed`: a
+        saved value must have the same type. Notes the string as sent.
         """
         scheme = _SCHEME.fullmatch(value)
         head, rest = (f"{scheme[1]} ", scheme[2]) if scheme else ("", value)
@@ -338,7 +361,7 @@ def _kind(media_type: str) -> str:
 
 
 def _missing(one: RecordedRequest) -> str:
-    """Return the reason to leave out a request without its body, and a way to add it."""
+    """Return why a request without its recorded body is left out, and how to add it by hand."""
     kind = _kind(dict(one.headers).get("content-type", "").partition(";")[0].strip().lower())
     part = "{NAME: {filename: ..., type: ..., size: BYTES}}"
     add = f"multipart: {part}" if kind == MULTIPART else "json or form"
@@ -349,13 +372,13 @@ def _missing(one: RecordedRequest) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Raise _NotSent for a name in which a flow would look for a placeholder."""
+    """Raise _NotSent if `HttpFlow` would take a part of the name for a placeholder."""
     if re.search(r"\{[A-Za-z_]", name):
         raise _NotSent("a name in it has braces, which a flow fills in")
 
 
 def _shown_request(one: RecordedRequest) -> str:
-    """Return method and path without parts that may be secret."""
+    """Return method and path for messages; ids and parts that may be secret are [id]."""
     pieces = one.url.path.split("/")
     path = "/".join(
         "[id]" if secret or is_id(part) or holds_secret("", part) else part
@@ -369,14 +392,18 @@ def _shown(text: str) -> str:
 
 
 def _name(one: RecordedRequest, path: str) -> str:
-    """Method and path; the operation of a GraphQL request behind them."""
+    """Return a step's name: method and path, and the operation of a GraphQL request."""
     shown = step_name(one.method, path)
     operation = re.search(r'"operationName"\s*:\s*"(\w{1,60})"', one.body)
     return f"{shown} {operation[1]}" if operation else shown
 
 
 def _thinks(recording: Recording) -> Iterator[float]:
-    """Seconds between the end of all that had begun before the next request, and that request."""
+    """Yield the think time before the next request, seconds, for each request; 0 for the last.
+
+    It is the time from the end of all requests begun before, also of omitted ones, to the next.
+    Times up to `_LEAST_THINK_S` count as 0.
+    """
     kept = recording.requests
     spans = [
         (one.started_at, one.started_at + one.took_s)
@@ -398,7 +425,10 @@ def _thinks(recording: Recording) -> Iterator[float]:
 
 
 def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the secrets of a request and its response."""
+    """Yield name and value of each secret in a request and its response.
+
+    Searches headers, cookies, URL, form and JSON documents.
+    """
     for name, value in one.headers:
         if name == "cookie":
             yield from _cookies(value.split(";"))
@@ -431,18 +461,25 @@ def _secrets_of(one: RecordedRequest) -> Iterator[tuple[str, str]]:
 
 
 def _secret_pieces(pieces: list[str]) -> list[bool]:
-    """Which parts of a path are secrets."""
+    """Return for each part of a path whether it is a secret."""
     return secret_segments([unquote(piece) for piece in pieces])
 
 
 def _secret_pairs(one: RecordedRequest, pairs: Pairs) -> list[bool]:
-    """Which parameters of a query or a form are secrets."""
+    """Return for each parameter of a query or a form whether it is a secret.
+
+    Empty values are not.
+    """
     beside = names_beside((name for name, _ in pairs), one.url.path)
     return [bool(value) and is_secret(name, value, Place.QUERY, beside) for name, value in pairs]
 
 
 def _cookies(cookies: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Cookies that are long enough for a secret, or named as one."""
+    """Yield name and value of each cookie that is long enough for a secret.
+
+    That is `_SEARCHED` characters with a digit, or twice as many. Each is yielded twice, as it is
+    and URL-decoded.
+    """
     for cookie in cookies:
         name, _, value = cookie.strip().partition("=")
         if len(value) >= 2 * _SEARCHED or (len(value) >= _SEARCHED and re.search(r"\d", value)):
@@ -462,7 +499,10 @@ def _basic(credentials: str) -> Iterator[tuple[str, str]]:
 def _secret_texts(
     value: Any, name: str, *, depth: int, secret: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Secret texts of a document by their names; the name of a secret is that of all below it."""
+    """Yield name and value of each secret string in a JSON document, down to 50 levels.
+
+    All strings below a secret key count as secret, under its name.
+    """
     if depth > 50:
         return
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Sorts the arrivals of an access log in bounded memory, and writes a file of them.
+"""Sorts the arrivals of an access log by time in bounded memory, and writes a file of them.
 
 Servers write a line after the response, and some note the time of the request: lines are not in
 order. Sorted parts go to a temporary file, and are merged from there.
@@ -30,10 +30,10 @@ _BYTES = 16
 
 
 class SortedArrivals:
-    """Sorts arrivals by their times; equal times keep their order."""
+    """Sorts arrivals by time, on disk if there are many; equal times keep their order."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` gets a temporary file without a name."""
+        """`folder`: for the temporary file, which has no name and is created when first needed."""
         self._folder = folder
         self._file: BinaryIO | None = None
         self._times: list[Ints] = []
@@ -45,12 +45,16 @@ class SortedArrivals:
         self.coarse = True
 
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Close the temporary file, if there is one, which removes it."""
         if self._file is not None:
             self._file.close()
 
     def add(self, times_us: Ints, codes: Ints) -> None:
-        """Add arrivals with a number each. Raises OSError."""
+        """Add arrivals: for each its time, microseconds since the epoch, and its template's number.
+
+        Writes a sorted part to the temporary file after each `PART` arrivals. Raises OSError if
+        that fails.
+        """
         self._times.append(times_us)
         self._codes.append(codes)
         self._waiting += len(times_us)
@@ -69,7 +73,11 @@ class SortedArrivals:
         self._times, self._codes, self._waiting = [], [], 0
 
     def seconds(self) -> Iterator[tuple[Ints, Ints]]:
-        """All arrivals, in pieces that have whole seconds. Raises OSError."""
+        """Yield all arrivals sorted by time, as arrays of times (microseconds) and numbers.
+
+        No second is split over two yields. May be called several times. Raises OSError if the
+        temporary file cannot be written or read.
+        """
         if self._waiting:
             self._flush()
         heads = [_Head(self._file, begin, count) for begin, count in self._parts if self._file]
@@ -95,7 +103,7 @@ _END = 1 << 62
 
 
 class _Head:
-    """The arrivals of a part that come next."""
+    """The next arrivals of one sorted part, read from the file piece by piece."""
 
     def __init__(self, file: BinaryIO, begin: int, count: int) -> None:
         self._file = file
@@ -110,11 +118,11 @@ class _Head:
 
     @property
     def known_until(self) -> int:
-        """Return a time before which no arrival is still to be read."""
+        """Return a time, microseconds, before which no further arrival will be read."""
         return int(self._rows[-1, 0]) if self._left else _END
 
     def fill(self, least: int) -> None:
-        """Read until there are so many."""
+        """Read from the file until at least `least` arrivals are in memory, or the part ends."""
         count = min(self._left, least - len(self._rows))
         if count <= 0:
             return
@@ -125,7 +133,10 @@ class _Head:
         self._left -= count
 
     def take(self, until_us: int) -> Ints:
-        """Remove and return the arrivals before a time, in microseconds."""
+        """Remove and return the arrivals in memory whose time is before `until_us`, microseconds.
+
+        Each row has a time and a number.
+        """
         count = int(np.searchsorted(self._rows[:, 0], until_us))
         taken, self._rows = self._rows[:count], self._rows[count:]
         return taken
@@ -133,7 +144,7 @@ class _Head:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenArrivals:
-    """Summary of a file of arrivals."""
+    """Figures of a file of arrivals: their number, begin, length and peak."""
 
     count: int
     #: Seconds since the epoch of its beginning, and its length, seconds.
@@ -146,9 +157,11 @@ class WrittenArrivals:
 def write_arrivals(
     path: Path, arrivals: SortedArrivals, names: Sequence[str], positions: Ints
 ) -> WrittenArrivals:
-    """Write those arrivals to a new file whose number has a position among the names, from 0.
+    """Write arrivals to a new file, relative to the first full second, and return their figures.
 
-    Raises UsageError if it cannot be written.
+    `positions` maps the number of an arrival's template to a position in `names`; arrivals with -1
+    are left out. If the log has full seconds only, arrivals are spread within them. Raises
+    UsageError if the file exists, or cannot be written; a file that was begun is removed.
     """
     begin_us, end_us = _bounds(arrivals, positions)
     count = peak = 0
@@ -182,7 +195,7 @@ def _chosen(arrivals: SortedArrivals, positions: Ints) -> Iterator[tuple[Ints, I
 
 
 def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
-    """Return the full seconds around the kept arrivals, microseconds."""
+    """Return the full seconds around the arrivals to be written: (start, end), microseconds."""
     first, last = _END, 0
     for times_us, _ in _chosen(arrivals, positions):
         first, last = min(first, int(times_us[0])), int(times_us[-1])
@@ -190,7 +203,10 @@ def _bounds(arrivals: SortedArrivals, positions: Ints) -> tuple[int, int]:
 
 
 def spread(times_us: Ints) -> Ints:
-    """Spread times in full seconds, ascending, at equal distances within their seconds."""
+    """Return times with the arrivals of each second spread at equal distances within it.
+
+    `times_us`: full seconds in microseconds, ascending.
+    """
     _, at, counts = np.unique(times_us, return_inverse=True, return_counts=True)
     begins = np.cumsum(counts) - counts
     ranks = np.arange(len(times_us)) - begins[at]

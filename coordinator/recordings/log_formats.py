@@ -23,7 +23,7 @@ _EARLIEST_S, _LATEST_S = 631_152_000, 4_102_444_800
 
 @dataclass(kw_only=True)
 class LogLines:
-    """Requests of some lines; the lists have an element for each."""
+    """Requests read from lines of a log, as columns: element N of each list is of request N."""
 
     #: Microseconds since the epoch.
     times_us: list[int] = field(default_factory=list)
@@ -38,17 +38,23 @@ class LogLines:
 
 
 class LogFormat(Protocol):
-    """Reads lines of one format."""
+    """A format of access logs: finds the requests in lines."""
 
     #: Name for people.
     NAME: str
 
     def read(self, block: bytes) -> LogLines:
-        """The requests of some whole lines."""
+        """Return the requests of complete lines.
+
+        Lines in other formats are listed as unreadable.
+        """
 
 
 class InstantTexts(dict[bytes, int]):
-    """Times by their texts, microseconds since the epoch; -1 for texts of no time."""
+    """Cache of parsed times: string -> microseconds since the epoch, -1 if it is not a time.
+
+    Emptied if it has `_MOST_TEXTS` entries.
+    """
 
     def __missing__(self, text: bytes) -> int:
         if len(self) >= _MOST_TEXTS:
@@ -58,10 +64,10 @@ class InstantTexts(dict[bytes, int]):
 
 
 class PatternFormat:
-    """Lines that an expression matches: its groups are time, request, query and status."""
+    """A log format whose lines match a regular expression with groups for the request's facts."""
 
     def __init__(self, name: str, pattern: bytes, order: Sequence[int] = (0, 1, 2, 3)) -> None:
-        """`order`: positions of the groups for time, request, query and status."""
+        """`name`: for messages; `order`: positions of the groups time, request, query, status."""
         self.NAME = name
         self._pattern = re.compile(pattern, re.M)
         self._order = order
@@ -69,7 +75,10 @@ class PatternFormat:
         self._statuses: dict[bytes, int] = {b"%d" % code: code for code in range(1000)}
 
     def read(self, block: bytes) -> LogLines:
-        """The requests of some whole lines."""
+        """Return the requests of complete lines.
+
+        Lines that do not match, or have an invalid time, are listed as unreadable.
+        """
         found = self._pattern.findall(block)
         if not found:
             return LogLines(unreadable=_written(block))
@@ -107,7 +116,7 @@ _REQUEST = rb'"([A-Z]+ [^ ?"\n]+)(\??)[^"\n]*"'
 
 
 def combined() -> PatternFormat:
-    """The format of nginx and Apache: common, combined, also with the virtual host before it."""
+    """Return the format of nginx and Apache: common or combined, with or without a virtual host."""
     start = rb'^[^\["\n]*\[([^\]\n]+)\] '
     return PatternFormat(
         "nginx or Apache (combined)", start + _REQUEST + rb" (\d{3})(?![0-9])[^\n]*$"
@@ -115,7 +124,7 @@ def combined() -> PatternFormat:
 
 
 def haproxy() -> PatternFormat:
-    """Return the format of HAProxy's `option httplog`, with the prefix that syslog writes."""
+    """Return the format of HAProxy's `option httplog`, with or without a prefix of syslog."""
     # the prefix is bounded: lines of hostile clients take no more than linear time
     start = rb'^[^"\n]{0,400}?\[(\d\d/\w{3}/\d{4}:[\d:.]+)\] \S+ \S+ [-+\d/]+ (\d{3}) [^"\n]*'
     return PatternFormat("HAProxy", start + _REQUEST + rb"[^\n]*$", (0, 2, 3, 1))
@@ -145,12 +154,16 @@ FIELDS: Mapping[str, Sequence[str]] = {
 
 
 class JsonFormat:
-    """An object on each line. Its `took` is in seconds, if `time` is when the response was sent."""
+    """A log format with a JSON object on each line.
+
+    If an object has `took`, a duration in seconds, its `time` is taken as the end of the request
+    and the start is computed.
+    """
 
     NAME = "JSON lines"
 
     def __init__(self, fields: Mapping[str, str]) -> None:
-        """`fields`: names that replace the usual ones, by key of `FIELDS`."""
+        """`fields`: names of JSON fields that replace the usual ones, by key of `FIELDS`."""
         self._names = {
             key: (fields[key],) if key in fields else usual for key, usual in FIELDS.items()
         }
@@ -161,7 +174,10 @@ class JsonFormat:
         self._instants = InstantTexts()
 
     def read(self, block: bytes) -> LogLines:
-        """The requests of some whole lines."""
+        """Return the requests of complete lines.
+
+        Lines that are not JSON objects with time, method and path are listed as unreadable.
+        """
         lines = LogLines()
         for at, line in enumerate(block.decode("utf-8", "replace").split("\n")):
             if not line.strip():
@@ -222,7 +238,7 @@ class JsonFormat:
 
 
 def _request(method: str, target: str) -> tuple[str, str]:
-    """Method and target of a request; two empty texts if they are none."""
+    """Return method and target if they are valid in a request, else two empty strings."""
     if target and " " not in target and method.isascii() and method.isalpha() and method.isupper():
         return method, target
     return "", ""
@@ -242,7 +258,7 @@ _NUMBERS = frozenset({int, float, str})
 
 
 def _number(value: Any) -> float:
-    """A number, also one in a text; 0 for anything else."""
+    """Return a number, also from a string; 0 for anything else, infinity and NaN."""
     if type(value) not in _NUMBERS:
         return 0.0
     try:
@@ -253,7 +269,10 @@ def _number(value: Any) -> float:
 
 
 def _epoch_us(number: float) -> int:
-    """Microseconds since the epoch of a number of seconds, or of smaller units; -1 for others."""
+    """Convert a time in s, ms, us or ns since the epoch to microseconds.
+
+    The unit is the first that gives a time from 1990 to 2100; -1 if none does.
+    """
     for _ in range(4):
         if _EARLIEST_S <= number <= _LATEST_S:
             return round(number * _SECOND_US)
@@ -268,7 +287,10 @@ _NCSA = re.compile(
 
 
 def _instant_us(text: str) -> int:
-    """Microseconds since the epoch of a text, in UTC if it has no zone; -1 for texts of no time."""
+    """Return microseconds since the epoch of a time in NCSA or ISO format; -1 for other strings.
+
+    Without a time zone it is in UTC.
+    """
     try:
         found = _NCSA.fullmatch(text)
         if found is None:
@@ -294,12 +316,12 @@ def _iso_us(text: str) -> int:
 
 
 def _written(block: bytes) -> list[int]:
-    """Positions of the lines that are not blank."""
+    """Return the positions of the lines that are not blank, from 0."""
     return [at for at, line in enumerate(block.split(b"\n")) if line.strip()]
 
 
 def formats(fields: Mapping[str, str]) -> Iterator[LogFormat]:
-    """All formats; `fields` are names of fields in JSON."""
+    """Yield the formats to try; only JSON if `fields`, names of JSON fields, are given."""
     if not fields:
         yield combined()
         yield haproxy()

@@ -1,4 +1,4 @@
-"""Reads an access log in blocks of whole lines, also a compressed one, in bounded memory."""
+"""Reads an access log, plain or gzip, in blocks of complete lines and in bounded memory."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _GZIP = b"\x1f\x8b"
 
 
 class LogReader:
-    """The lines of one access log, and how many of them could be read."""
+    """Reads the lines of one access log, and counts lines, unreadable lines and queries."""
 
     def __init__(self, path: Path, fields: Mapping[str, str]) -> None:
-        """`fields`: names of fields in JSON that replace the usual ones."""
+        """`fields`: names of JSON fields that replace the usual ones, by key of `FIELDS`."""
         self.path = path
         self.form = ""
         self.compressed = False
@@ -34,7 +34,11 @@ class LogReader:
         self._fields = fields
 
     def read(self) -> Iterator[LogLines]:
-        """The requests of each block. Raises UsageError."""
+        """Yield the requests of each block of lines; updates the counts.
+
+        The format is chosen by the first block in which some line can be read. Raises UsageError if
+        the file cannot be read, is damaged, or has no line in a known format.
+        """
         form: LogFormat | None = None
         for block in self._blocks():
             if form is None:
@@ -51,7 +55,10 @@ class LogReader:
         self.form = form.NAME
 
     def _form(self, block: bytes) -> LogFormat | None:
-        """The format that reads most lines of a block; None if there is none that reads any."""
+        """Return the format that reads most lines of a block; None if no format reads any.
+
+        Only the first 64 KiB of the block are tried.
+        """
         # formats keep what they have read: a sample is enough to choose
         end = block.find(b"\n", 64 << 10) + 1 or len(block)
         found = [(len(one.read(block[:end]).requests), one) for one in formats(self._fields)]
@@ -80,7 +87,10 @@ class LogReader:
         )
 
     def _blocks(self) -> Iterator[bytes]:
-        """Whole lines, each with its end. Raises UsageError."""
+        """Yield blocks of complete lines, each line with its end, and set `compressed`.
+
+        Raises UsageError if the file cannot be read or is damaged.
+        """
         try:
             with open_regular(self.path) as file:
                 self.compressed = file.read(2) == _GZIP

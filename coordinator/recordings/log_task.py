@@ -52,7 +52,11 @@ _STATUSES = 600
 
 
 def read(file: str, options: RecordingOptions) -> FlowTask:
-    """The task that replays an access log; writes the file of arrivals. Raises UsageError."""
+    """Return the task that replays an access log, and write its file of arrivals.
+
+    The reader for `init`. Raises UsageError if the log has no request to replay, or a file cannot
+    be read or written.
+    """
     log = LogReader(Path(file), _fields(options.log_fields))
     with closing(SortedArrivals(options.arrivals.parent)) as arrivals:
         found = _read(log, arrivals)
@@ -80,7 +84,10 @@ def read(file: str, options: RecordingOptions) -> FlowTask:
 
 
 def _fields(given: Sequence[str]) -> dict[str, str]:
-    """Names of JSON fields, as `--log-field` has them. Raises UsageError."""
+    """Return the names of JSON fields by key, from values KEY=NAME of `--log-field`.
+
+    Raises UsageError for another form or an unknown key.
+    """
     found = {}
     for text in given:
         key, mark, name = text.partition("=")
@@ -95,14 +102,17 @@ def _fields(given: Sequence[str]) -> dict[str, str]:
 
 @dataclass(kw_only=True)
 class _LogCounts:
-    """Summary of the requests of a log."""
+    """Templates (method and path without ids) of a log's requests, and their counts by status."""
 
     table: TemplateTable = field(default_factory=TemplateTable)
     #: Requests by template and status: `_STATUSES` numbers for each template.
     counts: Counter[int] = field(default_factory=Counter)
 
     def add(self, codes: Ints, statuses: Ints) -> None:
-        """Count the requests of some lines."""
+        """Add requests of some lines to the counts.
+
+        `codes`: number of each request's template; `statuses`: HTTP status of each, 0 if unknown.
+        """
         pairs = codes * _STATUSES + np.minimum(statuses, _STATUSES - 1)
         found, counts = np.unique(pairs, return_counts=True)
         for pair, number in zip(found.tolist(), counts.tolist(), strict=True):
@@ -127,7 +137,7 @@ def _read(log: LogReader, arrivals: SortedArrivals) -> _LogCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class _Branch:
-    """A template that is in the task."""
+    """A template of requests that becomes a branch of the task, with its number of requests."""
 
     template: RequestTemplate
     name: str
@@ -136,13 +146,16 @@ class _Branch:
 
     @property
     def expect(self) -> int | None:
-        """The status that most requests had, if it says that they failed."""
+        """Return the most frequent status if it is an error, 400 or above; else None."""
         ((most, _),) = self.statuses.most_common(1)
         return most if most >= 400 else None
 
 
 class _Branches:
-    """The templates of the task, most requests first."""
+    """The templates that become branches of the task, most requests first; others are counted.
+
+    At most `_MOST_BRANCHES`, and only GET and HEAD unless `all_methods`.
+    """
 
     def __init__(self, found: _LogCounts, *, all_methods: bool) -> None:
         templates = merged(found.table.templates)
@@ -191,7 +204,10 @@ class _Branches:
 
 
 class _RequestPath:
-    """The path that a step requests, with arguments of the task in the place of ids."""
+    """The path that a step requests, and the task arguments in it.
+
+    Ids in the path become task arguments with the default "1".
+    """
 
     def __init__(self, template: RequestTemplate) -> None:
         self.arguments: list[str] = []
@@ -238,7 +254,7 @@ def _notes(
 
 
 def _found(log: LogReader, made: WrittenArrivals, branches: _Branches) -> Iterator[str]:
-    """Lines that the command prints about the log."""
+    """Yield lines that the command prints on the log: format, methods, arrivals, templates."""
     packed = ", gzip" if log.compressed else ""
     unread = ""
     if log.unreadable:

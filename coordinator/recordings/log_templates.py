@@ -1,4 +1,4 @@
-"""Templates of the requests of an access log: method and path, without ids and secrets."""
+"""Templates of the requests of an access log: method and path, with {id} for ids and secrets."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ OTHER = 0
 
 @dataclass(frozen=True, kw_only=True)
 class RequestTemplate:
-    """A method and the parts of a path."""
+    """A method and the parts of a path, with `ID` for ids and secrets; hashable."""
 
     method: str
     parts: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """The name of its step."""
+        """Return the name of the step that makes such requests, with [id] for ids."""
         return step_name(self.method, "/".join(self.parts).replace(ID, "[id]"))
 
 
 class TemplateTable(dict[bytes, int]):
-    """Template numbers by request (method and path) of a log, in bounded memory.
+    """Template numbers by request, b"METHOD PATH" of a log; a missing request is added on access.
 
-    Number 0 is for requests beyond the limit.
+    In bounded memory: after `_MOST_TEMPLATES` templates, new ones get the number 0 (`OTHER`).
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,10 @@ class TemplateTable(dict[bytes, int]):
         return number
 
     def _note(self, template: RequestTemplate) -> None:
-        """Note the places that have had so many different parts that all later ones are ids."""
+        """Note the parts of a template's path; a place with more than `_MOST_PARTS` parts is full.
+
+        All later parts in a full place count as ids.
+        """
         for depth in range(1, len(template.parts)):
             if _may_be_id(template, depth):
                 place = (template.method, template.parts[:depth])
@@ -91,9 +94,9 @@ class TemplateTable(dict[bytes, int]):
 
 
 def template_of(request: str, full: Container[Place] = frozenset()) -> RequestTemplate:
-    """Return the template of a method and a path, without ids and secret or personal parts.
+    """Return the template of a method and a path, with `ID` for ids and secret or personal parts.
 
-    All parts in the places `full` are ids, except names of assets.
+    `request`: "METHOD PATH". All parts in the places `full` are ids, except names of assets.
     """
     method, _, path = request.partition(" ")
     if "://" in path:
@@ -119,7 +122,10 @@ def _without_values(before: str, part: str) -> str:
 
 
 def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
-    """Return the templates, with an id for parts that have many values in one place."""
+    """Return the templates in order, with `ID` for parts that have many values in one place.
+
+    Many: more than `_MOST_PARTS`. So several templates may become equal.
+    """
     found = list(templates)
     for depth in range(1, max((len(one.parts) for one in found), default=0)):
         found = list(_merged_at(found, depth))
@@ -127,7 +133,7 @@ def merged(templates: Sequence[RequestTemplate]) -> list[RequestTemplate]:
 
 
 def _merged_at(templates: Sequence[RequestTemplate], depth: int) -> Iterator[RequestTemplate]:
-    """The templates, with ids among the parts at one depth."""
+    """Yield the templates, with `ID` for the part at `depth` if its place has many values."""
     places: defaultdict[Place, set[str]] = defaultdict(set)
     for one in templates:
         if _may_be_id(one, depth):

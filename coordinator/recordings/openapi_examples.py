@@ -1,4 +1,4 @@
-"""Values for parameters and bodies: the examples of a description, else some of their schemas."""
+"""Values for parameters and bodies of an OpenAPI description: its examples, else made-up ones."""
 
 from __future__ import annotations
 
@@ -26,19 +26,25 @@ _FORMATS: Mapping[str, str] = {
 
 
 class SchemaExamples:
-    """Makes values that fit the schemas of a description."""
+    """Makes example values for the parameters, bodies and schemas of an OpenAPI description."""
 
     def __init__(self, description: ServiceDescription) -> None:
         self._description = description
         self._left = _MOST
 
     def told(self, holder: Mapping[str, Any]) -> Any:
-        """Return the example or default that a parameter or a body gives; None if it gives none."""
+        """Return the example, default or first enum value of a parameter or body; None if none.
+
+        Deep or very large examples are cut.
+        """
         self._left = _MOST
         return self._told(holder)
 
     def value(self, holder: Mapping[str, Any]) -> Any:
-        """An example or default, else a value that fits the schema."""
+        """Return the example or default of a parameter or body, else a value that fits its schema.
+
+        None if there is no such value, for example if the schema refers to itself.
+        """
         told = self.told(holder)
         return self._made(holder.get("schema", holder), 0) if told is None else told
 
@@ -59,7 +65,10 @@ class SchemaExamples:
         return None
 
     def _plain(self, value: Any, depth: int) -> Any:
-        """The value as JSON has it, and bounded: YAML knows dates, and repeats by reference."""
+        """Return a value with JSON types only, cut below `_DEPTH` levels and after `_MOST` values.
+
+        YAML has dates and can repeat values by reference.
+        """
         self._left -= 1
         if isinstance(value, dict):
             return {

@@ -1,4 +1,4 @@
-"""Reads descriptions of services: OpenAPI 3, and Swagger 2 as far as it says the same."""
+"""Reads OpenAPI 3 descriptions of services, and Swagger 2 as far as it says the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOWHERE = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceOperation:
-    """An operation of a service."""
+    """An operation of an OpenAPI description: a method of a path, with parameters and bodies."""
 
     method: str
     path: str
@@ -40,10 +40,16 @@ class ServiceOperation:
 
 
 class ServiceDescription:
-    """A description, whose references are resolved."""
+    """An OpenAPI description that was read: its title, URL and operations.
+
+    References within the file are resolved; others are listed in `elsewhere`.
+    """
 
     def __init__(self, file: str) -> None:
-        """Read a file, JSON or YAML. Raises UsageError."""
+        """Read a file, JSON or YAML.
+
+        Raises UsageError if it is not an OpenAPI 2 or 3 description.
+        """
         self._file = file
         text = read_bounded(file)
         try:
@@ -68,12 +74,16 @@ class ServiceDescription:
 
     @property
     def title(self) -> str:
-        """Return the title of the service, at most 100 characters."""
+        """Return the title of the service, at most 100 characters; "a service" if it has none."""
         return str(self.mapping(self._document.get("info")).get("title", "a service"))[:100]
 
     @property
     def base(self) -> str:
-        """Return the service's URL; a URL of this host if the file gives none."""
+        """Return the URL of the first server, without user and "/" at its end.
+
+        It is `http://127.0.0.1:8080` if the file gives none or an invalid one; relative URLs are
+        resolved by that.
+        """
         servers = self._document.get("servers")
         first = self.mapping(servers[0]) if isinstance(servers, list) and servers else {}
         url = first.get("url", "")
@@ -95,7 +105,10 @@ class ServiceDescription:
         return f"{whole.scheme}://{host}{whole.path.rstrip('/')}"
 
     def operations(self) -> Iterator[ServiceOperation]:
-        """Yield the operations in the order of the file. Raises UsageError for a malformed one."""
+        """Yield the operations in the order of the file.
+
+        Raises UsageError if a path or an operation is not a mapping.
+        """
         for path, item in self._document["paths"].items():
             resolved = self.mapping(item)
             if not resolved and item not in ({}, None):
@@ -105,7 +118,10 @@ class ServiceDescription:
                     yield self._operation(method, str(path), resolved)
 
     def mapping(self, value: Any) -> Mapping[str, Any]:
-        """Return the mapping that a value is or refers to; {} if it is not a mapping."""
+        """Return the mapping that a value is or refers to by $ref; {} if it is not a mapping.
+
+        References to other files are not followed but added to `elsewhere`.
+        """
         for _ in range(_DEPTH):
             if not isinstance(value, Mapping):
                 break
@@ -168,7 +184,7 @@ class ServiceDescription:
         return found
 
     def _security(self, operation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """The schemes of the first way to be let in."""
+        """Yield the security schemes of the first alternative that an operation accepts."""
         ways = _list(operation.get("security", self._document.get("security")))
         components = self.mapping(self._document.get("components"))
         known = self.mapping(components.get("securitySchemes"))
@@ -179,9 +195,9 @@ class ServiceDescription:
 
 
 def _lasting(path: str, operation: Mapping[str, Any]) -> str:
-    """Return the reason why an operation does not end as others do; "" if it does.
+    """Return why an operation does not end with a response; "" if it does.
 
-    Recognises watches and connections of Kubernetes.
+    Recognizes watches and connections of Kubernetes.
     """
     action = operation.get("x-kubernetes-action")
     if action in ("watch", "watchlist") or "watch" in path.split("/"):

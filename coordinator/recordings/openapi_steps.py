@@ -1,4 +1,4 @@
-"""Steps of `HttpFlow.run`, one for each operation of a service."""
+"""Turns the operations of an OpenAPI description into steps of `HttpFlow.run`."""
 
 from __future__ import annotations
 
@@ -40,12 +40,19 @@ _OWN = frozenset({"accept", "content-type", "authorization", "cookie", "host"})
 
 
 def read(file: str, _options: RecordingOptions) -> FlowTask:
-    """The task that makes the operations which a file describes. Raises UsageError."""
+    """Return the task that makes the operations of an OpenAPI file; the reader for `init`.
+
+    Raises UsageError if the file is not an OpenAPI description or has no operation to make.
+    """
     return task_of(ServiceDescription(file), file)
 
 
 def task_of(description: ServiceDescription, file: str) -> FlowTask:
-    """Return a task that makes the operations of a service. Raises UsageError if there are none."""
+    """Return a task with a branch of steps per tag; changing operations are in separate branches.
+
+    Branches that change data are commented out, unless there are no others. Raises UsageError if
+    there is no operation that a flow can make.
+    """
     steps = _OperationSteps(description)
     branches: dict[tuple[bool, str], list[WrittenStep]] = {}
     left_out: Counter[str] = Counter()
@@ -100,7 +107,7 @@ class _OperationSteps:
         self._examples = SchemaExamples(description)
 
     def step(self, operation: ServiceOperation) -> tuple[WrittenStep, str]:
-        """The step of an operation, or why there is none."""
+        """Return the step of an operation and "", or a step with a note only, and the reason."""
         shown = re.sub(r"\{([^{}]*)\}", r"[\1]", operation.path)
         name = step_name(operation.method, shown)
         if operation.lasting:
@@ -137,7 +144,10 @@ class _OperationSteps:
         )
 
     def _parameters(self, operation: ServiceOperation, place: str) -> dict[str, Any]:
-        """Return values of the parameters in `place` that are required or have an example."""
+        """Return values of the parameters in `place` that are required or have an example.
+
+        `place`: "query" or "header". Secrets are arguments.
+        """
         found: dict[str, Any] = {}
         for one in operation.parameters:
             name = str(one.get("name"))
@@ -156,7 +166,10 @@ class _OperationSteps:
         return found
 
     def _body(self, operation: ServiceOperation) -> tuple[dict[str, Any], str]:
-        """The body, or why there is none."""
+        """Return the step's keys for the body ({} without a body) and "", or {} and the reason.
+
+        JSON is preferred to forms and multipart; other types are the reason.
+        """
         if not operation.bodies:
             return {}, ""
         for kind, body in operation.bodies.items():
@@ -171,7 +184,7 @@ class _OperationSteps:
         return {}, "bodies that are neither JSON nor forms nor multipart"
 
     def _parts(self, value: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The parts of a body; files are made up."""
+        """Return the parts of a multipart body by name; files have a made-up name and size."""
         schema = self._description.mapping(body.get("schema"))
         found: dict[str, Any] = {}
         for name, one in self._description.mapping(schema.get("properties")).items():
@@ -188,7 +201,10 @@ class _OperationSteps:
         return found
 
     def _written(self, value: Any, name: str, *, secret: bool = False) -> Any:
-        """Return a value with arguments instead of secrets, and with braces escaped."""
+        """Return a value with task arguments instead of secrets, and with braces escaped.
+
+        Keys in which `HttpFlow` would look for a placeholder are left out.
+        """
         if isinstance(value, Mapping):
             # the names below say more: no value here is that of a real user
             return {
@@ -206,7 +222,10 @@ class _OperationSteps:
         return value
 
     def _let_in(self, operation: ServiceOperation, keys: dict[str, Any]) -> None:
-        """Add the credentials that the security schemes of an operation need."""
+        """Add credentials, as task arguments, to a step's headers or query in `keys`.
+
+        Supports API keys, basic and bearer authentication; other security schemes are ignored.
+        """
         for scheme in operation.security:
             kind, way = scheme.get("type"), str(scheme.get("scheme", "")).lower()
             if kind == "apiKey" and scheme.get("in") in ("query", "header"):
@@ -234,7 +253,7 @@ def _is_secret_field(name: str, value: Any) -> bool:
 
 
 def _words(value: Any) -> str:
-    """A value as a text in a URL or a header."""
+    """Return a value as a string for a URL or a header; booleans in lower case."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)

@@ -1,4 +1,4 @@
-"""Values that HTML pages and scripts of a recording hold, and where a flow finds each again."""
+"""Finds values in HTML pages and scripts of a recording, and how a flow can find them again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLACES = 10
 
 
 def is_random(text: str) -> bool:
-    """Whether a text looks like a value that is made up for one use."""
+    """Return whether a text looks random, like a token, and not like a word or a date."""
     return (
         len(text) >= _LEAST_RANDOM
         and re.search(r"\d", text) is not None
@@ -41,7 +41,11 @@ def is_random(text: str) -> bool:
 
 
 def page_inputs(page: str) -> Iterator[tuple[FormInput, str]]:
-    """The inputs of a page that have a value, with the names by which a flow saves them."""
+    """Yield the inputs of a page that have a value, each with its source for a step's `save`.
+
+    The source is `input NAME`, or `input NAME of form FORM` if the name alone is ambiguous. Inputs
+    that no source finds are left out. Looks at the first `_MOST` inputs.
+    """
     inputs = list(itertools.islice(form_inputs(page), _MOST))
     #: The values that a flow finds, by name and form.
     first: dict[tuple[str, str], str] = {}
@@ -61,7 +65,7 @@ def _is_plain(name: str) -> bool:
 
 
 def random_values(page: str) -> set[str]:
-    """Values of a page that look as if they were made up for one use."""
+    """Return the values of a page that look random, such as tokens; at most `_MOST`."""
     found: set[str] = set()
     for pattern in (_RANDOM, _QUOTED):
         for match in pattern.finditer(page):
@@ -74,7 +78,10 @@ def random_values(page: str) -> set[str]:
 
 
 def pattern_source(page: str, value: str) -> str | None:
-    """The name of an expression that finds a value on a page like this one; None if none does."""
+    """Return the source `regex PATTERN` that finds a value on such a page; None if none does.
+
+    The pattern consists of the text before the value and a group for it.
+    """
     at = -1
     for _ in range(_PLACES):
         at = page.find(value, at + 1)
@@ -92,7 +99,10 @@ def pattern_source(page: str, value: str) -> str | None:
 
 
 def _befores(page: str, at: int) -> Iterator[str]:
-    """Yield texts before a position that are not random, from short to long."""
+    """Yield up to `_TRIED` texts that end before a position, shortest first.
+
+    Texts with random values are left out: they would be different in the next run.
+    """
     start = max(0, at - _BEFORE_CHARS)
     before = page[start:at]
     edges = [found.start() for found in _EDGES.finditer(before)]
@@ -119,7 +129,7 @@ def _escaped(text: str) -> str:
 
 
 def _group(after: str) -> str:
-    """Return a regular expression's group for a value that ends before `after`."""
+    """Return a regular expression's group for a value that is followed by `after`."""
     if after and not re.fullmatch(r"[\w~=+.-]", after):
         return rf"([^\s{re.escape(after)}]+)" if after.strip() else r"(\S+)"
     return r"([\w~=+.-]+)"

@@ -1,4 +1,4 @@
-"""Parts of a recorded body of type multipart/form-data (RFC 7578)."""
+"""Splits a recorded body of type multipart/form-data into its parts (RFC 7578)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEAD_CHARS = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedPart:
-    """A part of a body."""
+    """A part of a multipart body: a form field, or a file with its name and media type."""
 
     name: str
     content: str
@@ -24,7 +24,10 @@ class RecordedPart:
 
 
 def recorded_parts(body: str) -> list[RecordedPart]:
-    """The parts of a body, as browsers write it. Raises ValueError for another text."""
+    """Return the parts of a multipart body, as browsers write it.
+
+    Raises ValueError if its boundaries or the name of a part are missing.
+    """
     first = body.partition("\n")[0].rstrip("\r")
     if not first.startswith("--") or len(first) < 3:
         raise ValueError("it does not begin with a boundary")

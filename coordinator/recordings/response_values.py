@@ -1,4 +1,4 @@
-"""Values of responses that later requests send, so that a flow has to save them."""
+"""Finds values of responses that later requests send, so that a flow has to save them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _HEADERS = re.compile(r"(?i)(request-?key|nonce)$|^location$|^etag$")
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseValue:
-    """A value of a response."""
+    """A value in a response, its place there and its name; a later request may send it."""
 
     #: Number of the request, from 0.
     step: int
@@ -61,14 +61,17 @@ class ResponseValue:
 
     @property
     def rank(self) -> int:
-        """Return the rank of the kind of place; low: likely in later responses too."""
+        """Return 0 for an input of a page, 1 for JSON, 2 for a header, 3 for a cookie, else 4.
+
+        The lower, the more likely a response of the next run has the value in the same place.
+        """
         kinds = ("input ", "$", "header ", "cookie ")
         return next((n for n, kind in enumerate(kinds) if self.path.startswith(kind)), len(kinds))
 
 
 @dataclass
 class ResponseValues:
-    """The values of the responses so far, and the values that steps save."""
+    """Collects the values of the responses so far, and decides which ones steps save."""
 
     #: What each step saves: paths by name.
     saves: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -79,11 +82,15 @@ class ResponseValues:
     _unused: UnusedNames = field(default_factory=UnusedNames)
 
     def sent(self, value: Any) -> None:
-        """Note a value of a request: a response that repeats it is not its source."""
+        """Note a value that a request sends: later responses that repeat it are not its source."""
         self._sent.add(str(value))
 
     def add(self, step: int, request: RecordedRequest) -> None:
-        """Add the values of the response to a request."""
+        """Add the values of a response, which request number `step` got, as possible sources.
+
+        These are headers, cookies, values of a JSON document, hidden inputs and random values of a
+        page. Values that a request has sent before are ignored.
+        """
         for name, value in dict(request.response_headers).items():
             # cookies go back by themselves
             wanted = is_secret(name) and name.lower() != "set-cookie"
@@ -118,10 +125,10 @@ class ResponseValues:
             self._take(_unseen(step, "", "", value))
 
     def source(self, value: Any, name: str, *, typed: bool) -> str | None:
-        """The name under which a value is saved that a request has under `name`; None if none is.
+        """Return the name of the saved value that a request sends as `name`; None if there is none.
 
-        `typed` asks for a value of the same type, and not only of the same text. From then on the
-        step that got it saves it.
+        Makes the step whose response has the value save it. `typed`: the type must be equal, too,
+        not only the text.
         """
         # the sort keeps the order of responses
         for one in sorted(self._found.get(str(value), ()), key=lambda found: found.rank):
@@ -137,7 +144,11 @@ class ResponseValues:
             self._found.setdefault(text, []).append(one)
 
     def _saved(self, one: ResponseValue, name: str) -> str | None:
-        """The name under which a value is saved that a request has under `name`."""
+        """Make the step that got a value save it.
+
+        Returns its name there, or None if nothing finds it. `name`: under which a request sends the
+        value.
+        """
         key = (one.step, one.path or str(one.value))
         if key not in self._names:
             path = one.path or pattern_source(self._pages[one.step], str(one.value))
@@ -157,7 +168,7 @@ def _unseen(step: int, path: str, name: str, value: str) -> ResponseValue:
 def is_id(piece: str) -> bool:
     """Return whether a part of a path looks like the id of a single object.
 
-    Ids are numbers, UUIDs, 16 or more hexadecimal digits, or 20 or more characters with a digit.
+    Ids are integers, UUIDs, 16 or more hexadecimal digits, or 20 or more characters with a digit.
     """
     return bool(
         re.fullmatch(
@@ -168,7 +179,7 @@ def is_id(piece: str) -> bool:
 
 
 def singular(word: str) -> str:
-    """Return the singular of a list's name, as `item` of `items`."""
+    """Return the singular of a list's name, such as `item` for `items`, in lower case."""
     word = argument_name(word)
     if word.endswith("ies"):
         return f"{word[:-3]}y"
@@ -176,7 +187,10 @@ def singular(word: str) -> str:
 
 
 def _same(one: ResponseValue, value: Any, name: str) -> bool:
-    """Return whether a value of a request likely comes from a response, and is not just equal."""
+    """Return whether a request's value likely comes from this response, and is not equal by chance.
+
+    Both names, and the form of the value, decide.
+    """
     if one.unseen and (name == one.name or is_random(str(value))):
         return True
     here, there = argument_name(name), argument_name(one.name)
@@ -194,14 +208,17 @@ def _same(one: ResponseValue, value: Any, name: str) -> bool:
 
 
 def is_id_name(name: str) -> bool:
-    """Whether a name says that its value is an id."""
+    """Return whether a value's name shows that it is an id, such as `userId` or `order_key`."""
     return bool(_ID_NAME.search(name))
 
 
 def _leaves(
     value: Any, path: str, name: str, owner: str, depth: int = 0
 ) -> Iterator[tuple[str, str, str, Any]]:
-    """JSONPath, name, owner and value of the texts and numbers of a document."""
+    """Yield the strings and integers of a document as (JSONPath, name, owner, value).
+
+    The owner is the kind of object that contains it, such as `order`. Ends below `_DEPTH` levels.
+    """
     if depth > _DEPTH:
         return
     if isinstance(value, Mapping):

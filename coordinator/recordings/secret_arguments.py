@@ -1,4 +1,4 @@
-"""Task arguments instead of secrets, and texts that contain them."""
+"""Task arguments that replace secrets of a recording, and strings that contain them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAKEN = frozenset(
 
 @dataclass(frozen=True)
 class Argument:
-    """A task argument as a part of a text."""
+    """A task argument as a part of a string, whose other parts are literal text."""
 
     name: str
 
@@ -31,7 +31,7 @@ Parts = list[str | Argument]
 
 
 class SecretArguments:
-    """The arguments of a task, each for a secret value."""
+    """The task arguments that replace secrets: one per secret value, with hints for the user."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -40,7 +40,10 @@ class SecretArguments:
         self.hints: dict[str, str] = {}
 
     def of(self, value: str, name: str, hint: str) -> Argument:
-        """Return the argument for `value`; `name` is the preferred name of a new one."""
+        """Return the argument for `value`; equal values have the same argument.
+
+        A new one is named like `name`, with a number if that is taken. `hint` describes the value.
+        """
         if value not in self._names:
             self._names[value] = self._unused.of(argument_name(name))
             self.hints[self._names[value]] = hint
@@ -48,7 +51,11 @@ class SecretArguments:
 
 
 def argument_name(text: str) -> str:
-    """A name of an argument or a saved value that resembles a text: lower case, words by _."""
+    """Return an identifier that resembles a text: lower case, words joined by "_".
+
+    It has at most 40 characters. Names that are taken in templates, or begin with a digit, get the
+    prefix `value_`.
+    """
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     name = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:40]
     if not name or name[0].isdigit() or name in _TAKEN:
@@ -65,7 +72,7 @@ class UnusedNames:
         self._last: dict[str, int] = {}
 
     def of(self, name: str) -> str:
-        """Return `name`, or if it is used, `name` with a number."""
+        """Return `name`, or if it was returned before, `name_2`, `name_3` and so on."""
         found, number = name, self._last.get(name, 1)
         while found in self._used:
             number += 1
@@ -76,7 +83,7 @@ class UnusedNames:
 
 
 class KnownSecrets:
-    """Finds secrets within other texts, in time that does not grow with their number."""
+    """Finds known secrets within other strings, in a time independent of their number."""
 
     #: Shorter ones are not looked for.
     LEAST = 8
@@ -89,7 +96,10 @@ class KnownSecrets:
             self._lengths.setdefault(start, []).insert(0, length)
 
     def split(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the text before each secret, with the secret; at last the rest, with ""."""
+        """Yield (text before a secret, the secret) for each; at last the remaining text and "".
+
+        Only secrets of at least `LEAST` characters are found; of several at one place the longest.
+        """
         begin = at = 0
         while at <= len(text) - self.LEAST:
             lengths = self._lengths.get(text[at : at + self.LEAST], ())
@@ -104,12 +114,12 @@ class KnownSecrets:
 
 
 def literal(text: str) -> str:
-    """A text of which `HttpFlow.run` fills in nothing: braces before a letter as {brace}."""
+    """Return a text in which `HttpFlow.run` fills in nothing: braces before a letter as {brace}."""
     return re.sub(r"\{(?=[A-Za-z_])", "{brace}", text)
 
 
 def joined(parts: Parts) -> str | Computed:
-    """A text of its parts; computed where an argument is among them."""
+    """Return the string made of the parts; `Computed` if it contains an argument."""
     if all(isinstance(part, str) for part in parts):
         return "".join(map(str, parts))
     said = [

@@ -1,4 +1,4 @@
-"""Runs the calibration that measures the cost of a task's iterations."""
+"""Runs a calibration: a short, low load that measures the cost of a task's iterations."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FAILED_ALLOWED = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Calibrated:
-    """The result of a calibration."""
+    """The result of a calibration: its run's id, and the cost of an iteration of each workload."""
 
     run_id: str
     #: By number of the workload.
@@ -48,7 +48,10 @@ class Calibrated:
 
 
 class CalibrationProgress(Progress):
-    """Shows the load, and samples the worker process that is under it."""
+    """Shows the progress of a calibration, and samples the one worker process under load.
+
+    Raises the rate of each open workload once, when its service time is known.
+    """
 
     def __init__(
         self, directory: RunDirectory, loads: Sequence[Calibration], *, quiet: bool
@@ -62,7 +65,11 @@ class CalibrationProgress(Progress):
         self.samples: dict[int, list[ProcessSample]] = defaultdict(list)
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Show a snapshot and sample the process."""
+        """Show a snapshot of the run, and sample CPU time, memory and files of the worker process.
+
+        Of an open load, the rate is raised once the service time is known. A process that has ended
+        is not sampled.
+        """
         super().__call__(snapshot)
         if snapshot.elapsed_s < 0 or not snapshot.rows:
             return
@@ -99,9 +106,11 @@ def _sample(pid: int, at_s: float) -> ProcessSample:
 
 
 def calibrate(plan: RunPlan, lasts_s: float, *, quiet: bool) -> Calibrated:
-    """Put a low load on the service for `lasts_s` seconds per workload, in local mode.
+    """Run a low load on the service for `lasts_s` seconds per workload, in local mode.
 
-    Raises CalibrationError if it gives no cost of a good iteration, else OsbenchError.
+    Returns the cost per workload. Changes `plan.conf` to private servers. Raises CalibrationError
+    if a workload gives no cost of a good iteration, OsbenchError if the run fails,
+    KeyboardInterrupt.
     """
     conf = plan.conf
     conf.set_override("redis_url", "", "messaging")

@@ -1,4 +1,4 @@
-"""A task cut down to a short, low load of each workload, by which the cost of it is measured."""
+"""Cuts a task down to a short, low load of each workload, which measures its cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALONE_PART = 0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The load of a calibration of one workload."""
+    """The load of a calibration of one workload: its phases and its rate."""
 
     phases: CalibrationPhases
     #: Iterations per second at most.
@@ -35,12 +35,19 @@ class Calibration:
     is_open: bool
 
     def risen_rate(self, held_s: float) -> float:
-        """Arrivals per second that the users suffice for where an iteration takes `held_s`."""
+        """Return the arrivals per second that the users can serve if an iteration takes `held_s`.
+
+        It is between `LEAST_RATE` and `rate`.
+        """
         return max(LEAST_RATE, min(self.rate, self.phases.users / max(held_s, 1e-6)))
 
 
 def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibration:
-    """Return a load of `lasts_s` seconds that never exceeds the workload's load."""
+    """Return a load of `lasts_s` seconds with at most the workload's users and rate.
+
+    Users are at most `MOST_USERS`. The rate is at most `MOST_RATE`; of open loads at least
+    `LEAST_RATE`, even if the workload has less.
+    """
     users = max(1, min(MOST_USERS, runner.concurrency or MOST_USERS))
     rate = MOST_RATE
     if runner.OPEN:
@@ -54,7 +61,7 @@ def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibr
 
 
 def calibration_task(task: Task, calibrations: Sequence[Calibration]) -> Task:
-    """The task with the loads of calibrations, one workload at a time.
+    """Return the task with the loads of calibrations, one workload at a time.
 
     SLA criteria, hooks, drills, warm-up and rules to abort are left out: they belong to the load.
     """
@@ -96,7 +103,7 @@ def _closed(workload: Workload, calibration: Calibration) -> Named:
 
 
 def _open(workload: Workload, calibration: Calibration) -> Named:
-    """Return an open runner at the least rate, which is raised once the service time is known."""
+    """Return an open runner at `LEAST_RATE`, which is raised once the service time is known."""
     phases = calibration.phases
     levels = [(0, phases.idle_s), (LEAST_RATE, phases.end_s - phases.idle_s)]
     found = _runner("stages", "target", levels, workload, ("timeout", "arrivals", "seed"))

@@ -30,7 +30,7 @@ IDLE_CPU = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationPhases:
-    """End times of a calibration's phases, seconds after t0."""
+    """The phases of a calibration by their end times, seconds after t0, and its virtual users."""
 
     #: No iteration until here: what a process costs that only takes part.
     idle_s: float
@@ -43,7 +43,7 @@ class CalibrationPhases:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSample:
-    """Resources of a worker process at a point in time."""
+    """CPU time, memory and open files of a worker process at a point in time."""
 
     #: Seconds after t0.
     at_s: float
@@ -87,7 +87,10 @@ class IterationCost:
 
 
 def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
-    """Start, end, idle time and outcome of iterations that ran: dropped arrivals have rows too."""
+    """Return start, end, idle time (ns) and outcome of the iterations that ran, as arrays.
+
+    Dropped arrivals, which have rows too, are left out.
+    """
     parts = list(rows)
     columns = [
         np.concatenate([getattr(part, name) for part in parts]) if parts else np.zeros(0, np.int64)
@@ -98,7 +101,10 @@ def _ran_columns(rows: Iterable[Columns]) -> list[Ints]:
 
 
 def _by_load(service: Floats, started: Ints, phases: CalibrationPhases) -> tuple[Floats, Floats]:
-    """Return service times at low load (all if there are none), and with more users."""
+    """Return service times at low load (all if there are none), and with more users.
+
+    `service`, `started`: seconds, and ns after t0, of the same iterations.
+    """
     low = started < phases.alone_s * 1e9
     return service[low] if low.any() else service, service[~low]
 
@@ -118,7 +124,8 @@ def measured_cost(
 ) -> IterationCost | None:
     """Return the cost by rows and samples of one process; None if no iteration ended well.
 
-    `result_bytes` is the size of all rows, `connections` the number of connections opened.
+    `result_bytes` is the size of all rows, `connections` the number of connections opened, None if
+    unknown. Figures that could not be measured have defaults.
     """
     started, ended, idle, outcome = _ran_columns(rows)
     well = outcome == Outcome.OK
@@ -151,12 +158,15 @@ def measured_cost(
 
 
 def _last(samples: Sequence[ProcessSample], at_s: float) -> ProcessSample | None:
-    """Return the last sample up to `at_s`; None if there is none."""
+    """Return the last sample up to `at_s`, seconds after t0; None if there is none."""
     return next((one for one in reversed(samples) if one.at_s <= at_s), None)
 
 
 def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> float:
-    """Share of a core before the first virtual user."""
+    """Return the fraction of a core that the process used before the first virtual user.
+
+    At most 0.2; the default `IDLE_CPU` with fewer than two samples.
+    """
     quiet = [one for one in samples if IDLE_SETTLE_S <= one.at_s <= phases.idle_s]
     if len(quiet) < 2 or quiet[-1].at_s <= quiet[0].at_s:
         return IDLE_CPU
@@ -167,10 +177,10 @@ def _idle_cpu(samples: Sequence[ProcessSample], phases: CalibrationPhases) -> fl
 def _cpu_per_iteration(
     ended: Ints, samples: Sequence[ProcessSample], phases: CalibrationPhases, idle_cpu: float
 ) -> tuple[float, bool]:
-    """Return CPU seconds per iteration, over the last phase, else over more; 0 if unknown.
+    """Return CPU seconds per iteration, and whether that is only an upper bound; 0 if unknown.
 
-    True: it is only a bound, as iterations took no more than a process varies by itself. A host
-    that is too busy gives few samples.
+    It is a bound if iterations took no more CPU than a process varies by itself. Measured over the
+    last phase; if that has too few samples, because the host is busy, over more of the run.
     """
     bounds = []
     for from_s in (phases.alone_s + SETTLE_S, phases.idle_s, 0.0):
@@ -189,7 +199,7 @@ def _cpu_per_iteration(
 
 
 def _per_user(alone: ProcessSample | None, crowd: ProcessSample | None, users: int) -> int:
-    """Memory that a further virtual user takes; at least that of its thread."""
+    """Return the bytes of memory of a further virtual user; at least `USER_BYTES`, its thread."""
     if alone is None or crowd is None or users < 2:
         return USER_BYTES
     return max(USER_BYTES, (crowd.memory_bytes - alone.memory_bytes) // (users - 1))

@@ -1,4 +1,4 @@
-"""The load that a runner asks for, as levels between two changes. Pure."""
+"""The load that a runner requests, as levels between two changes. No I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CAPACITY = (10**7,)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadLevel:
-    """The requested load of an interval, changing linearly."""
+    """The requested load of an interval, which changes linearly from `begin` to `end`."""
 
     #: Seconds after t0; `to_s` is None if iterations decide when it ends.
     from_s: float
@@ -30,7 +30,7 @@ class LoadLevel:
 
     @property
     def peak(self) -> float:
-        """The greater of the two ends."""
+        """Return the greater of `begin` and `end`: arrivals per second, or virtual users."""
         return max(self.begin, self.end)
 
     @property
@@ -42,7 +42,10 @@ class LoadLevel:
 
 
 def load_levels(runner: Runner) -> list[LoadLevel]:
-    """Return the levels of a runner's load in order, without levels of no duration."""
+    """Return the levels of a runner's load in order, without levels of no duration.
+
+    Empty if the runner does not say its load. A searching runner has one level at its highest rate.
+    """
     if isinstance(runner, SearchingRunner) and runner.most_rate is not None:
         # trials are not known beforehand, but none is above this rate
         rate = runner.most_rate
@@ -66,7 +69,7 @@ def _between(asked: Sequence[tuple[float, float]], lasts_s: float | None) -> Ite
 
 
 def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
-    """Levels of an open load up to its last arrival."""
+    """Yield the levels of an open load, the last one cut at arrival number `planned`."""
     left = float(planned)
     for level in levels:
         if left <= 0:
@@ -84,7 +87,10 @@ def _until(levels: Sequence[LoadLevel], planned: int) -> Iterator[LoadLevel]:
 
 
 def _counted(runner: Runner) -> list[LoadLevel]:
-    """Return levels of the arrivals per second that the runner plans if no iteration waits."""
+    """Return levels of the arrivals per second that the runner plans if no iteration waits.
+
+    At most the first `ASKED_S` seconds, or about `ASKED_ARRIVALS` arrivals.
+    """
     seconds: Counter[int] = Counter()
     allotted = 0
     for elapsed_s in range(ASKED_S):

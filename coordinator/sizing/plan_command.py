@@ -66,7 +66,7 @@ Exit codes:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(OptionSet):
-    """Purpose of a plan, and figures that it is made from."""
+    """Options of the command `plan`: assumed hosts, and figures that replace a calibration."""
 
     SECTION = "Plan"
 
@@ -114,7 +114,10 @@ class PlanOptions(OptionSet):
     as_json: bool = json_flag()
 
     def limits(self, virtual_users: int) -> HostLimits:
-        """Limits of the processes of a host."""
+        """Return the assumed limits of a host; cores, files and ports not given are this host's.
+
+        `virtual_users`: threads per worker process.
+        """
         return HostLimits(
             cores=self.cores or usable_cores(),
             utilisation=self.utilisation,
@@ -182,7 +185,10 @@ def plan(
 
 
 def _costs(run_plan: RunPlan, asked: PlanOptions) -> tuple[str, tuple[IterationCost, ...]]:
-    """Return the id of the calibration run, "" if costs were given; and the costs."""
+    """Return the id of the calibration run and the costs by workload; id "" if costs were given.
+
+    Runs the calibration.
+    """
     if asked.cost is not None and asked.service_time is not None:
         return "", _given(run_plan, asked.cost, asked.service_time)
     # what a run imports is not needed for figures that are given
@@ -241,7 +247,7 @@ def _pace(one: WorkloadPlan) -> UserPace:
 
 
 def _ports() -> int:
-    """Local ports that this host gives out to connections."""
+    """Return the number of local ports that this host gives to outgoing connections."""
     first, last = _PORTS
     with contextlib.suppress(OSError, ValueError):
         text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii")

@@ -27,14 +27,21 @@ SHORTEST_S = 1.0
 
 
 def plan_section(task: Task, data_dir: str) -> ReportSection:
-    """Return a report section that compares workloads with `plan`'s document, read once."""
+    """Return a report section that compares workloads with the document of `plan` for the task.
+
+    The document is read here, once.
+    """
     return partial(compared_with_plan, load_sizing(data_dir, task_digest(task)))
 
 
 def compared_with_plan(
     document: Mapping[str, Any] | None, number: int, outcome: WorkloadOutcome
 ) -> PlanComparison | None:
-    """Compare an outcome with a document of `plan`; None if it has nothing on the workload."""
+    """Return the comparison of a workload's outcome with the document of `plan`.
+
+    `number`: of the workload. None if there is no document, the workload has not begun, or the
+    document has nothing, or nothing valid, on it.
+    """
     if document is None or not outcome.begun:
         return None
     try:
@@ -64,7 +71,10 @@ def _compared(planned: Mapping[str, Any], outcome: WorkloadOutcome) -> PlanCompa
 def _figures(
     planned: Mapping[str, Any], outcome: WorkloadOutcome, used: float, idle: float, workers: int
 ) -> _Figures:
-    """Figures of a plan and of its run, whose workers took `used` cores, `idle` without load."""
+    """Return figures of the plan and of the run.
+
+    `used`: cores that all workers took on average; `idle`: the part that they take without load.
+    """
     cost, lasted_s = planned["cost"], outcome.offered.duration_s
     statistics = outcome.statistics
     ran = statistics.ran + outcome.warmup.left_out
@@ -90,7 +100,10 @@ def _figures(
 
 
 def _mean_rate(planned: Mapping[str, Any]) -> float:
-    """Iterations per second over all levels."""
+    """Return the planned iterations per second, averaged over all levels.
+
+    The peak rate if a level has no known end.
+    """
     rate = lasts_s = 0.0
     for level in planned["levels"]:
         if level["to_s"] is None:

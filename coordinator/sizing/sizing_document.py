@@ -22,7 +22,7 @@ FAILED_TOLD = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """Everything that `plan` has worked out."""
+    """The result of `plan`: needs of the task and of each workload, and the assumed limits."""
 
     task: Task
     digest: str
@@ -34,7 +34,7 @@ class Sizing:
 
 
 def to_document(sizing: Sizing) -> dict[str, Any]:
-    """The JSON object that `plan --json` prints, and that is kept for later runs."""
+    """Return the JSON object that `plan --json` prints and that is saved for later runs."""
     needs = sizing.needs
     return {
         "format": SIZING_FORMAT,

@@ -1,4 +1,4 @@
-"""The result of `plan` for a task, stored in the data directory for later runs of the same task."""
+"""Stores the result of `plan` for a task in the data directory, for later runs of the task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _MOST_BYTES = 64 << 20
 
 
 def task_digest(task: Task) -> str:
-    """Return a digest of a task's load; path, title, description and tags do not change it."""
+    """Return a digest of a task's load, 32 hexadecimal digits.
+
+    Path, title, description, tags, SLA and hooks do not change it.
+    """
     subtasks = [
         {
             "run_in_parallel": subtask.run_in_parallel,
@@ -39,7 +42,10 @@ def _load_of(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None:
-    """Keep the document of a task. Raises OsbenchError."""
+    """Write the result of `plan` of a task, replacing an earlier one.
+
+    Raises OsbenchError if it cannot be written.
+    """
     path = _path(data_dir, digest)
     try:
         write_private(path, json.dumps(document).encode())
@@ -48,7 +54,7 @@ def save_sizing(data_dir: str, digest: str, document: Mapping[str, Any]) -> None
 
 
 def load_sizing(data_dir: str, digest: str) -> dict[str, Any] | None:
-    """Return the document of a task; None if there is none, or it cannot be used."""
+    """Return the result of `plan` of a task; None if there is none or it cannot be used."""
     try:
         found = json.loads(read_regular(_path(data_dir, digest), _MOST_BYTES))
     except (OSError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The result of `plan` for a task, as text, from its JSON object."""
+"""Prints the result of `plan` for a task, from its JSON object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 
 def render_sizing(document: Mapping[str, Any], console: Console) -> None:
-    """Print the JSON object of `plan`."""
+    """Print the JSON object of `plan`: each workload with its levels, the total, and notes."""
     _show(console, Text(f"Plan of {plain(document['task'])}", style="bold"))
     if document["calibration"]:
         _show(console, Text(f"calibrated by run {document['calibration']}"))

@@ -1,4 +1,4 @@
-"""Number of worker processes and hosts that a load needs, and the load of each. Pure.
+"""Number of worker processes and hosts that a load needs, and the load of each. No I/O.
 
 Users of an open load follow Little's law (L = rate x time in system; Little, Operations Research 9,
 1961). Their number varies: in a system without waiting it has a Poisson distribution
@@ -31,7 +31,7 @@ _SHIP_S_PER_WORKER = 0.004
 
 @dataclass(frozen=True, kw_only=True)
 class HostLimits:
-    """The assumed resources of the workers' hosts."""
+    """The assumed resources of each host of workers, and of a worker process."""
 
     #: Cores, and so worker processes, of each.
     cores: int
@@ -48,7 +48,7 @@ class HostLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelNeeds:
-    """The needs of a level of a load at its peak."""
+    """Needs of a level of a load at its peak: rate, users, cores and worker processes."""
 
     from_s: float
     to_s: float | None
@@ -67,13 +67,13 @@ class LevelNeeds:
 
     @property
     def processes(self) -> int:
-        """Worker processes."""
+        """Return the number of worker processes that the level needs, at least 1."""
         return max(1, self.processes_cpu, self.processes_users)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadNeeds:
-    """Needs of a workload."""
+    """Needs of a workload: its levels, its cost, and derived numbers of processes and users."""
 
     name: str
     scenario: str
@@ -86,12 +86,12 @@ class WorkloadNeeds:
 
     @property
     def processes(self) -> int:
-        """Worker processes of the level that needs most."""
+        """Return the number of worker processes of the level that needs most, at least 1."""
         return max((one.processes for one in self.levels), default=1)
 
     @property
     def limited_by(self) -> str:
-        """Return the reason for the number: "CPU", "users", or "nothing" if it is one process."""
+        """Return the reason for `processes`: "CPU", "users", or "nothing" if it is one process."""
         if self.processes == 1:
             return "nothing"
         cpu = max(one.processes_cpu for one in self.levels)
@@ -99,16 +99,16 @@ class WorkloadNeeds:
 
     @property
     def rate(self) -> float:
-        """Most iterations per second."""
+        """Return the highest number of iterations per second over all levels."""
         return max((one.rate for one in self.levels), default=0.0)
 
     @property
     def users_peak(self) -> int:
-        """Most virtual users."""
+        """Return the highest number of busy virtual users over all levels; 0 without levels."""
         return max((one.users_peak for one in self.levels), default=0)
 
     def shares(self, processes: int) -> list[float]:
-        """Return each process's part at the peak: arrivals per second, or virtual users."""
+        """Return each process's part at the peak: arrivals per second (open), or virtual users."""
         if self.is_open:
             return [self.rate / processes] * processes
         return [float(one) for one in split(self.users_peak, [self.users_each] * processes)]
@@ -145,9 +145,10 @@ def workload_needs(
     *,
     coroutines: bool,
 ) -> WorkloadNeeds:
-    """Return the needs of a workload.
+    """Return the worker processes, users and cores that a workload needs, level by level.
 
-    `pace` is None for an open load. `coroutines`: its virtual users are coroutines, not threads.
+    `levels`: the requested load. `pace` is None for an open load. `coroutines`: its virtual users
+    are coroutines, not threads.
     """
     users_each = limits.coroutines if coroutines else limits.virtual_users
     return WorkloadNeeds(
@@ -163,7 +164,7 @@ def workload_needs(
 
 @dataclass(frozen=True, kw_only=True)
 class UserPace:
-    """Limits of the rate of virtual users."""
+    """Limits on how fast the virtual users of a closed load start iterations."""
 
     #: Mean time between two iterations of a user, seconds.
     think_s: float = 0.0

@@ -1,1 +1,1 @@
-"""SLA criteria, one a file."""
+"""SLA criteria, one per file: plug-ins that judge the results of a workload."""

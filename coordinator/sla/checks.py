@@ -40,7 +40,10 @@ class SoftCheckRate(sla.Sla):
         return [self.config] if isinstance(self.config, Mapping) else list(self.config)
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare each check with the limits; a check that was never made fails."""
+        """Return the verdict: whether each check passed often enough.
+
+        A check that was never made fails.
+        """
         found = list(self._judged(statistics))
         bad = [text for fine, text in found if not fine]
         return self.verdict(not bad, "; ".join(bad or [text for _, text in found]))

@@ -44,7 +44,10 @@ class DrillLimits(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the drill with the limits."""
+        """Return the verdict: whether the fault's effects are within the limits.
+
+        Fails if no fault was caused.
+        """
         drill = statistics.drill
         if drill is None:
             return self.verdict(False, "the workload has no `phases`, so that nothing is a fault")

@@ -15,7 +15,11 @@ from osbench.common.task import Named
 
 
 class SlaEvaluator:
-    """Judges by criteria, which are plug-ins: if one raises, it fails and the run goes on."""
+    """The SLA criteria of one workload: passes them results and collects their verdicts.
+
+    Criteria are plug-ins: if a criterion raises an exception, it fails with that as the reason, and
+    is not used again.
+    """
 
     def __init__(self, criteria: Sequence[Named], plugins: Plugins) -> None:
         #: By name in the task file; None for one that raised.
@@ -38,14 +42,17 @@ class SlaEvaluator:
         return bool(self._criteria)
 
     def add(self, columns: Columns) -> None:
-        """Show rows to all of them; each iteration once."""
+        """Pass result rows to all criteria; to be called with each iteration once."""
         for name, criterion in self._criteria.items():
             with self._guard(name):
                 if criterion is not None:
                     criterion.add(columns)
 
     def judge(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """Return the verdicts of criteria that are not on spans, in the order of the task file."""
+        """Return the verdicts on the results so far, in the order of the task file.
+
+        Criteria on spans are left out.
+        """
         found = []
         for name, criterion in self._criteria.items():
             if name in self._selected:
@@ -59,18 +66,18 @@ class SlaEvaluator:
 
     @property
     def on_spans(self) -> frozenset[str]:
-        """Names of the criteria on spans."""
+        """Return the names of the criteria on spans, which are judged after traces are read."""
         return frozenset(self._selected)
 
     @property
     def selections(self) -> tuple[SpanSelection, ...]:
-        """Selections of the criteria on spans."""
+        """Return the selections (service and name) of the criteria on spans, in their order."""
         return tuple(one for some in self._selected.values() for one in some)
 
     def judge_spans(self, figures: Sequence[SpanFigures], without: str) -> tuple[Verdict, ...]:
-        """Return the verdicts on spans; `figures` are in the order of `selections`.
+        """Return the verdicts of the criteria on spans; `figures` are in the order of `selections`.
 
-        `without`: the reason why there are no figures; then no criterion on spans is met.
+        `without`: why there are no figures, or ""; if it is given, all of them fail with it.
         """
         found, left = [], list(figures)
         for name, selections in self._selected.items():
@@ -90,17 +97,23 @@ class SlaEvaluator:
         return tuple(replace(one, limits=self._limits.get(one.criterion, {})) for one in verdicts)
 
     def most_failures(self) -> float:
-        """Return the percentage of failures that the task allows; 100 without such a criterion."""
+        """Return the percentage of failures (0 to 100) that the task allows.
+
+        100 if it has no limit.
+        """
         criterion = self._criteria.get("failure_rate")
         config = criterion.config if criterion is not None else None
         return float(config.get("max", 100)) if isinstance(config, Mapping) else 100.0
 
     def failing(self, statistics: Statistics) -> tuple[Verdict, ...]:
-        """Return the verdicts of criteria that the results so far do not meet."""
+        """Return the verdicts of criteria, except on spans, that the results so far do not meet."""
         return tuple(verdict for verdict in self.judge(statistics) if not verdict.success)
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Return the first verdict that is certain to fail (`Sla.breach`), if any."""
+        """Return the first verdict of a criterion that is certain to fail (`Sla.breach`), or None.
+
+        `plan`: number of planned iterations; None if it is not known.
+        """
         for name, criterion in self._criteria.items():
             if name in self._selected:
                 continue
@@ -126,7 +139,7 @@ class SlaEvaluator:
 
 
 def limits_of(config: Any) -> dict[str, float]:
-    """Return the numbers of a criterion's configuration by their paths.
+    """Return the numbers of a criterion's configuration by their paths, joined by dots.
 
     A part with a percentile `p` is named by it: {"p95.max_s": 0.5}.
     """

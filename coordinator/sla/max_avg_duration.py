@@ -22,7 +22,10 @@ class MaxAvgDuration(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the mean with the limit."""
+        """Return the verdict: whether the mean is within the limit.
+
+        Fails if no iteration has succeeded.
+        """
         times = statistics.service.state("ok")
         if not times.count:
             return self.verdict(False, "no iteration has succeeded")
@@ -33,7 +36,11 @@ class MaxAvgDuration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return a verdict if the limit is exceeded even if all the rest succeeds in no time."""
+        """Return the failed verdict if the limit cannot be met any more; else None.
+
+        That is, if the mean is too high even if all remaining iterations take 0 s. None if their
+        number is unknown.
+        """
         times, left = statistics.service.state("ok"), sla.remaining(statistics, plan)
         if not times.count or left is None:
             return None

@@ -36,7 +36,7 @@ class MaxAvgDurationPerAtomic(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse limits below 0."""
+        """Return a message for each limit below 0."""
         return [
             f"the limit of {name} must not be negative, got {limit}"
             for name, limit in config.items()
@@ -49,7 +49,7 @@ class MaxAvgDurationPerAtomic(sla.Sla):
         return list(config)
 
     def add(self, columns: sla.Columns) -> None:
-        """Add up the actions of successful iterations."""
+        """Add the durations of the limited actions in successful iterations to their sums."""
         lines = columns.actions
         if not len(lines):
             return
@@ -65,7 +65,10 @@ class MaxAvgDurationPerAtomic(sla.Sla):
             self._sums[label] += int((ended - rows[:, 3]).sum())
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare each mean with its limit; an action that no successful iteration had fails."""
+        """Return the verdict: whether each mean is within its limit.
+
+        Fails for actions in no successful iteration.
+        """
         success, said = True, []
         for name, limit in self.config.items():
             calls = self._calls[name]

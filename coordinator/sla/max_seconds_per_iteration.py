@@ -22,7 +22,10 @@ class MaxSecondsPerIteration(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the longest iteration with the limit."""
+        """Return the verdict: whether the longest iteration is within the limit.
+
+        Fails if no iteration has ended.
+        """
         times = [statistics.service.state(name) for name in ("ok", "failed", "timed_out")]
         if not any(found.count for found in times):
             return self.verdict(False, "no iteration has ended")
@@ -33,6 +36,6 @@ class MaxSecondsPerIteration(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the verdict after the first iteration that took too long."""
+        """Return the failed verdict once an iteration has taken too long, else None."""
         verdict = self.check(statistics)
         return verdict if statistics.start_lag.count and not verdict.success else None

@@ -53,7 +53,7 @@ class Outliers(sla.Sla):
         self._squared = 0.0
 
     def add(self, columns: sla.Columns) -> None:
-        """Judge each successful iteration by those before it."""
+        """Count each successful iteration that is an outlier compared with all before it."""
         rows = columns.outcome == sla.Outcome.OK
         times = (columns.ended - columns.started - columns.idle)[rows].astype(np.float64)
         if not len(times):
@@ -76,7 +76,10 @@ class Outliers(sla.Sla):
         self._squared = float(squared[-1])
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the number of outliers with the limit."""
+        """Return the verdict: whether there are few enough outliers.
+
+        Fails if no iteration has succeeded.
+        """
         if not self._count:
             return self.verdict(False, "no iteration has succeeded")
         most = int(self.config.get("max", 0))
@@ -88,6 +91,6 @@ class Outliers(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the verdict if there are too many outliers, which is final; None if not."""
+        """Return the failed verdict if there are too many outliers, which is final; else None."""
         verdict = self.check(statistics)
         return verdict if self._count and not verdict.success else None

@@ -60,7 +60,10 @@ class Percentile(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse response times of actions, which are not due at any time, and their windows."""
+        """Return a message for each limit of an action with response times or `over_s`.
+
+        Actions have no scheduled time.
+        """
         actions = [limit for limit in _limits(config) if "action" in limit]
         return [
             f"an action has no response time: leave out of, or action {limit['action']!r}"
@@ -78,7 +81,7 @@ class Percentile(sla.Sla):
         return [limit["action"] for limit in _limits(config) if "action" in limit]
 
     def add(self, columns: sla.Columns) -> None:
-        """Count successful iterations, if windows are judged."""
+        """Count successful iterations, and those above the limit, by window; only for `over_s`."""
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:
                 ok = columns.outcome == sla.Outcome.OK
@@ -89,7 +92,10 @@ class Percentile(sla.Sla):
                 )
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare each percentile with its limit."""
+        """Return the verdict: whether all percentiles are within their limits.
+
+        Fails if nothing has succeeded.
+        """
         said = [
             _said(limit, statistics) if windows is None else _judged(limit, windows)
             for limit, windows in zip(_limits(self.config), self._windows, strict=True)
@@ -97,7 +103,11 @@ class Percentile(sla.Sla):
         return self.verdict(all(ok for ok, _ in said), "; ".join(text for _, text in said))
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return a verdict if a limit is exceeded even if all the rest succeeds at once."""
+        """Return the failed verdict if a limit cannot be met any more; else None.
+
+        That is, even if all remaining iterations take 0 s. With `over_s` only complete windows
+        count.
+        """
         left = sla.remaining(statistics, plan)
         for limit, windows in zip(_limits(self.config), self._windows, strict=True):
             if windows is not None:

@@ -28,7 +28,10 @@ class PerformanceDegradation(sla.Sla):
     }
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the ratio of longest and shortest service time with the limit."""
+        """Return the verdict: whether the longest time exceeds the shortest by at most the limit.
+
+        Fails if no iteration has succeeded, or the shortest took 0 s.
+        """
         times = statistics.service.state("ok")
         if not times.count:
             return self.verdict(False, "no iteration has succeeded")
@@ -42,7 +45,10 @@ class PerformanceDegradation(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the verdict once durations are too far apart: further ones can only widen it."""
+        """Return the failed verdict once the limit is exceeded: later durations can only widen it.
+
+        Else None.
+        """
         verdict = self.check(statistics)
         failed = statistics.service.state("ok").count and not verdict.success
         return verdict if failed else None

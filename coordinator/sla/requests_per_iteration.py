@@ -38,13 +38,13 @@ class RequestsPerIteration(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse bounds that no number is between."""
+        """Return a message if `min` is above `max`."""
         if config.get("min", 0) > config.get("max", config.get("min", 0)):
             return [f"min {config['min']} is above max {config['max']}"]
         return []
 
     def add(self, columns: sla.Columns) -> None:
-        """Count the requests of successful iterations."""
+        """Count the successful iterations with too many and too few requests."""
         ok = columns.outcome == sla.Outcome.OK
         if not ok.any():
             return
@@ -60,7 +60,10 @@ class RequestsPerIteration(sla.Sla):
         self._below += int((requests < self.config.get("min", 0)).sum())
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the most and the fewest requests with the limits."""
+        """Return the verdict: whether all successful iterations are within the bounds.
+
+        Fails if there is none, and if no request was recorded, unless `max` is 0.
+        """
         (most, at_most), (fewest, at_fewest) = self._most, self._fewest
         if not self._iterations:
             return self.verdict(False, "no iteration has succeeded")
@@ -87,5 +90,5 @@ class RequestsPerIteration(sla.Sla):
         return self.verdict(True, f"{found} per iteration, {' and '.join(bounds)}")
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return the verdict after the first iteration with too many or too few."""
+        """Return the failed verdict once an iteration has too many or too few requests; or None."""
         return self.check(statistics) if self._above or self._below else None

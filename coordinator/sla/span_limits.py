@@ -64,7 +64,7 @@ class SpanLimits(sla.Sla):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Refuse spans without a limit, and bounds that no number is between."""
+        """Return a message for each limit without a bound, or with `min` above `max`."""
         found = []
         for limit in _limits(config):
             calls = limit.get("calls_per_iteration", {})
@@ -81,14 +81,18 @@ class SpanLimits(sla.Sla):
         return found
 
     def selections(self) -> Sequence[sla.SpanSelection]:
-        """The spans of each limit."""
+        """Return the service and name patterns of each limit, in the order of the limits."""
         return [
             sla.SpanSelection(service=limit.get("service", "*"), name=limit["name"])
             for limit in _limits(self.config)
         ]
 
     def check_spans(self, figures: Sequence[sla.SpanFigures]) -> sla.Verdict:
-        """Compare calls and durations with the limits; a span that never occurred has none."""
+        """Return the verdict: whether calls and durations of spans are within the limits.
+
+        `figures`: in the order of `selections`. Fails without a complete trace; a limit on
+        durations fails, too, if the span never occurred.
+        """
         found = [
             one
             for limit, those in zip(_limits(self.config), figures, strict=True)

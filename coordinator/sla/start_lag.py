@@ -41,14 +41,20 @@ class StartLag(sla.Sla):
         self._windows = Windows(config["over_s"]) if "over_s" in config else None
 
     def add(self, columns: sla.Columns) -> None:
-        """Count iterations that ran, if windows are judged."""
+        """Count iterations that ran, and late ones, by time window.
+
+        Does nothing without `over_s`.
+        """
         if self._windows is not None:
             ran = columns.outcome <= sla.Outcome.TIMED_OUT
             lag = (columns.started - columns.due)[ran]
             self._windows.add(columns.due[ran], lag > round(self.config["max_s"] * 1e9))
 
     def check(self, statistics: sla.Statistics) -> sla.Verdict:
-        """Compare the percentile with the limit."""
+        """Return the verdict: whether the percentile is within the limit.
+
+        Fails if no iteration has ended.
+        """
         percent, most = self.config.get("p", 99), self.config["max_s"]
         if self._windows is not None:
             return self._judged(self._windows, complete=False)
@@ -62,7 +68,11 @@ class StartLag(sla.Sla):
         )
 
     def breach(self, statistics: sla.Statistics, plan: int | None) -> sla.Verdict | None:
-        """Return a verdict if the limit is exceeded even if all the rest starts in time."""
+        """Return the failed verdict if the limit cannot be met any more; else None.
+
+        That is, even if all remaining iterations start in time. With `over_s` only complete windows
+        count.
+        """
         if self._windows is not None:
             verdict = self._judged(self._windows, complete=True)
             return None if verdict.success else verdict

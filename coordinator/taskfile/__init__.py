@@ -1,4 +1,4 @@
-"""Task files: rendering, parsing, validation."""
+"""Task files: from YAML or JSON with a Jinja template to a checked task."""
 
 from osbench.coordinator.taskfile.args import read_args
 from osbench.coordinator.taskfile.loading import checked, load

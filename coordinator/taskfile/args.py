@@ -1,4 +1,4 @@
-"""Task arguments: the values for a task file's template."""
+"""Reads task arguments: the values for a task file's template, from options of the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True, kw_only=True)
 class TaskArguments:
-    """The values for a template: names given on the command line, and files of the others."""
+    """The values for a template by name, and the origin of each: the command line or a file."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     #: Names that the command line gives.
@@ -26,9 +26,10 @@ class TaskArguments:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def refuse_unused(self, templates: Sequence[frozenset[str] | None]) -> list[str]:
-        """Warnings of names of files that no template has; each template is given by its names.
+        """Check that each name occurs in some template; return warnings for unused names of files.
 
-        A template of None may have any. Raises UsageError for a name of the command line.
+        Each element of `templates` has the names that a template uses; None: they are unknown, so
+        that nothing is checked. Raises UsageError for an unused name of the command line.
         """
         known: set[str] = set()
         for names in templates:
@@ -53,7 +54,7 @@ def read_args(texts: Sequence[str] = (), files: Sequence[str] = ()) -> TaskArgum
     """Merge arguments from files and then from texts; later ones override earlier ones.
 
     A file contains a YAML or JSON object; a text is such an object or `k=v,k2=v2`. Raises
-    UsageError.
+    UsageError if a file cannot be read, or a file or text has another form.
     """
     of_files: dict[str, Any] = {}
     places: dict[str, str] = {}
@@ -102,7 +103,10 @@ def _object(origin: str, value: Any, problems: list[Problem]) -> dict[str, Any]:
 
 
 def _pairs(text: str) -> dict[str, Any] | None:
-    """Arguments of `k=v,k2=v2`, values read as YAML; None if the text has another form."""
+    """Return the arguments in `k=v,k2=v2`, or None if the text has another form.
+
+    Values are read as YAML; if that fails or yields null, the value is the string itself.
+    """
     pairs: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, written = part.partition("=")

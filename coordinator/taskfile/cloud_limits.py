@@ -1,4 +1,4 @@
-"""Parts of a task that the cloud of a deployment lacks: services, named objects, quotas."""
+"""Finds parts of a task that a cloud does not support: services, named objects, quotas."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ _QUOTAS, _OF_NEW = "os-quota-sets", "/defaults"
 
 
 def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """Problems that the cloud itself shows, before a run finds them.
+    """Return the problems of running a task that the cloud itself shows, by requests to it.
 
-    Logs in as the first user of the record that iterations act as, or as the admin for users that
-    are to be made; those may see less.
+    Logs in as the first user of the record that iterations act as. If users are to be made, logs in
+    as the admin, who may see other objects. Errors of the requests are a problem, too. Empty if the
+    deployment is not of OpenStack, or no scenario declares needs.
     """
     asking = [one for one in task.workloads if _needs(one, plugins) is not None]
     if deployment.platform != "openstack" or not asking:
@@ -62,7 +63,7 @@ def cloud_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[P
 
 
 def _needs(workload: Workload, plugins: Plugins) -> Any:
-    """The needs of a native scenario in a cloud; None for any other."""
+    """Return the declared needs of a native scenario in a cloud; None if there are none."""
     scenario = plugins.scenario(workload.scenario)
     if scenario.source != NATIVE:
         return None
@@ -70,7 +71,7 @@ def _needs(workload: Workload, plugins: Plugins) -> Any:
 
 
 class _Look:
-    """The needs of one workload, compared with the cloud."""
+    """Compares the needs of one workload with the cloud, by requests to it."""
 
     def __init__(
         self, workload: Workload, version: int, plugins: Plugins, deployment: Deployment
@@ -89,7 +90,11 @@ class _Look:
         self._cloud = self._client()
 
     def problems(self) -> list[Problem]:
-        """Return missing services; if none, unknown names; if none, quotas that are too low."""
+        """Return missing services; if none, unknown names; if none, quotas that are too low.
+
+        Raises DeploymentError, AuthenticationFailed, RequestFailed or OSError if the cloud cannot
+        be asked.
+        """
         return (
             list(self._missing_services())
             or list(self._missing_names())
@@ -147,7 +152,7 @@ class _Look:
                     yield Problem(inside(place, argument), str(error))
 
     def _declared(self, name: str) -> dict[str, Any]:
-        """Declarations of the scenario's class and its bases."""
+        """Return the mapping `name` (such as QUOTAS) of the scenario's class and bases, merged."""
         found: dict[str, Any] = {}
         for cls in reversed(self._scenario.cls.__mro__):
             found |= vars(cls).get(name, {})
@@ -178,7 +183,7 @@ class _Look:
                     )
 
     def _at_once(self) -> int | None:
-        """Return the number of iterations that run at once; None if the task does not say."""
+        """Return how many iterations run at the same time; None for open runners, or if unknown."""
         named = self._workload.runner
         cls: Any = self._plugins.get("runner", named.name)
         runner: Runner = cls(named.config)
@@ -193,7 +198,10 @@ class _Look:
         return config is not None and makes_users(config, self._deployment)
 
     def _users(self) -> list[Credential]:
-        """Users of the record that iterations act as."""
+        """Return the credentials of the deployment record that iterations act as.
+
+        Raises DeploymentError if the record lacks a user that the context `users` names.
+        """
         return chosen_users(self._contexts.get("users") or {}, self._deployment)
 
     def _projects(self) -> int:
@@ -202,9 +210,9 @@ class _Look:
         return len({one.project_key for one in self._users()}) or 1
 
     def _sizes(self, service: str) -> dict[str, int]:
-        """Return the size of one object by quota: cores and ram, or gigabytes; empty if not known.
+        """Return the size of one object by quota: cores and ram (MB), or gigabytes.
 
-        Looks the flavor up in Nova unless a context makes it.
+        Empty if unknown. Looks the flavor up in Nova, unless the context `flavors` makes flavors.
         """
         from osbench.common.openstack.object_lists import sought  # noqa: PLC0415 - see above
 
@@ -219,7 +227,11 @@ class _Look:
         return {"gigabytes": least} if isinstance(least, int) else {}
 
     def _limits(self, service: str) -> Mapping[str, Any]:
-        """Return the quotas of the project by name; quotas that cannot be read are left out."""
+        """Return the limits of the project's quotas by name; -1: no limit.
+
+        Quotas of the context `quotas` override the cloud's. If the cloud refuses to show its
+        quotas, only the context's are returned.
+        """
         path = f"{_QUOTAS}/{self._cloud.project_id}{_OF_NEW if self._makes_projects() else ''}"
         response = self._cloud.request("GET", service, path, expected=(200, 403, 404))
         found = response.json()["quota_set"] if response.status_code == HTTPStatus.OK else {}

@@ -1,4 +1,4 @@
-"""Data files of workloads: located relative to the task file, checked against the workload."""
+"""Locates the data files of workloads and checks their rows against the workloads."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from osbench.coordinator.taskfile.places import inside
 
 
 def data_file(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
-    """A workload's data file and its problems; neither if the workload names no file.
+    """Return the CSV file that a workload's `args_from` names, and its problems.
 
-    Its path is relative to the folder of the task file.
+    Row N has the arguments of iteration N. (None, []) if the workload names no file.
     """
     return named_file(task, workload.args_from, _place(workload))
 
 
 def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list[Problem]]:
-    """A file that the task names at a place, and its problems; neither where `name` is empty."""
+    """Return a CSV file that the task names at `place`, and its problems; (None, []) if no name.
+
+    `name` is relative to the folder of the task file.
+    """
     if not name:
         return None, []
     file, faults = read(located(task, name))
@@ -32,20 +35,26 @@ def named_file(task: Task, name: str, place: str) -> tuple[DataFile | None, list
 
 
 def located(task: Task, name: str) -> Path:
-    """The path of a file that a task names, relative to the folder of the task file."""
+    """Return the path of a file that a task names, relative to the folder of the task file.
+
+    If the task is from standard input, it is relative to the current folder.
+    """
     folder = Path() if task.source == "-" else expanded(task.source).parent
     return folder / expanded(name)
 
 
 def data_files(task: Task) -> dict[int, DataFile]:
-    """The data file of each workload that has one, by workload number. Raises TaskError."""
+    """Return the data files of workloads by workload number; only workloads that have one.
+
+    Raises TaskError with all problems of the files.
+    """
     return files_of_workloads(task, data_file)
 
 
 def files_of_workloads(
     task: Task, find: Callable[[Task, Workload], tuple[DataFile | None, list[Problem]]]
 ) -> dict[int, DataFile]:
-    """Return the files that `find` returns, by workload number.
+    """Return the files that `find` returns, by workload number; workloads without one are left out.
 
     Raises TaskError with the problems of all workloads.
     """
@@ -61,7 +70,7 @@ def files_of_workloads(
 
 
 def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
-    """Arguments that are set both in the file and in the task."""
+    """Yield a problem for each argument that both the file and the task set."""
     for name in file.arguments:
         if name in workload.args:
             yield Problem(_place(workload), f"{name} is a column and among the arguments, too")
@@ -70,7 +79,10 @@ def given_twice(file: IterationRows, workload: Workload) -> Iterator[Problem]:
 def misfits(
     file: IterationRows, workload: Workload, check: Callable[[Mapping[str, Any]], list[str]]
 ) -> Iterator[Problem]:
-    """Yield the problems that `check` finds with each row's arguments; of many the first."""
+    """Yield the messages of `check` for the arguments of each row, as problems with the row number.
+
+    Ends after `MAX_PROBLEMS` problems.
+    """
     told = 0
     for number, row in enumerate(file.rows(), 1):
         for message in check(row):
@@ -81,7 +93,7 @@ def misfits(
 
 
 def too_few(file: IterationRows, workload: Workload, runner: Runner) -> Iterator[Problem]:
-    """A problem if the plan has more iterations than there are rows."""
+    """Yield a problem if the runner plans more iterations than the file has rows."""
     if runner.planned is not None and runner.planned > len(file):
         yield Problem(
             _place(workload),

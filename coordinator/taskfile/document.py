@@ -28,7 +28,11 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def read(text: str) -> tuple[Any, list[Problem]]:
-    """The value of `text` (None if it is empty) and its problems."""
+    """Return the value of a YAML or JSON text (None if it is empty) and its problems.
+
+    Problems are syntax errors, duplicate keys, and values that JSON does not have; the value is
+    None after a syntax error or duplicate key. Logs a warning for each octal or base-60 number.
+    """
     try:
         return _read(text)
     except yaml.MarkedYAMLError as error:
@@ -63,7 +67,7 @@ def _read(text: str) -> tuple[Any, list[Problem]]:
 
 
 def _misread(node: yaml.Node, loader: yaml.SafeLoader, seen: set[int]) -> Iterator[str]:
-    """Yield a message for each number that YAML 1.1 may read differently than meant."""
+    """Yield a message for each octal or base-60 number, which the author may not have meant."""
     if isinstance(node, yaml.ScalarNode):
         if node.tag in _NUMBERS and _OLD_NUMBER.fullmatch(node.value):
             base = "in base 60" if ":" in node.value else "as octal"
@@ -85,7 +89,10 @@ def _position(mark: yaml.Mark | None) -> str:
 
 
 def _repeated(node: yaml.Node, above: set[int], seen: set[int]) -> Iterator[Problem]:
-    """Duplicate keys of mappings, and aliases of an enclosing node."""
+    """Yield a problem for each duplicate key of a mapping, and for each node that contains itself.
+
+    `above`: ids of the enclosing nodes; `seen`: ids of all nodes visited. Both are changed.
+    """
     if id(node) in above:
         yield Problem(_position(node.start_mark), "holds an alias of itself")
     if id(node) in seen or not isinstance(node, yaml.CollectionNode):
@@ -112,7 +119,7 @@ def _twice(node: yaml.MappingNode) -> Iterator[Problem]:
 
 
 def _foreign(value: Any, place: str, key: str | int | None) -> Iterator[Problem]:
-    """Keys and values that JSON, and so messages to workers, do not support."""
+    """Yield a problem for each key or value that JSON, and so a message, cannot express."""
     if isinstance(value, dict):
         for name, item in value.items():
             if isinstance(name, str) and not _SURROGATE.search(name):

@@ -1,4 +1,4 @@
-"""Checks the phases of a workload: each begins with a hook that fires once, in order."""
+"""Checks the phases of a workload (before, during and after a fault): a hook begins each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ _FAR = 10**6
 
 
 def faults(workload: Workload, runner: Runner, plugins: Plugins) -> Iterator[Problem]:
-    """Phases without their hook, out of order, or that never begin; a criterion without phases."""
+    """Yield the problems of a workload's `phases`, and of a criterion `drill` without them.
+
+    Each phase needs exactly one hook that fires once, during the load and after the warm-up, and
+    `after` must begin later than `fault`. The runner must not search for a rate.
+    """
     if not workload.phases:
         for named in workload.sla:
             if asked(named.name).bare == "drill":
@@ -81,7 +85,10 @@ def _not_one(workload: Workload, label: str, number: int) -> str:
 
 
 def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | None, str]:
-    """Return the second in which a hook fires, None if unknown, and its trigger's fault, or ""."""
+    """Return the second of the load in which a hook fires, and a problem of its trigger or "".
+
+    The second is None if there is a problem, the trigger counts iterations, or its plug-in fails.
+    """
     try:
         kind = cast(type[Trigger], plugins.get("trigger", hook.trigger.name))
         trigger = kind(hook.trigger.config)
@@ -104,7 +111,7 @@ def _first(hook: HookConfig, runner: Runner, plugins: Plugins) -> tuple[int | No
 
 
 def notes(workload: Workload, runner: type[Runner]) -> Iterator[Problem]:
-    """A closed load, which misses much of a fault."""
+    """Yield a note if a workload with phases has a closed load, which shows less of a fault."""
     if workload.phases and not runner.OPEN:
         yield Problem(
             inside(workload.place, "phases"),

@@ -1,4 +1,4 @@
-"""The task that `init` writes: a flow of one request, to be run as it is and then changed."""
+"""The task file that `init` writes: a flow of one request, to be run as it is and then edited."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ subtasks:
 
 
 def first_task(name: str, address: str = ADDRESS) -> str:
-    """The text of a task file `name` that puts an address under load. Raises UsageError."""
+    """Return the text of a task file that puts an address under load.
+
+    `name`: file name for the comments. Raises UsageError if the address is not an HTTP URL.
+    """
     try:
         parts = urlsplit(address)
         _ = parts.port  # reading it checks it
@@ -69,5 +72,5 @@ def first_task(name: str, address: str = ADDRESS) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text of YAML in which Jinja finds nothing to fill in."""
+    """Return the text as a double-quoted YAML string in which Jinja finds nothing to fill in."""
     return JINJA.sub(lambda found: f"\\x{ord(found.group()):02x}", json.dumps(text))

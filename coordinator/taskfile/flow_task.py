@@ -1,6 +1,6 @@
-"""A task with `HttpFlow.run`, made of a recording and written as text that is meant to be changed.
+"""A task with `HttpFlow.run` made from a recording, and its text, which is meant to be edited.
 
-Readers of recordings are entry points `osbench.recording`.
+Readers of recordings, such as HAR files, are entry points `osbench.recording`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAME = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Computed:
-    """A value of the task that Jinja computes."""
+    """A value of the task file that is written as a Jinja expression in braces."""
 
     #: The expression, without its braces.
     source: str
@@ -41,7 +41,7 @@ class Computed:
 
 @dataclass(kw_only=True)
 class WrittenStep:
-    """A step and the notes written above it."""
+    """A step of the flow (one HTTP request) and the notes written as comments above it."""
 
     #: As `HttpFlow.run` takes them; None: only the notes are written.
     keys: dict[str, Any] | None
@@ -50,7 +50,7 @@ class WrittenStep:
 
 @dataclass(frozen=True, kw_only=True)
 class WrittenBranch:
-    """A branch of a mix."""
+    """A branch of a mix: steps that an iteration runs with a probability by weight."""
 
     name: str
     weight: int
@@ -62,7 +62,7 @@ class WrittenBranch:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowTask:
-    """The content of a task file made from recorded or described requests: steps, or branches."""
+    """The content of a task file made from requests: either steps, or branches."""
 
     title: str
     #: The file that it is made of.
@@ -82,29 +82,38 @@ class FlowTask:
     found: Sequence[str] = ()
 
     def made(self) -> int:
-        """Return the number of requests that the task makes, without the commented-out ones."""
+        """Return the number of requests in the task.
+
+        Requests in commented-out branches do not count.
+        """
         inner = [step for branch in self.branches if not branch.off for step in branch.steps]
         return sum(step.keys is not None for step in (*self.steps, *inner))
 
     def omissions(self) -> str:
-        """Return the reasons for omitted requests, each with its count; "" if there are none."""
+        """Return the reasons why requests were left out, each with its count; "" if there are none.
+
+        The `_NAMED` most frequent reasons are named, the others counted.
+        """
         most = self.left_out.most_common(_NAMED)
         rest = len(self.left_out) - len(most)
         said = [f"{_words(why)} ({count})" for why, count in most]
         return ", ".join([*said, f"{rest} more reasons"] if rest > 0 else said)
 
     def check_command(self, file: str) -> str:
-        """The command that checks the task in a file."""
+        """Return the command line that validates the task in `file`, with its task arguments."""
         given = ", ".join(f"{name}: ..." for name in self.needed())
         return f"osbench-coord validate {file}" + (f" --task-args '{{{given}}}'" if given else "")
 
     def needed(self) -> list[str]:
-        """Return the arguments that the task needs, without those only in commented-out parts."""
+        """Return the names of the task arguments that must be given.
+
+        Arguments only of commented-out branches are left out.
+        """
         steps = [step for branch in self.branches if not branch.off for step in branch.steps]
         return self.arguments_of([*self.steps, *steps])
 
     def arguments_of(self, steps: Sequence[WrittenStep]) -> list[str]:
-        """The arguments that some steps take."""
+        """Return the names of the task arguments that these steps use, in order of `arguments`."""
         sources = [one for step in steps for one in _sources(step.keys)]
         words = {word for source in sources for word in _NAME.findall(_TEXT.sub("", source))}
         return [name for name in self.arguments if name in words]
@@ -112,7 +121,7 @@ class FlowTask:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordingOptions:
-    """Choice of the requests of a recording that are in the task."""
+    """Options of `init` that select the requests of a recording and describe its file."""
 
     #: Their hosts; empty: the host of the page.
     hosts: Sequence[str] = ()
@@ -133,16 +142,16 @@ RecordingReader = Callable[[str, RecordingOptions], FlowTask]
 
 
 def read_recording(form: str, path: str, options: RecordingOptions) -> FlowTask:
-    """The task in a file; `form` is the name of its reader, such as "har".
+    """Read a recording and return its task; `form` is the name of the reader, such as "har".
 
-    Raises UsageError if there is none, PluginError if there is no such reader.
+    Raises UsageError if the file has no task, PluginError if there is no such reader.
     """
     reader: RecordingReader = entry_points.loaded("recording", form)
     return reader(path, options)
 
 
 def _sources(value: Any) -> Iterator[str]:
-    """The expressions in a value."""
+    """Yield the Jinja expressions in a value, at any depth."""
     if isinstance(value, Computed):
         yield value.source
     for inner in value.values() if isinstance(value, dict) else ():
@@ -152,18 +161,28 @@ def _sources(value: Any) -> Iterator[str]:
 
 
 def _words(why: str) -> str:
-    """A reason why requests were left out, as a part of a list."""
+    """Return a reason why requests were left out, for a list of reasons.
+
+    It is cut to 100 characters; unprintable ones become "_". A reason such as "of the host X"
+    begins with "requests".
+    """
     shown = "".join(c if c.isprintable() else "_" for c in _encodable(why))[:100]
     return f"requests {shown}" if shown.startswith(("of the", "without", "answered")) else shown
 
 
 def step_name(method: str, path: str) -> str:
-    """The name of a step: method and path, without characters that would not be read well."""
+    """Return the name of a step: method and path, at most 120 characters of the path.
+
+    Characters outside words and simple punctuation become underscores.
+    """
     return f"{method} {_ODD.sub('_', path)[:120] or '/'}"
 
 
 def written(task: FlowTask, file: str) -> str:
-    """The text of a task that is to be in `file`."""
+    """Return the text of the task file: YAML with comments.
+
+    `file`: its name, which the comments show in a command.
+    """
     think_s = sum(step.keys.get("think", 0) for step in task.steps if step.keys is not None)
     few = {"times": 10, "concurrency": 1, "timeout": f"{math.ceil(_TIMEOUT_S + think_s)}s"}
     ((runner, config),) = (task.runner or {"constant": few}).items()
@@ -191,7 +210,7 @@ def written(task: FlowTask, file: str) -> str:
 
 
 def _inline(value: Any) -> str:
-    """A value as YAML on one line."""
+    """Return an integer or a string as YAML on one line, in quotes if necessary."""
     plain = isinstance(value, int) or re.fullmatch(r"[A-Za-z0-9_][\w.-]*", value)
     return str(value) if plain else json.dumps(JINJA.sub("_", value), ensure_ascii=False)
 
@@ -208,7 +227,7 @@ def _head(task: FlowTask, file: str) -> Iterator[str]:
 
 
 def _comment(text: str) -> Iterator[str]:
-    """A line that YAML and Jinja pass over, whatever the text is."""
+    """Yield the text as one comment line, in which Jinja finds nothing to interpret."""
     shown = "".join(c if c.isprintable() else " " for c in _encodable(text))
     yield f"# {JINJA.sub('_', shown)}"
 
@@ -242,7 +261,7 @@ def _indented(lines: Iterator[str], by: int) -> Iterator[str]:
 
 
 def _dumped(value: Any) -> Iterator[str]:
-    """The lines of a value as YAML."""
+    """Yield the lines of a value as YAML; `Computed` values become Jinja expressions."""
     computed: dict[str, str] = {}
     mark = f"computed{secrets.token_hex(12)}"
     text = task_yaml(_marked(value, mark, computed))

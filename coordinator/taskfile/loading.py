@@ -1,4 +1,4 @@
-"""Loads a task file: from a path to a checked task."""
+"""Loads a task file: from its path to a task checked against its plug-ins."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def load(
 ) -> Task:
     """Read, render, override, parse, select and check a task file; `-` is standard input.
 
-    Raises TaskError with all problems of the file, or of the overrides, PluginError if the plug-ins
-    themselves cannot be read, UsageError if the selection matches nothing.
+    Returns the task with durations in seconds. Raises TaskError with all problems of the file, or
+    of the overrides, PluginError if the plug-ins themselves cannot be read, UsageError if the
+    selection matches nothing.
     """
     return checked(read(source, args), source, plugins, overrides, selection)
 
@@ -42,7 +43,10 @@ def checked(
     overrides: Sequence[str] = (),
     selection: Selection = ALL,
 ) -> Task:
-    """The task of a document that has been read. Raises TaskError, PluginError, UsageError."""
+    """Return the checked task of a document that has been read.
+
+    Applies overrides and the selection. Raises TaskError, PluginError, UsageError as `load` does.
+    """
     if overrides:
         # so that problems of the file are not reported as an override's
         _parsed(value, source, plugins)
@@ -57,7 +61,7 @@ def checked(
 
 
 def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
-    """Return the task of a document, not yet checked with its plug-ins.
+    """Return the task of a document, checked against the format only.
 
     Raises TaskError with all faults of its format, and the faults that plug-ins find in the rest.
     """
@@ -73,14 +77,20 @@ def _parsed(value: Any, source: str, plugins: Plugins) -> Task:
 
 
 def _problems(parsed: Task, task: Task, plugins: Plugins) -> list[Problem]:
-    """The problems of a task with its plug-ins; `parsed` is as it was before `in_seconds`."""
+    """Return the problems that plug-ins find in a task; logs faults of plug-in files.
+
+    `parsed`: the task before `in_seconds`, which keeps whether the SLA is the default.
+    """
     problems = semantics.check(task, plugins) + semantics.without_criteria(parsed, plugins)
     plugins.warn(said="".join(problem.message for problem in problems))
     return list(_said_once(problems, plugins.reasons()))
 
 
 def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[Problem]:
-    """Yield the problems, with the reason of a refused plug-in file only in the first one."""
+    """Yield the problems, with the reason of a refused plug-in file only in the first one.
+
+    In later messages it is replaced by a hint at the first.
+    """
     said: set[str] = set()
     for problem in problems:
         message = problem.message
@@ -93,7 +103,10 @@ def _said_once(problems: Sequence[Problem], reasons: Sequence[str]) -> Iterator[
 
 
 def read(source: str, args: Mapping[str, Any]) -> Any:
-    """The document in a task file, its template filled in with `args`. Raises TaskError."""
+    """Return the document of a task file, its template filled in with `args`.
+
+    `-` is standard input. Raises TaskError if it cannot be read, rendered or parsed.
+    """
     return TaskTemplate(source).filled(args)
 
 
@@ -101,20 +114,29 @@ class TaskTemplate:
     """The text of a task file, read once: standard input (`-`) cannot be read again."""
 
     def __init__(self, source: str) -> None:
-        """Read it. Raises TaskError."""
+        """Read the file, or standard input for `-`.
+
+        Raises TaskError if that fails, or the source is a URL or a Python file.
+        """
         self.source = source
         self._text = _text(source)
         self._folder = "." if source == "-" else str(expanded(source).parent)
 
     def names(self) -> frozenset[str] | None:
-        """Return the argument names of the template and its included files; None if unknown."""
+        """Return the argument names of the template and its included files; None if unknown.
+
+        Raises jinja2.TemplateError if an included file cannot be read.
+        """
         # Jinja2 takes a while to import, and a task of options has no file
         from osbench.coordinator.taskfile.template import names  # noqa: PLC0415 - see above
 
         return names(self._text, self._folder)
 
     def filled(self, args: Mapping[str, Any]) -> Any:
-        """The document, with `args` filled in. Raises TaskError."""
+        """Render the template with `args` and return the parsed YAML value.
+
+        Raises TaskError if rendering or parsing fails.
+        """
         from osbench.coordinator.taskfile.template import render  # noqa: PLC0415 - as in names
 
         rendered, problems = render(self._text, self._folder, args)
@@ -140,7 +162,7 @@ def _text(source: str) -> str:
 
 
 def _no_task(source: str) -> str:
-    """Return how to run a source that cannot be a task file; "" for any other source."""
+    """Return a message on how to run a URL or a Python file instead of a task; "" for others."""
     if source.startswith(("http://", "https://")):
         return (
             "is an address, not a task file: run it with `osbench-coord run --url"

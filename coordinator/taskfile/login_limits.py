@@ -1,4 +1,4 @@
-"""Parts of a task that the credentials of a deployment record cannot do."""
+"""Finds parts of a task that the credentials of a deployment record do not allow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ _REQUEST_S = 30.0
 
 
 def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
-    """Problems that the record itself shows; no request is made."""
+    """Return the problems that the deployment record itself shows; no request is made.
+
+    These are unknown users, a missing admin, and one-time credentials in scenarios that log in more
+    than once. Empty if the deployment is None or not of OpenStack.
+    """
     if deployment is None or deployment.platform != "openstack":
         return []
     found = list(_unknown_users(task, plugins, deployment))
@@ -52,9 +56,10 @@ def login_limits(task: Task, plugins: Plugins, deployment: Deployment | None) ->
 
 
 def role_limits(task: Task, plugins: Plugins, deployment: Deployment) -> list[Problem]:
-    """Problems that the roles of a delegated admin show; logs in as the admin.
+    """Return a problem for each plug-in that needs the role admin, if a delegated admin lacks it.
 
-    An application credential or a trust may have fewer roles than its user.
+    An application credential or a trust may have fewer roles than its user. Logs in as the admin,
+    unless no plug-in needs one or it is not delegated; if login fails, that is the only problem.
     """
     if deployment.platform != "openstack" or deployment.admin is None:
         return []
@@ -97,7 +102,7 @@ def _roles(credential: Credential) -> list[str]:
 
 
 def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[tuple[str, str]]:
-    """Place and name of each plug-in that acts as the administrator."""
+    """Yield place and name of each context or scenario that acts as the administrator."""
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):
@@ -116,7 +121,7 @@ def _as_admin(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[
 
 
 def _unknown_users(task: Task, plugins: Plugins, deployment: Deployment) -> Iterator[Problem]:
-    """Users whom the context `users` names and the record does not have."""
+    """Yield a problem for each user that the context `users` names and the record lacks."""
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         for use in uses(workload, task.version):

@@ -1,4 +1,4 @@
-"""Workloads with several scenarios, of which each iteration makes one."""
+"""Workloads that mix several scenarios: each iteration runs one, chosen by weight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from osbench.coordinator.taskfile.places import inside
 
 
 def scenario_of(workload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Name and arguments of a checked workload's scenario, or of its mix."""
+    """Return scenario name and arguments of a checked workload.
+
+    For a mix the names are joined by `SEPARATOR`, and the arguments are `{name: {weight, args}}`.
+    """
     scenarios, weights = workload["scenario"], workload.get("mix")
     if weights is None:
         ((name, args),) = scenarios.items()
@@ -23,7 +26,11 @@ def scenario_of(workload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def faults(subtasks: Sequence[Mapping[str, Any]]) -> list[Problem]:
-    """Return the faults of the mixes in a document of version 2 that fits its schema."""
+    """Return the problems of `mix` and `scenario` in all workloads of a version 2 document.
+
+    These are several scenarios without `mix`, `mix` with one, missing or surplus weights, and
+    `args_from` with a mix. The document must fit its schema.
+    """
     found: list[Problem] = []
     for number, subtask in enumerate(subtasks):
         place = inside("subtasks", number)

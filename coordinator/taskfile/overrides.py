@@ -1,4 +1,4 @@
-"""Applies overrides from the command line, `--set subtask.workload.key=value`, to a document."""
+"""Applies overrides of the command line, `--set subtask.workload.key=value`, to a document."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from osbench.coordinator.taskfile.schema.schema_errors import near
 
 
 class _Refused(Exception):
-    """The reason why an override cannot be applied."""
+    """An override cannot be applied; the message is the reason."""
 
 
 def override(value: Any, texts: Sequence[str]) -> tuple[Any, list[Problem]]:
-    """Return a task's document with overrides applied, and the problems of refused overrides.
+    """Return a copy of a task's document with overrides applied, and problems of the refused ones.
 
-    Subtask and workload are given by position, from 0, or by title and name or scenario, then
-    `args`, `runner` or another key of a workload, and the keys within it.
+    An override is `subtask.workload.key=value`. Subtask and workload are given by position, from 0,
+    or by title and name or scenario. The key is `args`, `runner` or another key of a workload, with
+    the keys within it. The value is read as YAML.
     """
     changed = copy.deepcopy(value)
     problems = []
@@ -53,7 +54,10 @@ def _set(value: Any, path: str, given: Any) -> None:
 
 
 def _subtasks(value: Any) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
-    """The title of each well-formed subtask, with name and mapping of each workload."""
+    """Yield for each well-formed subtask its title and its workloads.
+
+    A workload is a pair: name of its scenario, mapping of its settings. Other parts are skipped.
+    """
     if not isinstance(value, dict):
         return
     if "subtasks" not in value:
@@ -79,9 +83,10 @@ def _scenario(workload: dict[str, Any]) -> str:
 
 
 def _find(what: str, called: Sequence[tuple[str, ...]], path: str) -> tuple[int, str]:
-    """Position of the element at the start of a path, and the rest of the path.
+    """Return the position of the element that a path begins with, and the rest of the path.
 
-    Of each element `called` has the names.
+    `called`: names of each element; `what`: the kind of element, for messages. Raises _Refused if
+    no element fits, or several do.
     """
     number = re.match(r"(\d+)(?:\.|$)", path)
     if number:

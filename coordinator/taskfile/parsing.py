@@ -1,4 +1,4 @@
-"""Parses a document into a task: both versions of the format, with their defaults."""
+"""Parses a document into a task: both versions of the task format, with their defaults."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_SLA = (Named(name="failure_rate", config={"max": 0}),)
 
 
 def parse(document: Any, source: str) -> Task:
-    """The task that a document of version 1 or 2 describes. Plug-ins are not consulted.
+    """Return the task that a document of version 1 or 2 describes; plug-ins are not consulted.
 
     Raises TaskError with all violations of the format.
     """
@@ -89,7 +89,10 @@ _WITH_RUNNER = ("users", "think", "abort", "warmup", "phases")
 
 
 def _sound_object(found: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of an object that its schema knows, and whose values fit."""
+    """Return the keys of an object that its schema knows and whose values fit.
+
+    Keys that depend on a faulty one are left out, too; a harmless scenario replaces a faulty one.
+    """
     known = schema["properties"]
     if isinstance(named := found.get("scenario"), str):
         found = {**found, "scenario": {named: {}}}
@@ -122,7 +125,10 @@ def _version(document: Any) -> tuple[int, list[Problem]]:
 
 
 def _in_seconds(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
-    """Return the document with durations of osbench's keys in seconds; plug-ins convert theirs."""
+    """Return a copy of the document with osbench's own durations as seconds.
+
+    Durations in configurations of plug-ins are unchanged.
+    """
     subtasks = document.get("subtasks")
     if version == 1 or not isinstance(subtasks, list):
         return dict(in_seconds(document, schemas.TASK_V1))

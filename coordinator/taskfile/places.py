@@ -1,4 +1,4 @@
-"""Places in a document, values found there, and plug-ins that a workload names, for messages."""
+"""Places of keys and plug-ins in a task document, and values found there, for messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _PLAIN = re.compile(r"[\w.@-]+")
 
 
 def inside(place: str, part: str | int) -> str:
-    """The place of a key or an index inside `place`, like `subtasks[0].title`."""
+    """Return the place of a key or an index inside `place`, such as `subtasks[0].title`.
+
+    Keys with other characters than letters, digits and `_.@-` are in brackets and quotes.
+    """
     if isinstance(part, int):
         return f"{place}[{part}]"
     if not _PLAIN.fullmatch(part):
@@ -28,7 +31,11 @@ def inside(place: str, part: str | int) -> str:
 
 
 def shown(value: Any, key: str | int | None = None) -> str:
-    """A value as JSON, cut; a summary for containers; secrets are masked."""
+    """Return a value for a message: JSON, cut after `SHOWN` characters, with secrets masked.
+
+    Objects and lists are summarized by their keys or length. `key`: key of the value; if it names a
+    secret, the value is masked.
+    """
     if isinstance(key, str) and is_secret(key, value):
         return MASK
     if isinstance(value, dict):
@@ -48,7 +55,7 @@ def _cut(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """A plug-in that a workload names."""
+    """A plug-in that a workload names: its kind, name, configuration and place in the file."""
 
     kind: str
     named: Named
@@ -57,7 +64,11 @@ class Use:
 
 
 def uses(workload: Workload, version: int) -> Iterator[Use]:
-    """All plug-ins except scenario and runner, in file order; `version` is that of the format."""
+    """Yield all plug-ins that a workload names, except scenario and runner.
+
+    Contexts come first, then SLA criteria, then for each hook its action and its trigger.
+    `version`: of the task format, which determines the places.
+    """
     place = inside(workload.place, "context" if version == 1 else "contexts")
     for context in workload.contexts:
         yield Use(kind="context", named=context, place=inside(place, context.name))
@@ -74,18 +85,21 @@ def uses(workload: Workload, version: int) -> Iterator[Use]:
 
 
 def scenario_place(workload: Workload, version: int) -> str:
-    """Place of the scenario's name."""
+    """Return the place of the scenario's name in the document; `version`: of the task format."""
     return workload.place if version == 1 else inside(workload.place, "scenario")
 
 
 def args_place(workload: Workload, version: int) -> str:
-    """Place of the scenario's arguments."""
+    """Return the place of the scenario's arguments in the document.
+
+    `version`: of the task format.
+    """
     if version == 1:
         return inside(workload.place, "args")
     return inside(scenario_place(workload, version), workload.scenario)
 
 
 def runner_place(workload: Workload, version: int) -> str:
-    """Place of the runner's configuration."""
+    """Return the place of the runner's configuration; `version`: of the task format."""
     place = inside(workload.place, "runner")
     return place if version == 1 else inside(place, workload.runner.name)

@@ -1,4 +1,4 @@
-"""Checks a workload whose runner starts iterations by its own code."""
+"""Checks a workload whose runner starts iterations by its own code (a scripted runner)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _BY_ITSELF = "starts iterations itself, in threads of one worker process"
 
 
 def faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
-    """Yield settings that such a runner refuses: it has no users that begin, pause or end."""
+    """Yield a problem for each setting that a scripted runner does not support.
+
+    These are coroutine scenarios, `on_start`, `on_stop`, `users` and `think`: there are no virtual
+    users of osbench.
+    """
     runner, place = workload.runner.name, workload.place
     other = "use a runner of osbench"
     if plugin.is_coroutine and plugin.cls.THREADS_UP_TO < 1:

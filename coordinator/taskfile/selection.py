@@ -1,4 +1,4 @@
-"""The part of a task that a command asks for: subtasks, workloads, one iteration of each."""
+"""Selects a part of a task: subtasks, workloads, or one iteration of each workload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from osbench.common.task import Named, Subtask, Task, Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The selected part of a task; empty fields select everything."""
+    """The selected part of a task; an empty field selects everything."""
 
     #: Titles, or positions from 0.
     subtasks: tuple[str, ...] = ()
@@ -20,7 +20,10 @@ class Selection:
     workloads: tuple[str, ...] = ()
 
     def of(self, task: Task) -> Task:
-        """The task reduced to the selection. Raises UsageError if an entry matches nothing."""
+        """Return a copy of the task with the selected subtasks and workloads only.
+
+        Other subtasks are left out. Raises UsageError if an entry matches nothing.
+        """
         kept = list(task.subtasks)
         if self.subtasks:
             titles = [subtask.title for subtask in kept]
@@ -51,7 +54,10 @@ class Selection:
 
 
 def _numbers(option: str, wanted: Iterable[str], names: Sequence[str]) -> set[int]:
-    """Positions of the wanted entries: all with the name, or the one at the position."""
+    """Return the positions of the wanted entries: all with the name, or the one at the position.
+
+    Raises UsageError if an entry matches none; `option` is named in the message.
+    """
     found: set[int] = set()
     for one in wanted:
         fitting = {number for number, name in enumerate(names) if name == one}
@@ -76,9 +82,10 @@ _SLA = (Named(name="failure_rate", config={"max": 0}),)
 
 
 def once(task: Task) -> Task:
-    """Return the task with one iteration per workload, one workload at a time, and without hooks.
+    """Return the task with one iteration per workload, one workload at a time.
 
-    SLA criteria are replaced, since criteria for a load say nothing about one iteration.
+    Hooks, phases and warm-up are dropped; the timeout is kept. The SLA becomes "no failed
+    iteration", because criteria for a load say nothing about one iteration.
     """
     return replace(task, subtasks=tuple(map(_subtask, task.subtasks)))
 

@@ -1,4 +1,4 @@
-"""Checks a task against the plug-ins that it names."""
+"""Checks a task against the plug-ins that it names, and converts their durations."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _LIMITS_OF_TIME = (
 
 
 def check(task: Task, plugins: Plugins) -> list[Problem]:
-    """All problems of the task with its plug-ins: unknown ones and wrong configurations.
+    """Return all problems of the task with its plug-ins: unknown names, wrong configurations.
 
-    Raises PluginError if the plug-ins themselves cannot be read.
+    Imports plug-in files and reads data files. Raises PluginError if a plug-in path does not exist.
     """
     plugins.import_files()  # a path that does not exist is not a problem of the task
     return [
@@ -103,7 +103,10 @@ def _workload(task: Task, workload: Workload, plugins: Plugins) -> Iterator[Prob
 
 
 def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return a problem for each search without its own criterion; for a task as it was parsed."""
+    """Return a problem for each searching runner whose workload has no SLA criterion of its load.
+
+    `task`: as it was parsed, because only then the default SLA is recognized.
+    """
     return [
         Problem(
             inside(workload.place, "sla"),
@@ -117,7 +120,7 @@ def without_criteria(task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _under_load(workload: Workload, plugins: Plugins) -> list[Named]:
-    """The criteria that are judged while the load goes on; those on spans are not."""
+    """Return the SLA criteria that are judged during the load: all except those on trace spans."""
 
     def is_on_spans(named: Named) -> bool:
         try:
@@ -137,9 +140,9 @@ def _is_search(workload: Workload, plugins: Plugins) -> bool:
 
 
 def in_seconds(task: Task, plugins: Plugins) -> Task:
-    """The task with the durations of its plug-ins as seconds, and files of runners absolute.
+    """Return the task with durations in plug-in configurations as seconds.
 
-    Unknown plug-ins are left alone.
+    Files that runners name become absolute paths. Configurations of unknown plug-ins are unchanged.
     """
 
     def read(kind: str, named: Named) -> Named:
@@ -187,7 +190,10 @@ def in_seconds(task: Task, plugins: Plugins) -> Task:
 
 
 def describe(task: Task, plugins: Plugins) -> Task:
-    """The task, checked before, with scenario titles where workloads have no description."""
+    """Return the task; workloads without a description get the title of their scenario.
+
+    The task must have been checked.
+    """
 
     def described(workload: Workload) -> Workload:
         title = workload.description or plugins.scenario(workload.scenario).title
@@ -204,7 +210,11 @@ def _mapped(task: Task, change: Callable[[Workload], Workload]) -> Task:
 
 
 def notes(task: Task, plugins: Plugins) -> list[Problem]:
-    """Return a note for each setting that has no effect, or another effect than in Rally."""
+    """Return a note for each setting without effect, or with another effect than in Rally.
+
+    These are unknown placeholders in arguments, limits that pass more easily, phases with a closed
+    load, and notes of runners. The task must have been checked.
+    """
     found = [
         Problem(
             args_place(workload, task.version),
@@ -229,7 +239,10 @@ def notes(task: Task, plugins: Plugins) -> list[Problem]:
 
 
 def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
-    """Limits on times that may pass more easily than with Rally's scenario of the same name."""
+    """Yield a note if a time limit may pass more easily than with Rally's scenario of that name.
+
+    For example, Rally's scenario logs in in each iteration and osbench's does not.
+    """
     plugin = plugins.scenario(workload.scenario)
     name = asked(workload.scenario).bare
     needs = getattr(getattr(plugin.cls, plugin.method, None), "needs", None)
@@ -246,7 +259,7 @@ def _easier_limits(workload: Workload, plugins: Plugins) -> Iterator[str]:
 
 
 def _placeholders(value: Any) -> Iterator[str]:
-    """Yield names in braces, at any depth, that no iteration fills in, such as `{user}`."""
+    """Yield the names in braces in a value, at any depth, other than {iteration} and {run}."""
     if isinstance(value, str):
         yield from PLACEHOLDER.findall(value)
     elif isinstance(value, Mapping):
@@ -298,7 +311,7 @@ def _scenario(
 def _branch_faults(
     plugin: ScenarioPlugin, file: IterationRows, args: Mapping[str, Any]
 ) -> list[str]:
-    """Names of branches in a file that the scenario does not have."""
+    """Return messages on branches that rows of a file name and the scenario lacks."""
     if BRANCH not in file.arguments:
         return []
     names = dict.fromkeys(str(row[BRANCH]) for row in file.rows())
@@ -306,7 +319,10 @@ def _branch_faults(
 
 
 def _arguments_schema(plugin: ScenarioPlugin) -> Mapping[str, Any]:
-    """Return the schema of a scenario's arguments, or a schema that accepts anything."""
+    """Return the JSON schema of a scenario's arguments.
+
+    {}, which accepts anything, if it has none.
+    """
     schemas: Mapping[str, Mapping[str, Any]] = getattr(plugin.cls, "ARGUMENTS", {})
     return schemas.get(plugin.method, {})
 

@@ -1,4 +1,4 @@
-"""Checks of a task against the deployment, and of plug-ins of sources against its cloud."""
+"""Checks a task against the deployment, and plug-ins of other frameworks against its cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from osbench.coordinator.taskfile.places import args_place, scenario_place, uses
 def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[Problem]:
     """Return the problems of running a task on the deployment, for a task checked without it.
 
-    Unless the record has users, sources may create a temporary user in the cloud to ask it.
+    Plug-ins of other frameworks (sources) may send requests to the cloud; unless the record has
+    users, they may create a temporary user there.
     """
     return login_limits(task, plugins, deployment) + [
         problem
@@ -27,7 +28,7 @@ def check(task: Task, plugins: Plugins, deployment: Deployment | None) -> list[P
 
 
 def unasked(task: Task, plugins: Plugins) -> list[str]:
-    """Names of the checks that `check` would make of a checked task."""
+    """Return names of the checks by other frameworks that `check` would make of a checked task."""
     return [
         name
         for source, found in _by_source(task, plugins).items()
@@ -43,7 +44,7 @@ def _by_source(task: Task, plugins: Plugins) -> dict[str, list[SourceUse]]:
 
 
 def _uses(task: Task, plugins: Plugins) -> Iterator[tuple[str, SourceUse]]:
-    """Each use of a plug-in of a source, behind the source's name."""
+    """Yield each use of a plug-in of another framework, as (name of the framework, use)."""
     for workload in task.workloads:
         scenario = plugins.scenario(workload.scenario)
         if scenario.source != NATIVE:

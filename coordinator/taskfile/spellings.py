@@ -1,4 +1,4 @@
-"""Maps spellings of other load generators in a task to osbench's spellings."""
+"""Hints for names and keys of other load generators: the spelling in osbench."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def criterion_hint(name: str, config: Any) -> str:
 
 
 def without_subtasks(document: Mapping[str, Any]) -> str:
-    """The message about a document that has a workload's keys at its top, or ""."""
+    """Return a message if a document has a workload's keys at its top and no subtasks; else ""."""
     keys = [key for key in _OF_WORKLOADS if key in document]
     if not keys or "subtasks" in document:
         return ""
@@ -93,7 +93,10 @@ def without_subtasks(document: Mapping[str, Any]) -> str:
 
 
 def unknown_name(error: PluginError, hint: str, word: str, name: str) -> str:
-    """The message about a plug-in that is not there, with a hint if there is one."""
+    """Return the message about an unknown plug-in: with the hint if there is one, else the error's.
+
+    `word`: kind of plug-in, such as "runner".
+    """
     return f"there is no {word} {name!r}{hint}" if hint else str(error)
 
 

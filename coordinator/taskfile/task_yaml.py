@@ -1,4 +1,4 @@
-"""Writes values as the text of a task file, in which Jinja finds nothing to fill in."""
+"""Writes values as YAML for a task file, in which Jinja finds nothing to fill in."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ JINJA = re.compile(r"\{(?=[{%#])|#(?=\})")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Block style, without aliases; texts that Jinja would read are in double quotes."""
+    """Dumps YAML in block style, without aliases; texts that Jinja would read are double-quoted."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True: no value is written as a reference to an equal one."""
+        """Return True, so that no value is written as a reference to an equal one."""
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        """Indent lists within mappings."""
+        """Indent lists within mappings, which PyYAML does not do by default."""
         super().increase_indent(flow, False)
 
 
@@ -33,6 +33,6 @@ _Dumper.add_representer(str, _text)
 
 
 def task_yaml(value: Any) -> str:
-    """The text of a value; a task template with it renders to the value."""
+    """Return a value as YAML; a task template with this text renders to the value."""
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=math.inf)
     return JINJA.sub(lambda found: f"\\x{ord(found.group()):02x}", text)

@@ -1,4 +1,4 @@
-"""Renders Jinja2 in task files with the task arguments, relative to the file's folder."""
+"""Renders Jinja2 templates of task files with the task arguments, within bounds."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ _DEFAULTS = ("default", "d")
 
 
 def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[Problem]]:
-    """The text rendered with `args`, and its problems.
+    """Return the text rendered with `args`, and its problems; "" if there is a problem.
 
-    `include` and `import` find files under `folder`. An argument that is neither given nor has
-    a default (`{% set x = x or 1 %}`, `{{ x | default(1) }}`) is a problem.
+    `include` and `import` find files under `folder`. An argument that is neither given nor has a
+    default (`{% set x = x or 1 %}`, `{{ x | default(1) }}`) is a problem. So are more CPU time,
+    memory or output than `template_bounds` allows.
     """
     environment = _environment(folder)
     try:
@@ -61,7 +62,8 @@ def render(text: str, folder: str, args: Mapping[str, Any]) -> tuple[str, list[P
 def names(text: str, folder: str) -> frozenset[str] | None:
     """Return the arguments of a template and of the files that it includes, from `folder`.
 
-    None if they are unknown: it cannot be parsed, or it computes the name of a file.
+    None if they are unknown: it cannot be parsed, or it computes the name of a file. Raises
+    jinja2.TemplateError if a file cannot be read.
     """
     environment = _environment(folder)
     found: set[str] = set()
@@ -83,16 +85,19 @@ def names(text: str, folder: str) -> frozenset[str] | None:
 
 
 class _NotSetError(Exception):
-    """A variable of the environment is not set."""
+    """An environment variable is not set, and the template gives no default."""
 
 
 class _FolderLoader(jinja2.FileSystemLoader):
-    """Reads files up to a size limit: a pipe or a device may be in the folder of a task."""
+    """Loads files for a template up to a size limit: the folder may contain a pipe or a device."""
 
     def get_source(
         self, environment: jinja2.Environment, template: str
     ) -> tuple[str, str, Callable[[], bool]]:
-        """Text, path, and whether that is still so. Raises jinja2.TemplateError."""
+        """Return a file's text, its path, and a function that always returns True: not changed.
+
+        Raises jinja2.TemplateNotFound, or TemplateError if the file cannot be read.
+        """
         for folder in self.searchpath:
             path = Path(folder, *split_template_path(template))
             try:
@@ -107,14 +112,17 @@ class _FolderLoader(jinja2.FileSystemLoader):
 
 
 class _BoundedEnvironment(SandboxedEnvironment):
-    """Refuses products and powers that would fill the memory or take for ever."""
+    """A sandbox that refuses products and powers that would fill memory or take forever."""
 
     intercepted_binops = frozenset(("*", "**"))
 
     def call_binop(
         self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any
     ) -> Any:
-        """Return a product or power. Raises OverflowError for a very large one."""
+        """Return a product or power of a template.
+
+        Raises OverflowError if it would be very large.
+        """
         if operator == "**" and _bits(left) * abs(right) > _BITS:
             raise OverflowError("a power of more than 4,096 bits")
         if operator == "*" and _bits(left) + _bits(right) > _BITS:
@@ -140,7 +148,7 @@ def _environment(folder: str) -> jinja2.Environment:
 
 
 def _env(name: str, default: str | None = None) -> str:
-    """Return a variable of the process's environment. Raises _NotSetError if it is not set."""
+    """Return an environment variable, or `default`. Raises _NotSetError if both are missing."""
     value = os.environ.get(name, default)
     if value is None:
         raise _NotSetError(
@@ -179,7 +187,11 @@ def _please_give(missing: list[str]) -> str:
 def _missing(
     environment: jinja2.Environment, tree: nodes.Template, given: set[str], seen: set[str]
 ) -> set[str]:
-    """Names that the template and its included files need and that are not given."""
+    """Return the names that template and included files use without a value or a default.
+
+    `given`: names with a value. `seen`: files visited; names are added. Raises jinja2.TemplateError
+    if an included file cannot be read or parsed.
+    """
     missing = _arguments(environment, tree) - given - _optional(tree)
     within = given | missing | _declared(tree)
     for name in _files(tree) - seen:
@@ -190,7 +202,10 @@ def _missing(
 
 
 def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str]:
-    """Return names without a value, and functions that the template uses as a value."""
+    """Return the arguments of a template: names that it uses and does not define.
+
+    Global functions, such as `min`, count if the template uses their names as values.
+    """
     called = {id(call.node) for call in tree.find_all(nodes.Call)}
     values = {name.name for name in tree.find_all(nodes.Name) if id(name) not in called}
     functions = (values & set(environment.globals)) - _declared(tree)
@@ -198,7 +213,10 @@ def _arguments(environment: jinja2.Environment, tree: nodes.Template) -> set[str
 
 
 def _optional(tree: nodes.Template) -> set[str]:
-    """Names to which the template assigns a value, or whose definition it tests."""
+    """Return the names that have a default in the template.
+
+    Each use has a default, the template assigns a default to the name, or it tests the definition.
+    """
     named = {id(name): name.name for name in _defaulted(tree)}
     bare = {
         name.name
@@ -220,7 +238,7 @@ def _optional(tree: nodes.Template) -> set[str]:
 
 
 def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
-    """Uses of names with a default value."""
+    """Yield the uses of names that have a default: `name or ...` and `name | default(...)`."""
     for choice in tree.find_all(nodes.Or):
         if isinstance(choice.left, nodes.Name):
             yield choice.left
@@ -230,7 +248,7 @@ def _defaulted(tree: nodes.Node) -> Iterator[nodes.Name]:
 
 
 def _declared(tree: nodes.Template) -> set[str]:
-    """Names that a template defines for the files it includes."""
+    """Return the names that a template defines: variables, macros and imported names."""
     names = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "store"}
     names |= {macro.name for macro in tree.find_all(nodes.Macro)}
     names |= {part.target for part in tree.find_all(nodes.Import)}
@@ -240,7 +258,7 @@ def _declared(tree: nodes.Template) -> set[str]:
 
 
 def _files(tree: nodes.Template) -> set[str]:
-    """Files that are included by a literal name; other names are only known when rendering."""
+    """Return the files that are included or extended by a literal name."""
     parts = [part.template for part in tree.find_all(nodes.Include)]
     parts += [part.template for part in tree.find_all(nodes.Extends)]
     named = [name for part in parts for name in (part, *part.find_all(nodes.Const))]

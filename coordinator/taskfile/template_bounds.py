@@ -1,4 +1,4 @@
-"""Bounds of filling in a template: CPU time, memory, and the size of the result.
+"""Bounds on rendering a template: CPU time, memory, and the size of the result.
 
 A template is a program. The sandbox bounds the result of an expression if it can be predicted; the
 kernel bounds the rest.
@@ -23,14 +23,15 @@ MEMORY_BYTES = 512 << 20
 
 
 class TemplateBoundError(Exception):
-    """A template takes more than it may."""
+    """A template takes more memory, CPU time, characters or recursion than allowed."""
 
 
 @contextlib.contextmanager
 def bounded() -> Iterator[None]:
-    """Bound memory and CPU time of the block. Raises TemplateBoundError.
+    """Limit memory and CPU time of the `with` block; raises TemplateBoundError above them.
 
-    Outside of the main thread CPU time is not bounded, since no signal reaches other threads.
+    The limits are `MEMORY_BYTES` and `CPU_S`. Outside the main thread CPU time is not limited,
+    because no signal reaches other threads. Too deep recursion raises the same error.
     """
     with _memory(MEMORY_BYTES), _cpu(CPU_S):
         try:
@@ -45,7 +46,10 @@ def bounded() -> Iterator[None]:
 
 
 def joined(pieces: Iterable[str]) -> str:
-    """Return the joined pieces. Raises TemplateBoundError above `CHARACTERS` characters."""
+    """Return the pieces as one string.
+
+    Raises TemplateBoundError as soon as they have more than `CHARACTERS` characters together.
+    """
     found, size = io.StringIO(), 0
     for piece in pieces:
         size += len(piece)
@@ -71,7 +75,10 @@ def _memory(more_bytes: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """Return the bytes of the address space in use; 0 if the system does not report them."""
+    """Return the bytes of address space that this process uses.
+
+    0 if the system does not report it.
+    """
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

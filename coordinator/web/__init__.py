@@ -1,4 +1,5 @@
-"""The live view and the list of runs in a browser: reads run directories, never a run's objects.
+"""The web server with the list of runs, their reports and the live view of a running one.
 
-Runs that it starts are commands in separate processes.
+It reads run directories, never a run's objects. Runs that it starts are commands in separate
+processes.
 """

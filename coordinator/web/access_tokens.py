@@ -1,4 +1,4 @@
-"""Tokens and cookies: who may see the pages, and who may change and abort runs."""
+"""Tokens and cookies of the web server: who may see pages, and who may change and abort runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,}")
 
 
 class Role(enum.Enum):
-    """The rights of a token's holder."""
+    """The rights of a token: READ sees runs and reports, ABORT also starts and changes runs."""
 
     READ = "read"
     ABORT = "abort"
@@ -29,16 +29,17 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class AccessTokens:
-    """The token of the printed address and, if given, a read-only token."""
+    """The token of the printed URL, with all rights, and a read-only token ("" if none)."""
 
     token: str
     read_token: str = ""
 
     @classmethod
     def from_environment(cls) -> AccessTokens:
-        """Take the tokens out of the environment, so that processes started later inherit none.
+        """Take the tokens out of the environment, so that child processes inherit none.
 
-        Raises UsageError if a token can be guessed or cannot stand in an address.
+        Without a variable the full token is random. Raises UsageError if a token is shorter than 16
+        characters, has characters that a URL would escape, or both are equal.
         """
         given = {name: os.environ.pop(name, "") for name in (TOKEN, READ_TOKEN)}
         for name, value in given.items():
@@ -51,24 +52,27 @@ class AccessTokens:
         return cls(token=given[TOKEN] or secrets.token_urlsafe(24), read_token=given[READ_TOKEN])
 
     def role_of(self, token: str) -> Role | None:
-        """Return the role that a token gives; None if it is wrong."""
+        """Return the role of a token; None if it is wrong. Takes constant time."""
         return self._role(token, lambda own: own)
 
     def role_of_cookie(self, value: str) -> Role | None:
-        """Return the role that a cookie gives; None if it is wrong."""
+        """Return the role of a cookie; None if it is wrong. Takes constant time."""
         return self._role(value, _cookie)
 
     def cookie(self, role: Role) -> str:
-        """Return the cookie of a role, from which the token cannot be derived."""
+        """Return the cookie value of a role, from which its token cannot be derived."""
         return _cookie(self.token if role is Role.ABORT else self.read_token)
 
     @property
     def abort_key(self) -> str:
-        """Return the key that a request to abort must carry; only pages of that role contain it."""
+        """Return the key that a request to change something must carry in the header `ABORT_KEY`.
+
+        Only pages for the role ABORT contain it.
+        """
         return _derived(self.token, b"abort")
 
     def permits_abort(self, key: str) -> bool:
-        """Whether that came with the request."""
+        """Return whether a request's key equals `abort_key`. Takes constant time."""
         return _same(key, self.abort_key)
 
     def _role(self, value: str, form: Callable[[str], str]) -> Role | None:

@@ -1,4 +1,4 @@
-"""Bodies of requests and responses of the web server."""
+"""Reads bodies of requests, and makes responses with pages, for the web server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ MOST_BYTES = 4096
 
 
 async def bounded_body(request: Request) -> bytes:
-    """The body of a request. Raises UsageError for a long one."""
+    """Return the body of a request.
+
+    Raises UsageError as soon as it has more than `MOST_BYTES` bytes.
+    """
     body = b""
     async for part in request.stream():
         body += part
@@ -23,5 +26,5 @@ async def bounded_body(request: Request) -> bytes:
 
 
 def page_response(text: str, status: int = 200, policy: str = web_pages.POLICY) -> Response:
-    """A page with its Content-Security-Policy."""
+    """Return a response with the HTML `text` and the header Content-Security-Policy."""
     return HTMLResponse(text, status, {"Content-Security-Policy": policy})

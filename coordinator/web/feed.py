@@ -1,4 +1,4 @@
-"""Server-sent events of one page: one document, built once for all clients.
+"""Server-sent events of one page: one JSON document, built once for all clients.
 
 The feed waits for no client: a slow one gets the newest document next, never a queue.
 """
@@ -33,7 +33,7 @@ OVER = "over"
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """A document as events."""
+    """A version of the document, and the events that bring clients to it."""
 
     number: int
     document: dict[str, Any]
@@ -44,31 +44,40 @@ class Frame:
 
     @cached_property
     def whole(self) -> bytes:
-        """Return the event for all other clients."""
+        """Return the event with the entire document, for clients that lack the previous one."""
         return event(self.epoch, self.number, {"=": self.document})
 
     @property
     def last(self) -> bool:
-        """Return whether this is the last document."""
+        """Return whether this is the last document: its key "over" is true."""
         return bool(self.document.get(OVER))
 
 
 def event(epoch: str, number: int, how: dict[str, Any]) -> bytes:
-    """A change of the document, as a server-sent event."""
+    """Return a change of the document, in a form of `json_delta`, as a server-sent event.
+
+    The id of the event is EPOCH-NUMBER.
+    """
     data = json.dumps(how, separators=(",", ":"), allow_nan=False)
     return f"id: {epoch}-{number}\ndata: {data}\n\n".encode()
 
 
 def pause_s(cost_s: float) -> float:
-    """The pause after a document that took so many seconds of a core."""
+    """Return the pause after building a document, so that building takes `SHARE` of a core.
+
+    `cost_s`: CPU seconds of the last building. At least `PERIOD_S` seconds.
+    """
     return max(PERIOD_S, cost_s / SHARE)
 
 
 class Feed:
-    """Builds documents while somebody watches. Belongs to one event loop."""
+    """Builds documents once a second at most while a client is connected, and streams them.
+
+    For one event loop.
+    """
 
     def __init__(self, build: Callable[[], dict[str, Any]]) -> None:
-        """`build` makes the document; it is called in a separate thread."""
+        """`build` returns the document as JSON values; it is called in a separate thread."""
         self._build = build
         self._epoch = secrets.token_hex(4)
         self._newest: Frame | None = None
@@ -81,21 +90,26 @@ class Feed:
 
     @property
     def over(self) -> bool:
-        """Return whether the last document was sent."""
+        """Return whether the last document has been built, so that no further ones follow."""
         return self._newest is not None and self._newest.last
 
     @property
     def at_work(self) -> bool:
-        """Return whether documents are being built."""
+        """Return whether the task that builds documents is running; it ends without clients."""
         return self._work is not None and not self._work.done()
 
     @property
     def watchers(self) -> int:
-        """Return the number of open streams."""
+        """Return the number of open streams, which is the number of connected clients."""
         return self._watchers
 
     async def stream(self, last_id: str = "") -> AsyncIterator[bytes]:
-        """Yield events for a client; `last_id` is the id of its last event."""
+        """Yield server-sent events for a client until the last document or `close`.
+
+        `last_id`: id of the last event that the client got before, or "". The client gets changes
+        if it has the previous document, else the entire one. A comment is sent after `QUIET_S`
+        seconds without an event.
+        """
         self._watchers += 1
         seen = self._seen(last_id)
         try:
@@ -120,7 +134,10 @@ class Feed:
             self._watchers -= 1
 
     async def close(self) -> None:
-        """Send a last document to the clients, and end their streams."""
+        """Build a last document, then end the streams; they send it first.
+
+        Returns when it has been built.
+        """
         self._closing.set()
         if self._work is not None:
             await self._work
@@ -150,7 +167,11 @@ class Feed:
                 continue
 
     async def _next(self) -> float:
-        """Build and pass on a document; returns the pause that it takes."""
+        """Build a document and wake the streams if it has changed.
+
+        Returns the pause after it, seconds. If `build` raises, only the first exception is logged,
+        the streams keep the previous document, and the pause is longer.
+        """
         try:
             frame, cost_s = await asyncio.to_thread(self._built)
         except Exception:

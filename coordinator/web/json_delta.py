@@ -18,7 +18,10 @@ _OVERHEAD = 12
 
 
 def change(before: Any, after: Any) -> Change | None:
-    """Return the change from `before` to `after`; None if they are equal."""
+    """Return the change from `before` to `after`, with the key "=", "+" or "~"; None if equal.
+
+    The module's docstring describes the forms.
+    """
     if before == after:
         return None
     if isinstance(before, dict) and isinstance(after, dict) and before.keys() == after.keys():
@@ -29,7 +32,10 @@ def change(before: Any, after: Any) -> Change | None:
 
 
 def changed(before: Any, how: Change | None) -> Any:
-    """Return the document after a change, as `live.js` computes it; for tests and readers."""
+    """Return a copy of `before` after a change, as `live.js` computes it; for tests and readers.
+
+    `how`: the result of `change`; if it is None, nothing is changed.
+    """
     if how is None:
         return before
     ((kind, what),) = how.items()

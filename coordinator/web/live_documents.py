@@ -1,4 +1,4 @@
-"""Documents of the live view's feeds: of one run, or of the list of runs."""
+"""Builds the documents that feeds of the live view send: of one run, or of the list of runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MISSING = (0, 0)
 
 
 class RunDocument:
-    """The document of a run; the report's part is made anew when the run has written more."""
+    """The document of a run: its feed calls this object for the state as JSON values."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
@@ -46,7 +46,11 @@ class RunDocument:
         self._first = True
 
     def __call__(self) -> dict[str, Any]:
-        """The run as it is now."""
+        """Return the document of the run as it is now; key "over" is true once it has ended.
+
+        The report's part is built again only if the run has written a new timeline, and takes at
+        most about `SHARE` of a core. It is always built once the run has ended.
+        """
         directory = self._directory
         # `run --web` serves a little before there is a run directory
         awaited = not directory.path.exists()
@@ -70,7 +74,10 @@ class RunDocument:
         }
 
     def _log(self) -> dict[str, Any]:
-        """The part of the log; made anew when more was written."""
+        """Return `log_line` and `log` (HTML lines) of the run's log.
+
+        The log is read again only if it has changed.
+        """
         stamp = _stamp(self._directory, RUN_LOG)
         if not self._logged or stamp != self._log_stamp:
             self._log_stamp = stamp
@@ -82,13 +89,16 @@ class RunDocument:
         return self._logged
 
     def _lacks(self, status: dict[str, Any] | None) -> bool:
-        """Whether a workload has begun that the report does not have: it may be over soon."""
+        """Return whether the running workload is not in the report yet: it may be over soon."""
         if status is None or self._failed:
             return False
         return int(status["workload"]) >= len(self._report.get("charts", ()))
 
     def _draw(self) -> None:
-        """Make the report part anew; if that fails, the last one stays."""
+        """Build the report's part.
+
+        If that fails, log the first failure and keep the previous part.
+        """
         began = time.thread_time()
         try:
             self._report = _report(self._directory)
@@ -102,7 +112,7 @@ class RunDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstLook:
-    """A run that goes on, for its page."""
+    """The first version of a running run's page: HTML parts and its results so far."""
 
     line: str
     now: str
@@ -114,12 +124,12 @@ class FirstLook:
 
     @property
     def workloads(self) -> int:
-        """Workloads that the report shows."""
+        """Return the number of workloads that the report shows; 0 without results."""
         return len(self.facts.report.workloads) if self.facts else 0
 
 
 def first_look(directory: RunDirectory) -> FirstLook:
-    """A run as it is when its page is opened."""
+    """Return the parts of a running run's page, read from its directory."""
     status, lines = directory.read("status.json"), read_log(directory)
     return FirstLook(
         line=state_line(status, running=True, summary=None),
@@ -132,13 +142,13 @@ def first_look(directory: RunDirectory) -> FirstLook:
 
 
 class ListDocument:
-    """The document of the list of runs."""
+    """The document of the list of runs: an object that a feed calls for its current state."""
 
     def __init__(self, shown: RunsShown) -> None:
         self._shown = shown
 
     def __call__(self) -> dict[str, Any]:
-        """The newest runs."""
+        """Return the newest runs as HTML lines, with their number in words."""
         rows, total = self._shown.newest()
         return {
             "line": list_line(rows, total, self._shown.trouble),
@@ -149,7 +159,10 @@ class ListDocument:
 
 
 def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
-    """Return the number of runs, in words; `trouble`: the reason why there may be more."""
+    """Return the number of runs in words; `total` counts also runs that are not in `rows`.
+
+    `trouble`: why an archive's runs may be missing; "" if none are.
+    """
     running = sum(row["state"] == RUNNING for row in rows)
     runs = "1 run" if total == 1 else f"{total:,} runs"
     return f"{runs}, {running} running{f'; {trouble}' if trouble else ''}"
@@ -158,7 +171,10 @@ def list_line(rows: list[dict[str, Any]], total: int, trouble: str = "") -> str:
 def state_line(
     status: dict[str, Any] | None, *, running: bool, summary: dict[str, Any] | None
 ) -> str:
-    """The state of a run in a few words."""
+    """Return the state of a run in a few words: its phase, or the exit code at its end.
+
+    `status`, `summary`: contents of status.json and summary.json; None: there is no such file.
+    """
     if running:
         if status is None:
             return "preparing"
@@ -183,12 +199,12 @@ def _report(directory: RunDirectory) -> dict[str, Any]:
 
 
 def _lines(html: str) -> list[str]:
-    """Return the lines, for `json_delta`: from one second to the next most are the same."""
+    """Return the lines of HTML, for `json_delta`: from one second to the next most are the same."""
     return html.split("\n")
 
 
 def _stamp(directory: RunDirectory, name: str) -> tuple[int, int]:
-    """Return time of change and size of a file; `_MISSING` if it is not there."""
+    """Return modification time (ns) and size (bytes) of a file; `_MISSING` if there is none."""
     try:
         found = (directory.path / name).stat()
     except FileNotFoundError:

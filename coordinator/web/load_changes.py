@@ -1,4 +1,4 @@
-"""Changes of a load that a page, or a script, asks for: JSON of the form of `control`."""
+"""Parses requests to change the load of a run: JSON objects with one change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ _FORM = (
 
 
 def read(body: bytes) -> dict[str, Any]:
-    """Return the request to the coordinator. Raises UsageError unless it asks for one change."""
+    """Return the change as `control_requests.ask` takes it: `workload` and one further key.
+
+    The workload is None (the only one) or a string. Raises UsageError if the body is not JSON, has
+    no or several changes, or an invalid value.
+    """
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

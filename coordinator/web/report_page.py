@@ -1,4 +1,4 @@
-"""Additions of the web server to a report: a bar above it, and a merged content policy."""
+"""The web server's additions to a report page: a bar above it, and a merged content policy."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from osbench.coordinator.web import web_pages
 
 
 def framed(bar: str = "", *, live: bool = False) -> PageFrame:
-    """Return the frame of a page of the server; the bar of a live page needs a script."""
+    """Return the additions to a page: style sheet, bar (HTML), and the script of a live page."""
     script = "/static/live.js" if live else ""
     return PageFrame(style="/static/web.css", script=script, bar=web_pages.markup(bar))
 
 
 def merged(policy: str) -> str:
-    """Return a policy that allows both a page's needs and the server's.
+    """Return a Content-Security-Policy that allows both a page's needs and the server's.
 
-    It is one header: with two policies, each would have to allow everything.
+    It has to be one header: with two, a browser allows only the intersection.
     """
     rules: dict[str, list[str]] = {}
     for text in (policy, web_pages.POLICY):

@@ -1,4 +1,4 @@
-"""The parts of reports that the web server shows."""
+"""HTML pages with reports, trends and comparisons of runs, for the web server."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ TREND_RUNS = 60
 
 
 def report(facts: RunFacts, bar: str) -> str:
-    """The report of a run that is over, below links to others."""
+    """Return the report page of a run that has ended; `bar`: HTML above it."""
     return render_page(gather(facts), framed(bar))
 
 
 def live(facts: RunFacts, bar: str) -> str:
-    """The same page of a run that goes on, below a bar."""
+    """Return the report page of a running run, which a script updates; `bar`: HTML above it."""
     return render_page(gather(facts, live=True), framed(bar, live=True))
 
 
 @cache
 def report_policy(live: bool) -> str:
-    """The Content-Security-Policy of reports."""
+    """Return the Content-Security-Policy of reports; `live`: of the page of a running run."""
     return merged(page_assets.policy(live))
 
 
 @cache
 def comparison_policy() -> str:
-    """The same of comparisons."""
+    """Return the Content-Security-Policy of comparisons and trends."""
     return merged(page_policy())
 
 
 def parts(facts: RunFacts) -> tuple[str, list[dict[str, Any]]]:
-    """Return the first part of a live page, and the data of its charts."""
+    """Return the overview (HTML) of a running run's report, and data and HTML of its charts."""
     return live_parts(gather(facts, live=True))
 
 
@@ -62,7 +62,12 @@ def trend(
     alike: Iterable[RunDirectory],
     archived: Iterable[ArchivedRun],
 ) -> str:
-    """The trend of the runs of both that have the fingerprint of a run. Raises UsageError."""
+    """Return the page with the trend of a run: percentiles of runs with the same fingerprint.
+
+    The fingerprint stands for task, load and number of workers. `alike`, `archived`: runs to choose
+    from, oldest first; the newest `TREND_RUNS` are shown. Raises UsageError if no run of that
+    fingerprint had the requested load.
+    """
     wanted = read_compared_run(run).fingerprint
     notes: list[str] = []
     found = finished_runs(data_dir, left_out=notes.append, among=alike, archived=archived)
@@ -79,7 +84,11 @@ def trend(
 def comparison(
     data_dir: str, first: RunDirectory, second: RunDirectory, archived: Iterable[ArchivedRun]
 ) -> str:
-    """A page that compares two runs, the earlier one first. Raises UsageError."""
+    """Return the page that compares two runs, the earlier one first.
+
+    Earlier runs of the same task, also from `archived`, show how much runs vary. Raises UsageError
+    if a run has no results, or they cannot be compared.
+    """
     names = sorted((first, second), key=lambda one: one.path.name)
     before, after = ([read_compared_run(one)] for one in names)
     history = earlier_runs(data_dir, [*before, *after], archived=archived)

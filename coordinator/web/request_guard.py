@@ -1,8 +1,8 @@
 """Guards every page: checks host names, tokens and foreign pages, and sets headers.
 
-The rules: only names of this server in the header Host (DNS rebinding); nothing without a token;
-nothing that a page of another site sends for; changes by POST from our own pages alone; no page of
-ours in a frame of others. There is no CORS: no other origin reads a response.
+The rules: only names of this server in the header Host (DNS rebinding); no response without a
+token; no requests from pages of other sites, except links; changes by POST from our own pages
+alone; no page of ours in a frame of others. There is no CORS: no other origin reads a response.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _NOBODY = (
 
 
 class RequestGuard:
-    """Wraps the application; requests that it lets through have the key "role" in their scope."""
+    """ASGI middleware that checks requests.
+
+    Requests that pass have the key "role" in their scope.
+    """
 
     def __init__(self, app: ASGIApp, tokens: AccessTokens, names: frozenset[str]) -> None:
         self._app = app
@@ -45,7 +48,11 @@ class RequestGuard:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse or redirect a request, or pass it on to the application."""
+        """Send an error or a redirect, or pass the request on.
+
+        Adds security headers to any response. Connections of other types than HTTP, such as
+        WebSockets, are ignored.
+        """
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
@@ -73,7 +80,10 @@ class RequestGuard:
         return None
 
     def _exchange(self, scope: Scope, headers: Headers) -> Response | None:
-        """Redirect a request with a token in its address to one with a cookie instead."""
+        """Return a redirect that moves the token from the address into a cookie.
+
+        None without a token. Returns a response with 401 if the token is wrong.
+        """
         query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         token = query.pop("token", [""])[0]
         if not token or scope["method"] not in _SAFE:
@@ -119,7 +129,7 @@ class RequestGuard:
 
 
 def cookie_name(scope: Scope) -> str:
-    """Return a cookie name with the port: all ports of a host share their cookies."""
+    """Return the name of the cookie; it has the port, because all ports of a host share cookies."""
     _, port = scope.get("server") or ("", 0)
     return f"osbench-{port}"
 
@@ -133,7 +143,7 @@ def _cookies(headers: Headers) -> Mapping[str, str]:
 
 
 def _name(host: str) -> str:
-    """Return the name in a header Host, without the port: tunnels have other ports."""
+    """Return the name in a header Host, lower case and without the port: tunnels change ports."""
     name = host.strip().lower()
     if not name.endswith("]"):
         head, colon, port = name.rpartition(":")

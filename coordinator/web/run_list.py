@@ -1,4 +1,4 @@
-"""The list of runs as users choose it: search words and sort column; and its rows in words."""
+"""The list of runs with a user's search words and sort column, and its rows in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TEXTS = ("task", "verdict", "deployment")
 
 @dataclass(frozen=True, kw_only=True)
 class ListChoice:
-    """Search words and order of the list, as somebody chose them."""
+    """Search words and sort order of the list, as a user chose them."""
 
     #: Words that all have to be in a row.
     query: str = ""
@@ -42,7 +42,10 @@ class ListChoice:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> ListChoice:
-        """Parse the choice in an address; unknown parameters have no effect."""
+        """Return the choice in the parameters q, sort and order of a URL.
+
+        Missing and unknown values become defaults: all runs, the newest first.
+        """
         sort = parameters.get("sort", "run")
         return cls(
             query=parameters.get("q", "").strip()[:200],
@@ -52,11 +55,11 @@ class ListChoice:
 
     @property
     def is_usual(self) -> bool:
-        """All runs, the newest first."""
+        """Return whether no search or sort was chosen: all runs are shown, the newest first."""
         return self == USUAL
 
     def of_rows(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows that are looked for, in their order; those without a value come last."""
+        """Return the rows that contain all search words, sorted; rows without a value come last."""
         words = self.query.lower().split()
         found = [row for row in rows if all(word in _text(row) for word in words)]
         value = COLUMNS[self.sort][1]
@@ -65,7 +68,7 @@ class ListChoice:
         return known + [row for row in found if value(row) is None]
 
     def heads(self) -> list[dict[str, Any]]:
-        """The heads of columns, each with the order that a click gives."""
+        """Return the heads of columns, with their sort state and the order that a click gives."""
         return [
             {
                 "name": name,
@@ -93,7 +96,7 @@ def _text(row: Mapping[str, Any]) -> str:
 
 
 def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]:
-    """A row in words; `progress` says how far a running one is."""
+    """Return a row with strings for the page; `progress` returns the state of a running run."""
     running = row["state"] == RUNNING
     verdict = row["verdict"] if row["state"] == FINISHED else row["state"]
     return {
@@ -114,12 +117,12 @@ def shown(row: Mapping[str, Any], progress: Callable[[], str]) -> dict[str, Any]
 
 
 def _local(at: Any) -> str:
-    """Return a time in this host's time zone, such as 2026-04-01 12:00."""
+    """Return a time in this host's time zone, such as 2026-04-01 12:00; "" if there is none."""
     if not isinstance(at, int | float):
         return ""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def zone() -> str:
-    """The name of the time zone of `shown`."""
+    """Return the abbreviation of this host's time zone, in which `shown` gives times."""
     return time.strftime("%Z")

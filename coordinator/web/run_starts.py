@@ -1,4 +1,4 @@
-"""Runs that are started from the page: each a separate process, one at a time."""
+"""Starts runs from the page: each in a separate process, one at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORM = 'write {"task": FILE}, or {"again": RUN}'
 
 @dataclass(frozen=True, kw_only=True)
 class StartRequest:
-    """A task file, or else an earlier run, that is to be started."""
+    """A request to start a run: of a task file, or again of an earlier run."""
 
     #: Name of a task file.
     task: str = ""
@@ -31,7 +31,10 @@ class StartRequest:
 
     @classmethod
     def read(cls, body: bytes) -> StartRequest:
-        """Parse a request for a start. Raises UsageError unless it asks for exactly one."""
+        """Parse the JSON body of a request.
+
+        Raises UsageError unless it asks for exactly one start.
+        """
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -46,7 +49,7 @@ class StartRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class StartState:
-    """Progress of a start."""
+    """The progress of a start, from the command's beginning to the run's or the command's end."""
 
     #: starting, begun, ended; of a run that has begun its directory has the rest.
     state: str
@@ -55,17 +58,20 @@ class StartState:
     said: str
 
     def to_json(self) -> dict[str, Any]:
-        """The object that pages and scripts get."""
+        """Return the state for pages and scripts: `state`, `exit_code` and `said`."""
         return {"state": self.state, "exit_code": self.exit_code, "said": self.said}
 
 
 class RunStarts:
-    """Starts runs of a data directory. May be used by several threads."""
+    """Starts runs of a data directory and remembers the last `REMEMBERED` starts. Thread-safe."""
 
     def __init__(
         self, data_dir: str, new_run_id: Callable[[], str], options: Sequence[str] = ()
     ) -> None:
-        """`options`: options of all commands, such as `--config-file FILE`."""
+        """`new_run_id`: returns an unused id.
+
+        `options`: options of all commands, such as `--config-file FILE`.
+        """
         self.tasks = TaskFolder(data_dir, options)
         self._data_dir = data_dir
         self._new_run_id = new_run_id
@@ -77,7 +83,11 @@ class RunStarts:
         self._lock = threading.Lock()
 
     def start(self, wanted: StartRequest) -> str:
-        """Start a run; returns its id. Raises UsageError while another goes on, OsbenchError."""
+        """Start a run in a separate process and return its id at once.
+
+        Raises UsageError if a run of the data directory is running or the task file is unknown,
+        OsbenchError if the process cannot be started.
+        """
         run_id = self._new_run_id()
         if wanted.task:
             arguments = ["run", "--run-id", run_id, "--", str(self.tasks.find(wanted.task))]
@@ -101,7 +111,7 @@ class RunStarts:
         return run_id
 
     def state(self, run_id: str) -> StartState | None:
-        """Progress of a start; None if it is not known."""
+        """Return the progress of a start; None if the id is unknown or forgotten."""
         started = self._started.get(run_id)
         if started is None:
             return None
@@ -112,14 +122,17 @@ class RunStarts:
         return StartState(state=state, exit_code=code, said=said)
 
     def stop(self, run_id: str) -> None:
-        """End a run that has not begun. Raises UsageError for any other."""
+        """Interrupt a run that has not begun. Raises UsageError if it has, or is unknown."""
         found = self.state(run_id)
         if found is None or found.state != "starting":
             raise UsageError(f"run {run_id} is not starting; abort it on its page if it is running")
         self._started[run_id].interrupt()
 
     def _going_on(self) -> str:
-        """A run that starts, is running or has yet to end its workers; "" if there is none."""
+        """Return the id of a run that is starting, running or ending its workers.
+
+        "" if there is none.
+        """
         for name, one in self._started.items():
             # it may be ending its workers, with its report written
             if one.exit_code is None:

@@ -1,4 +1,4 @@
-"""The runs that a web server shows: all of a data directory, or one."""
+"""The runs that a web server shows: all of a data directory and an archive, or one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class RunsShown:
-    """Finds runs and describes them."""
+    """Finds the runs that are shown, and describes them as rows of the list."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class RunsShown:
         stays: bool = True,
         archive: RunArchive | None = None,
     ) -> None:
-        """`only`: the id of the only run that is shown, be it there or to come.
+        """`only`: id of the only run that is shown, which need not exist yet; "" for all.
 
         `stays`: runs are shown after their end, too. `archive`: its runs are shown as well.
         """
@@ -54,7 +54,11 @@ class RunsShown:
         self._reading = threading.Lock()
 
     def archived(self) -> list[ArchivedRun]:
-        """The runs of the archive that are not here, as its index was a moment ago."""
+        """Return the runs of the archive that are not in the data directory.
+
+        The index is read again after `REREAD_S` seconds; if that fails, `trouble` says why and the
+        earlier runs are returned. While another thread reads it, returns the runs known so far.
+        """
         # who comes while another one reads gets what was known before
         if self._archive is not None and self._reading.acquire(blocking=False):
             try:
@@ -74,9 +78,10 @@ class RunsShown:
         self._read_at = time.monotonic()
 
     def find(self, name: str) -> RunDirectory | None:
-        """Return the run of an id; None if there is none, or it is not shown.
+        """Return the run with an id; None if there is none, or it is not shown.
 
-        An archived run is fetched, which takes a while. Raises ArchiveError.
+        A run only in the archive is fetched, which takes a while. Raises ArchiveError if that
+        fails.
         """
         found = self.here(name)
         if found is None and self._archive is not None:
@@ -85,25 +90,35 @@ class RunsShown:
         return found
 
     def here(self, name: str) -> RunDirectory | None:
-        """The same of the data directory alone."""
+        """Return the run with an id in the data directory.
+
+        None if there is none, or it is not shown. The run that is `only` shown is returned even
+        before it exists.
+        """
         if _NAME.fullmatch(name) is None or (self.only and name != self.only):
             return None
         path = Path(self.data_dir) / "runs" / name
         return RunDirectory(path) if self.only or path.is_dir() else None
 
     def newest(self) -> tuple[list[dict[str, Any]], int]:
-        """Rows of the newest runs in words, newest first, and how many runs there are."""
+        """Return the rows of the newest runs in words, newest first, and the number of all runs.
+
+        At most `ROWS` rows.
+        """
         every = self._every()
         return self._in_words(self._rows(every[:ROWS])), len(every)
 
     def chosen(self, choice: ListChoice) -> tuple[list[dict[str, Any]], int, int]:
-        """The first rows that are looked for; how many there are, and how many runs."""
+        """Return the first `MOST` rows of a choice, the number of all its rows, and of all runs.
+
+        The rows are in words, as `shown` returns them.
+        """
         rows = self._rows(self._every())
         found = choice.of_rows(rows)
         return self._in_words(found[:MOST]), len(found), len(rows)
 
     def before(self, name: str) -> tuple[str, str]:
-        """The task of a run, and the last finished run of it that began earlier; "" for none."""
+        """Return the task of a run and the id of its previous finished run; "" for each if none."""
         rows = self._rows(self._every())[::-1]
         task = next((str(row["task"]) for row in rows if row["run"] == name), "")
         earlier = [
@@ -114,7 +129,7 @@ class RunsShown:
         return task, earlier[-1] if earlier else ""
 
     def alike(self, name: str) -> tuple[list[RunDirectory], list[ArchivedRun]]:
-        """The runs of the task of a run that have ended, oldest first: here, and archived."""
+        """Return the ended runs with the task of a run, oldest first: here, and in the archive."""
         archived = self.archived()
         rows = rows_of(self.data_dir, RunDirectory.all(self.data_dir))
         rows += [one.record.row() for one in archived]
@@ -124,7 +139,7 @@ class RunsShown:
         return here, [one for one in archived if one.run_id in alike]
 
     def _every(self) -> list[RunDirectory | ArchivedRun]:
-        """All runs, newest first."""
+        """Return all runs, newest first; a run that is here and archived counts as here."""
         found: dict[str, RunDirectory | ArchivedRun] = {one.run_id: one for one in self.archived()}
         found |= {one.path.name: one for one in RunDirectory.all(self.data_dir)}
         return [found[name] for name in sorted(found, reverse=True)]

@@ -1,4 +1,4 @@
-"""The pages and requests that start runs; see `run_starts`."""
+"""The web server's pages and requests for starting runs from the browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from osbench.coordinator.web.runs_shown import RunsShown
 
 
 class StartPages:
-    """Routes of starts."""
+    """The routes for starting runs; only the role ABORT may change something."""
 
     def __init__(self, starts: RunStarts, shown: RunsShown, tokens: AccessTokens) -> None:
         self._starts = starts
@@ -35,7 +35,11 @@ class StartPages:
         )
 
     async def start(self, request: Request) -> Response:
-        """Page of all that can be started; by POST, start a run."""
+        """Respond with the page of the tasks that can be started; a POST starts a run.
+
+        Status 403 for a read-only token. The start has 202, or 400, 404, 409 or 422 if it is
+        refused.
+        """
         if request.method == "POST":
             return await self._start(request)
         if not _may_start(request):
@@ -74,7 +78,10 @@ class StartPages:
         return JSONResponse({"run": run_id, "page": f"/starts/{run_id}"}, 202)
 
     async def check(self, request: Request) -> Response:
-        """Check a task file."""
+        """Respond with the result of checking a task file, as JSON.
+
+        Status 404 if there is no such file.
+        """
         try:
             wanted = StartRequest.read(await bounded_body(request))
         except UsageError as error:
@@ -87,7 +94,10 @@ class StartPages:
         return JSONResponse(checked.to_json())
 
     async def starting(self, request: Request) -> Response:
-        """A run that has not begun; once it has, its own page."""
+        """Respond with the page of a run that has not begun.
+
+        Redirects to the run's page once it has begun. Status 404 for an unknown run.
+        """
         name = request.path_params["run"]
         found = await asyncio.to_thread(self._starts.state, name)
         if found is None and self._shown.here(name) is None:
@@ -105,14 +115,20 @@ class StartPages:
         return page_response(page)
 
     async def start_state(self, request: Request) -> Response:
-        """State of a start, for the page's script."""
+        """Respond with the state of a start as JSON, for the page's script.
+
+        Status 404 if it is unknown.
+        """
         found = await asyncio.to_thread(self._starts.state, request.path_params["run"])
         if found is None:
             return PlainTextResponse("There is no such start.\n", 404)
         return JSONResponse(found.to_json())
 
     async def stop_start(self, request: Request) -> Response:
-        """End a run that has not begun."""
+        """Interrupt a run that has not begun.
+
+        Status 404 for an unknown start, 409 if the run has begun.
+        """
         name = request.path_params["run"]
         if self._starts.state(name) is None:
             return PlainTextResponse("There is no such start.\n", 404)

@@ -31,7 +31,7 @@ _LETTERS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCheck:
-    """Result of `validate` for a task file."""
+    """The result of checking a task file by `validate`: problems and notes."""
 
     ok: bool
     #: Each a place in the file ("" for none) and a message.
@@ -40,7 +40,10 @@ class TaskCheck:
     notes: Sequence[tuple[str, str]] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The object that scripts get."""
+        """Return the result as a dict with `ok`, `problems` and `notes`, for scripts.
+
+        Each problem and note has `place` and `message`.
+        """
         return {
             "ok": self.ok,
             **{
@@ -51,15 +54,21 @@ class TaskCheck:
 
 
 class TaskFolder:
-    """`tasks` in the data directory. It may be a link; the files in it may not."""
+    """The folder `tasks` in the data directory. It may be a link; the files in it may not."""
 
     def __init__(self, data_dir: str, options: Sequence[str] = ()) -> None:
-        """`options`: options of all commands, such as `--config-file FILE`."""
+        """Use the folder of a data directory, which need not exist.
+
+        `options`: options of all commands, such as `--config-file FILE`.
+        """
         self.path = Path(data_dir).absolute() / FOLDER
         self._options = tuple(options)
 
     def names(self) -> list[str]:
-        """Return the names of task files, sorted."""
+        """Return the names of the task files, sorted, at most `MOST`.
+
+        Empty if there is no folder.
+        """
         try:
             with os.scandir(self.path) as entries:
                 found = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -68,14 +77,18 @@ class TaskFolder:
         return sorted(name for name in found if _NAME.fullmatch(name))[:MOST]
 
     def find(self, name: str) -> Path:
-        """Return the file of a name. Raises UsageError if the folder has no such task file."""
+        """Return the path of a task file. Raises UsageError if the folder has no such file."""
         path = self.path / name
         if _NAME.fullmatch(name) is None or not _is_file(path):
             raise UsageError(f"there is no task file {plain(name, 80)!r} in {self.path}")
         return path
 
     def check(self, name: str) -> TaskCheck:
-        """Check a file as `validate --offline` does, in a separate process. Raises UsageError."""
+        """Check a file as `validate --offline` does, in a separate process; return the result.
+
+        A check that fails or takes more than `CHECK_S` seconds is a problem. Raises UsageError if
+        the folder has no such file.
+        """
         path = self.find(name)
         # plug-ins of the task are code: this process does not import them
         command = own_command(*self._options, "validate", "--offline", "--json", "--", str(path))
@@ -104,7 +117,10 @@ def _failed(message: str) -> TaskCheck:
 
 
 def _placed(found: Sequence[Any]) -> list[tuple[str, str]]:
-    """Places and messages of problems. Raises KeyError, TypeError."""
+    """Return place and message of the first `_PROBLEMS` problems, cut and with secrets masked.
+
+    Raises KeyError or TypeError if they have another form.
+    """
     return [
         (plain(str(one["place"]), _LETTERS), plain(mask_text(str(one["message"])), _LETTERS))
         for one in found[:_PROBLEMS]

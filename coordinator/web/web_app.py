@@ -1,4 +1,4 @@
-"""The pages and streams of the web server."""
+"""The web server's application: pages, event streams, and requests to change runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FEEDS = 200
 
 
 class WebApp:
-    """The application of the server. It runs in one event loop, and draws in threads."""
+    """The ASGI application of the server. It runs in one event loop, and renders in threads."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class WebApp:
         names: frozenset[str],
         starts: RunStarts | None = None,
     ) -> None:
-        """`starts`: starts runs; None: none can be started from the page."""
+        """`names`: host names in requests; `starts`: starts runs from the page, None: disabled."""
         self._shown = shown
         self._starts = starts is not None
         self._tokens = tokens
@@ -75,7 +75,7 @@ class WebApp:
         self.asgi: ASGIApp = RequestGuard(app, tokens, names)
 
     async def close(self) -> None:
-        """Send last documents, and end all streams."""
+        """Send a last document to all connected clients, and end their streams."""
         await asyncio.gather(*(feed.close() for feed in self._feeds.values()))
 
     # lists
@@ -106,13 +106,13 @@ class WebApp:
         return page_response(page)
 
     async def index_frames(self, request: Request) -> Response:
-        """Events of the list."""
+        """Respond with the event stream of the list; 404 if the server shows only one run."""
         if self._shown.only:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, "", lambda: ListDocument(self._shown))
 
     async def compare(self, request: Request) -> Response:
-        """Respond with the comparison of two runs."""
+        """Respond with the comparison of the two runs `?run=A&run=B`; 400 if there are not two."""
         names = request.query_params.getlist("run")
         looked_up = [await asyncio.to_thread(self._shown.find, name) for name in names[:2]]
         found = [one for one in looked_up if one is not None]
@@ -130,7 +130,10 @@ class WebApp:
     # runs
 
     async def run(self, request: Request) -> Response:
-        """Respond with the report of a run, also of a run that goes on."""
+        """Respond with the report of an ended run, or the live page of a running one.
+
+        Status 404 if there is no such run.
+        """
         self.was_seen = True
         directory = await self._found(request)
         if directory is None:
@@ -169,7 +172,10 @@ class WebApp:
         return page_response(page, policy=report_views.report_policy(live=True))
 
     async def _report(self, directory: RunDirectory, *, starts: bool) -> str:
-        """The report of a run that is over; one is drawn at a time."""
+        """Return the report page of an ended run.
+
+        One report is rendered at a time, and the last one is cached until its run's files change.
+        """
         async with self._drawing:
             key = (directory.path.name, await asyncio.to_thread(_changed_at, directory), starts)
             if self._drawn is None or self._drawn[0] != key:
@@ -185,14 +191,17 @@ class WebApp:
         return report_views.report(read_facts(directory), bar)
 
     async def run_frames(self, request: Request) -> Response:
-        """Events of a run."""
+        """Respond with the event stream of a run; 404 if there is none."""
         directory = await self._found(request)
         if directory is None:
             return await self._unknown(request, UsageError(""))
         return self._stream(request, directory.path.name, lambda: RunDocument(directory))
 
     async def trends(self, request: Request) -> Response:
-        """Percentiles over the runs that are like a run."""
+        """Respond with the page of percentiles over runs of the same task, load and worker count.
+
+        Status 404 if there is no such run.
+        """
         directory = await self._found(request)
         if directory is None or self._shown.only:
             return await self._unknown(request, UsageError(""))
@@ -205,7 +214,11 @@ class WebApp:
         return report_views.trend(self._shown.data_dir, directory, alike, archived)
 
     async def abort(self, request: Request) -> Response:
-        """End a run as Ctrl-C would."""
+        """Ask a run to end as Ctrl-C would.
+
+        Status 202; 404 if there is no such run, 409 if it is not running or does not take the
+        request.
+        """
         directory = await self._found(request)
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
@@ -216,7 +229,10 @@ class WebApp:
         return JSONResponse({"asked": directory.path.name, "said": said}, 202)
 
     async def control(self, request: Request) -> Response:
-        """Change the load of a run as the command `control` would; the body is its request."""
+        """Ask a run to change its load, as the command `control` does; the body has the change.
+
+        Status 202, 404 if there is no such run, 409 if the change is invalid or refused.
+        """
         directory = await self._found(request)
         if directory is None:
             return PlainTextResponse("There is no such run.\n", 404)
@@ -233,7 +249,7 @@ class WebApp:
         return self._starts and request.scope["role"] is Role.ABORT
 
     async def static(self, request: Request) -> Response:
-        """Style sheet and script."""
+        """Respond with a style sheet or a script of `_KINDS`; 404 for other names."""
         name = request.path_params["name"]
         if name not in _KINDS:
             return PlainTextResponse("There is no such file.\n", 404)

@@ -1,4 +1,4 @@
-"""The pages of the web server that are not the report: list of runs, bar, messages."""
+"""Renders the pages of the web server that are not reports: list of runs, live bar, messages."""
 
 from __future__ import annotations
 
@@ -55,13 +55,16 @@ def _environment() -> jinja2.Environment:
 
 @cache
 def static(name: str) -> str:
-    """A style sheet or a script; the style sheet after the colours of the report."""
+    """Return the text of a style sheet or a script in `ASSETS`, cached.
+
+    A style sheet comes after the colours of the report.
+    """
     text = (ASSETS / name).read_text(encoding="utf-8")
     return page_assets.colours() + text if name.endswith(".css") else text
 
 
 def render(name: str, **values: Any) -> str:
-    """A template with values, which are escaped."""
+    """Return the HTML of the template `name` with values, which are escaped."""
     return _environment().get_template(name).render(values)
 
 
@@ -71,7 +74,10 @@ def markup(text: str) -> Markup:
 
 
 def now(status: Mapping[str, Any] | None) -> str:
-    """Return a run's current state, from status.json: a table of workloads and their workers."""
+    """Return a run's current state as HTML: a table of workloads under load and their workers.
+
+    `status`: content of status.json; "" if it is None.
+    """
     if status is None:
         return ""
     loads = [status, *status.get("beside", ())]
@@ -84,7 +90,10 @@ def now(status: Mapping[str, Any] | None) -> str:
 
 
 def failures(status: Mapping[str, Any] | None) -> str:
-    """The most frequent kinds of failure of the workloads under load, worst first."""
+    """Return an HTML table of the most frequent kinds of failure of the workloads under load.
+
+    Worst first, at most `FAILURES`. `status`: content of status.json, or None.
+    """
     loads = [status, *status.get("beside", ())] if status is not None else []
     found = [(one, kind) for one in loads for kind in one.get("failures", ())]
     found.sort(key=lambda pair: -pair[1]["count"])
@@ -113,7 +122,7 @@ def _kind(one: Mapping[str, Any], kind: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def log(lines: Sequence[LogLine]) -> str:
-    """The last lines of the log of a run."""
+    """Return the last `LOG_LINES` lines of a run's log, and warnings and errors before, as HTML."""
     shown = last_lines(lines, LOG_LINES, LOG_LINES // 2)
     return render(
         "log.html.j2",
@@ -131,7 +140,7 @@ def log(lines: Sequence[LogLine]) -> str:
 
 
 def log_line(lines: Sequence[LogLine]) -> str:
-    """Number of lines of the log, and of warnings and errors among them."""
+    """Return the numbers of lines, warnings and errors of a log in words."""
     if not lines:
         return "nothing yet"
     levels = Counter(line.level for line in lines)
@@ -141,7 +150,7 @@ def log_line(lines: Sequence[LogLine]) -> str:
 
 
 def _since(at: float | None) -> str:
-    """Return the time at which stale figures were written; "" for current ones."""
+    """Return the UTC time at which stale figures were written; "" if they are current."""
     if at is None or time.time() - at < STALE_S:
         return ""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
@@ -196,13 +205,13 @@ def _users(row: Mapping[str, Any]) -> str:
 
 
 def _state(row: Mapping[str, Any]) -> str:
-    """Return the state of a worker, and for how long it has sent no heartbeat."""
+    """Return the state of a worker, and the seconds without a heartbeat if there are some."""
     silent_s = row.get("silent_s", 0)
     return f"{row['state']}, unheard for {silent_s:.0f} s" if silent_s else str(row["state"])
 
 
 def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Number of workers in each state, if not all are in the same."""
+    """Return the number of workers in each state; "" if all are in the same."""
     states = Counter(str(row["state"]) for row in rows)
     if len(states) < 2:
         return ""
@@ -210,7 +219,7 @@ def _workers(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = USUAL) -> str:
-    """Return the table of runs; `total` is the number of all runs."""
+    """Return the table of runs as HTML; `total`: number of all runs that fit the choice."""
     return render(
         "rows.html.j2",
         rows=found,
@@ -223,16 +232,19 @@ def rows(found: Sequence[Mapping[str, Any]], total: int, choice: ListChoice = US
 
 
 def links(run: str, task: str, before: str, *, again: bool = False) -> str:
-    """Return links from a run to the list, to runs of its task, and to the previous one ("").
+    """Return HTML links from a run to the list, to runs of its task, and to the run `before`.
 
-    `again`: also to the form that starts it again.
+    `task`, `before`: "" for no link. `again`: also to the form that starts the run again.
     """
     query = urlencode({"q": task})
     return render("links.html.j2", run=run, task=task, before=before, query=query, again=again)
 
 
 def message(title: str, text: str, *, to_list: bool, bar: str = "") -> str:
-    """Return a page with a message."""
+    """Return an HTML page with a title and a text.
+
+    `to_list`: with a link to the list of runs; `bar`: HTML above it, of a live page.
+    """
     return render(
         "message.html.j2",
         title=title,

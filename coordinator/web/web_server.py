@@ -1,4 +1,4 @@
-"""The web server in a thread: a run goes on whatever happens here."""
+"""The web server in a thread of the coordinator: a run goes on if the server fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECTIONS = 300
 
 
 class WebServer:
-    """Serves from `start` to `stop`."""
+    """Serves HTTP in a daemon thread from `start` to `stop`; also a context manager."""
 
     def __init__(
         self,
@@ -41,11 +41,10 @@ class WebServer:
         more_names: tuple[str, ...] = (),
         starts: RunStarts | None = None,
     ) -> None:
-        """`more_names`: other names of this host, such as a proxy's.
+        """Bind the address and listen; requests are served after `start`.
 
-        `starts`: starts runs from the page; None: the page starts none.
-
-        Raises UsageError if it cannot listen.
+        `more_names`: other names of this host, such as a proxy's. `starts`: starts runs from the
+        page; None: the page starts none. Raises UsageError if it cannot listen.
         """
         self._socket = address.bind()
         self._tokens = tokens
@@ -72,23 +71,23 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """Return the server's URL without a token."""
+        """Return the server's URL without a token; of this host if it listens on all addresses."""
         host, port = self._socket.getsockname()[:2]
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
         return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
     @property
     def token_url(self) -> str:
-        """Return the URL with the token, which is printed once."""
+        """Return the URL with the token of all rights, which is printed once."""
         return f"{self.url}?token={self._tokens.token}"
 
     @property
     def was_seen(self) -> bool:
-        """Return whether a client has looked at a run."""
+        """Return whether a client has looked at the page of some run."""
         return self._app.was_seen
 
     def start(self) -> None:
-        """Begin to serve."""
+        """Start the thread that serves requests; returns at once."""
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -104,7 +103,7 @@ class WebServer:
         self.stop()
 
     def stop(self) -> None:
-        """Send the clients a last document, and end."""
+        """Send the clients a last document, and end the thread; waits at most `STOP_S` seconds."""
         loop = self._loop
         if loop is not None and self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._end(), loop)
@@ -112,7 +111,7 @@ class WebServer:
         self._socket.close()
 
     def wait(self) -> None:
-        """Wait forever. Raises OsbenchError if the server has ended by itself."""
+        """Block while the server runs; raises OsbenchError once it has ended by itself."""
         while self._thread.is_alive():
             self._thread.join(0.5)
         raise OsbenchError("the web server has ended")

@@ -1,4 +1,4 @@
-"""Reads durations in a document as seconds, wherever its schema has them."""
+"""Converts durations in a document, such as "10s", to seconds, according to its schema."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from osbench.common.config.durations import is_duration, seconds
 
 
 def in_seconds(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a copy of `value` with durations in seconds, wherever its schema has durations.
+    """Return a copy of `value` with durations as seconds, wherever its schema has durations.
 
-    Strings that cannot be read as durations are unchanged; the schema refuses them.
+    Strings that cannot be read as durations are unchanged; the schema refuses them later.
     """
     if isinstance(value, str) and is_duration(schema):
         try:

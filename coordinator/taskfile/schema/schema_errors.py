@@ -1,4 +1,4 @@
-"""Validates against a JSON schema; reports problems with their place and the value found."""
+"""Validates values by a JSON schema; problems have their place and the value found."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ _LIMITS = {
 
 
 def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]:
-    """All problems of `value` at `place`. A schema without `$schema` is draft 7."""
+    """Return all problems of `value`, which is at `place` in the document; empty if it fits.
+
+    A schema without `$schema` is draft 7. An invalid schema, of a plug-in, is one problem.
+    """
     fault = _fault(json.dumps(schema, sort_keys=True, default=repr))
     if fault:
         return [Problem(place, f"cannot be checked: its plug-in's schema is wrong: {fault}")]
@@ -66,7 +69,10 @@ def validate(value: Any, schema: Mapping[str, Any], place: str) -> list[Problem]
 
 @functools.cache
 def _fault(schema: str) -> str:
-    """The error in a schema, or ""; cached, because checking a schema is slower than using it."""
+    """Return the error in a JSON schema, given as text, or "".
+
+    Cached, because checking a schema is slower than using it.
+    """
     read = json.loads(schema)
     validator: Any = validator_for(read, default=Draft7Validator)
     try:
@@ -131,7 +137,10 @@ def _not_a_duration(value: Any, key: str | int | None) -> str:
 
 
 def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
-    """Return the end of a message about a value of another type: a better spelling, or ""."""
+    """Return the end of a message about a value of a wrong type: a suggestion, or "".
+
+    It is a better spelling, the schema's hint or the schema's first example.
+    """
     if isinstance(value, str) and (number := _PERCENT.fullmatch(value)) and "number" in kinds:
         return f": write {number[1]} where percent are meant"
     if "string" in kinds and isinstance(value, bool | int | float):
@@ -146,7 +155,10 @@ def _instead(value: Any, kinds: Sequence[str], schema: Any) -> str:
 
 
 def _as_version_2(value: Any) -> str:
-    """The spelling in version 2 of a plug-in that has its name as `type`, or ""."""
+    """Return a hint for a message if a plug-in is written as in version 1, with a key `type`.
+
+    The hint is its spelling in version 2; "" for other values.
+    """
     if not isinstance(value, Mapping) or not isinstance(value.get("type"), str):
         return ""
     keys = ", ".join(str(key) for key in value if key != "type")
@@ -154,7 +166,7 @@ def _as_version_2(value: Any) -> str:
 
 
 def _example(schema: Any) -> str:
-    """The first example of a schema, as YAML, for the end of a message."""
+    """Return the first example of a schema as YAML, for the end of a message; "" if none."""
     examples = schema.get("examples") if isinstance(schema, Mapping) else None
     if not examples:
         return ""
@@ -181,7 +193,10 @@ def _unknown(error: ValidationError, where: str) -> Iterator[Problem]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A hint on names similar to `name`, or on all known names, or ""."""
+    """Return a hint for a message on an unknown name, such as " (did you mean X?)".
+
+    If no known name is similar, the hint lists all of them; "" if there are none.
+    """
     names = list(known)
     close = difflib.get_close_matches(name, names)
     if close:

@@ -1,4 +1,4 @@
-"""JSON schemas of the two versions of Rally's task format, with osbench's own keys."""
+"""JSON schemas of the two versions of Rally's task format, with osbench's additional keys."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Keys of a workload that describe its virtual users."""
+"""Settings of a workload that describe its virtual users: schemas and checks."""

@@ -1,4 +1,4 @@
-"""JSON schemas of the keys of a workload that describe its virtual users."""
+"""JSON schemas of the keys `users`, `think` and `http` of a workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks the settings of a workload for its virtual users, and reads their data file."""
+"""Checks a workload's settings of virtual users, and reads the data file of its users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ LARGEST = 16 << 20
 
 
 def user_data(task: Task, workload: Workload) -> tuple[DataFile | None, list[Problem]]:
-    """Return the data file of a workload's users and its problems; (None, []) if it names none."""
+    """Return the data file of a workload's virtual users and its problems.
+
+    Each user gets a row. (None, []) if the workload names no file; None if the file cannot be read
+    or has more than `LARGEST` bytes.
+    """
     place = inside(inside(inside(workload.place, "users"), "data"), "file")
     file, problems = named_file(task, _data(workload).get("file", ""), place)
     if file is not None and file.size > LARGEST:
@@ -30,12 +34,19 @@ def user_data(task: Task, workload: Workload) -> tuple[DataFile | None, list[Pro
 
 
 def user_files(task: Task) -> dict[int, DataFile]:
-    """The data file of users of each workload that has one, by number. Raises TaskError."""
+    """Return the data files of virtual users by workload number; only workloads that have one.
+
+    Raises TaskError with all problems of the files.
+    """
     return files_of_workloads(task, user_data)
 
 
 def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
-    """Yield the contradictions in the settings of virtual users; `runner` is the workload's."""
+    """Yield contradictions between `users`, `think` and the runner, and faults of the data file.
+
+    These are keys for closed runners with an open one, `start_rate` with `ramp_up`, a maximum below
+    its minimum, and fewer rows than users.
+    """
     users, think, place = workload.users, workload.think, workload.place
     file, found = user_data(task, workload)
     yield from found
@@ -63,7 +74,10 @@ def faults(task: Task, workload: Workload, runner: Runner) -> Iterator[Problem]:
 
 
 def data_faults(task: Task, plugin: ScenarioPlugin, workload: Workload) -> list[str]:
-    """Return the faults that the scenario finds in the data file of its users."""
+    """Return the messages of the scenario on arguments that name columns of the users' data file.
+
+    Empty if the file has problems, which are reported elsewhere.
+    """
     file, found = user_data(task, workload)
     if found:
         return []  # they are reported elsewhere, and its columns are unknown
@@ -72,7 +86,10 @@ def data_faults(task: Task, plugin: ScenarioPlugin, workload: Workload) -> list[
 
 
 def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
-    """Return the scenario's faults for a workload that does not give a base URL."""
+    """Return the messages of the scenario about a workload without base URL.
+
+    Empty if it has one.
+    """
     # a column of a data file may be the base
     if workload.args_from or workload.http.get("base") or workload.http.get("service"):
         return []
@@ -80,7 +97,7 @@ def base_faults(plugin: ScenarioPlugin, workload: Workload) -> list[str]:
 
 
 def http_faults(workload: Workload) -> Iterator[Problem]:
-    """Yield the problems of an address or headers that no request can have."""
+    """Yield a problem for an invalid base URL and for each invalid header under `http`."""
     place = inside(workload.place, "http")
     base = workload.http.get("base")
     if base and (fault := base_fault(base)):
@@ -90,7 +107,7 @@ def http_faults(workload: Workload) -> Iterator[Problem]:
 
 
 def method_faults(workload: Workload, plugin: ScenarioPlugin) -> Iterator[Problem]:
-    """Yield a problem if `on_start` or `on_stop` is of another kind than the scenario's method."""
+    """Yield a problem if `on_start` or `on_stop` is a coroutine and the scenario's method not."""
     asynchronous = plugin.is_coroutine
     for name in ("on_start", "on_stop"):
         method = getattr(plugin.cls, name, None)
