@@ -17,7 +17,7 @@ RUNNER_KEYS: Mapping[str, str] = {
     "requests": "the number of iterations is `times`",
     "rate": "arrivals per second are `rps` of the runner rps",
     "target": "`target` is a key of a stage, in the runner stages",
-    "duration": "runners with a duration are constant_for_duration and, for arrivals, rps and stages",
+    "duration": "a duration ends constant_for_duration and, for arrivals, rps and stages",
     "time": "the length of a load is `duration` of the runner constant_for_duration",
     "run_time": "the length of a load is `duration` of the runner constant_for_duration",
     "think": "`think: {min: 1s}` is a key of the workload, beside `runner`",

@@ -36,7 +36,7 @@ def task(**keys):
         (
             {"runner": {"constant": {"times": 9, "duration": "5s"}}},
             "runner.constant.duration",
-            "runners with a duration are constant_for_duration and, for arrivals, rps and stages",
+            "a duration ends constant_for_duration and, for arrivals, rps and stages",
         ),
         ({"sla": {"p95": 2}}, "sla.p95", "write percentile: {p: 95, max_s: 2}"),
         ({"sla": {"p99.9": "2s"}}, 'sla["p99.9"]', "write percentile: {p: 99.9, max_s: 2s}"),
