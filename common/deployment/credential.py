@@ -80,9 +80,7 @@ class Credential:
 
     @property
     def subject(self) -> str:
-        """Return words for messages on who logs in, such as "user 'alice'" or "a login by
-        token".
-        """
+        """Return who logs in, in words for messages: "user 'alice'" or "a login by token"."""
         if not self.auth_type:
             return f"user {self.username!r}"
         named = next((key for key in _WHO if self.auth.get(key)), "")

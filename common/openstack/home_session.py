@@ -22,8 +22,7 @@ class HomeSession(requests.Session):
     def request(  # type: ignore[override] # all else as in requests
         self, method: str, url: str, *more: Any, **options: Any
     ) -> requests.Response:
-        """Send a request as requests does; one that follows a redirect elsewhere has no secret
-        headers.
+        """Send a request as requests does, without secret headers after a redirect elsewhere.
 
         A request follows a redirect if its URL is the Location of the last response.
         """
