@@ -117,7 +117,7 @@ class Plugins:
         return list(self._notes)
 
     def faults(self) -> list[str]:
-        """Return messages on files and classes that cannot be used, also files of loaded
+        """Return messages on files and classes that cannot be used, including files of loaded
         sources.
         """
         self.import_files()
@@ -263,8 +263,8 @@ class Plugins:
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Return the sources to search for a name, in order: the source after its `@`, or all
-        known.
+        """Return the sources to search for a name, in order: only the source after `@`, else
+        all.
         """
         self.import_files()
         known = {NATIVE, asked(name).source, *self._sources.names()}

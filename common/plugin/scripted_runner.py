@@ -81,9 +81,7 @@ class ScriptedRunner(Runner):
 
     @property
     def concurrency(self) -> int:
-        """Return 1, for a single worker process: the code decides how many iterations run at
-        once.
-        """
+        """Return 1, for one worker process: the code decides how many iterations run at once."""
         return 1
 
     def asked(self) -> Sequence[tuple[float, float]]:

@@ -83,9 +83,7 @@ def _in_seconds(value: Any, annotation: Any) -> str:
 
 @functools.cache
 def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the annotations of parameters that callers pass; cached, since rows of files need
-    it.
-    """
+    """Return the annotations of parameters that callers pass; cached for rows of data files."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     types_of = hints(method)
     return {

@@ -49,9 +49,7 @@ class Drill(Protocol):
 
     @property
     def recovery_s(self) -> float | None:
-        """The seconds from the fault until the load is as before; None if not known, see
-        `doubt`.
-        """
+        """The seconds from the fault until the load is as before; None if unknown, see `doubt`."""
         ...
 
     @property
@@ -84,9 +82,7 @@ class Statistics(Protocol):
 
     @property
     def actions(self) -> Mapping[str, Times]:
-        """Return durations of atomic actions by name; if nested, by path such as "outer >
-        inner".
-        """
+        """Return durations of atomic actions by name, if nested by path: "outer > inner"."""
         ...
 
     @property
@@ -189,9 +185,7 @@ class Sla:
         return ()
 
     def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
-        """Return the verdict on spans of a finished run; `figures` are in the order of
-        `selections`.
-        """
+        """Return the verdict on a finished run's spans, given in the order of `selections`."""
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
