@@ -117,9 +117,7 @@ class Plugins:
         return list(self._notes)
 
     def faults(self) -> list[str]:
-        """Return messages on files and classes that cannot be used, including files of loaded
-        sources.
-        """
+        """Return messages on files and classes that cannot be used, also of loaded sources."""
         self.import_files()
         theirs = [fault for source in self._sources.loaded() for fault in source.faults()]
         return [*self._faults, *theirs]
@@ -263,9 +261,7 @@ class Plugins:
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Return the sources to search for a name, in order: only the source after `@`, else
-        all.
-        """
+        """Return the sources to search for a name, in order: the source after its `@`, else all."""
         self.import_files()
         known = {NATIVE, asked(name).source, *self._sources.names()}
         return [one for one in order(name, prefer) if one in known]
