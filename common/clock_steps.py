@@ -32,10 +32,11 @@ class ClockSteps:
         self.look()
 
     def look(self) -> None:
-        """Compare the clocks and add a step since the last look to `back_s` or `forward_s`.
+        """Compare the clocks; add a step since the last look to `back_s` or `forward_s`, seconds.
 
-        The caller calls this method about every second. A small drift is not a step. A look is
-        skipped if the two clocks cannot be read within 20 ms of each other.
+        The caller calls this method about every second. A change by up to 0.1 s, and 1 ms more per
+        second since the last look, is not a step. A look is skipped if the two clocks cannot be
+        read within 20 ms of each other.
         """
         found = self._read()
         if found is None:

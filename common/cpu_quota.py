@@ -21,7 +21,10 @@ class CpuQuota:
     stat: Path
 
     def periods(self) -> tuple[int, int]:
-        """Return the numbers of quota periods with work, and of throttled ones; 0 if unreadable."""
+        """Return how many quota periods had work, and how many of them were throttled.
+
+        Counts since the group was created; 0 if unreadable.
+        """
         return _number(self.stat, "nr_periods"), _number(self.stat, "nr_throttled")
 
 

@@ -19,7 +19,7 @@ INTERRUPTED = 130
 
 
 class OsbenchError(Exception):
-    """Base class of a broken run or a refused input; `exit_code` is the exit code of the command.
+    """Base class of osbench's exceptions; `exit_code` is the exit code that the command ends with.
 
     Its string may be printed and stored: secrets in URLs are masked.
     """
@@ -156,7 +156,7 @@ class Untrusted(OsbenchError):
 
 
 class Problem:
-    """A problem of an input file: its place ("" if unknown) and a message, URLs in it masked."""
+    """A problem of an input file: its place, "" if unknown, and a message with secrets masked."""
 
     __slots__ = ("message", "place")
 

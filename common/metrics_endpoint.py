@@ -93,9 +93,9 @@ def metrics_endpoint(
 ) -> Iterator[int | None]:
     """Serve the metrics that `collect` returns over HTTP during the block; yields the port.
 
-    Serves nothing and yields None if `listen`, HOST:PORT, is empty. Calls `collect` in server
-    threads; it must not raise. Raises UsageError if the address is invalid or cannot be listened
-    on.
+    Serves nothing and yields None if `listen`, PORT or HOST:PORT, is empty. Calls `collect` in
+    server threads; it must not raise. Raises UsageError if the address is invalid or cannot be
+    bound.
     """
     if not listen:
         yield None

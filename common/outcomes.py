@@ -37,7 +37,7 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 class LifeEvent(enum.IntEnum):
     """Codes of events: start and end of a virtual user, and the end of a runner's own code.
 
-    Each success is followed by the code of its failure.
+    BEGUN, ENDED and SCRIPT_ENDED are successes; the code after each is its failure.
     """
 
     BEGUN = 0

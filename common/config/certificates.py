@@ -28,8 +28,9 @@ _PARAMETER = re.compile(r"(?<=[?&])ssl_\w+=[^&\s]*&?")
 def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
     """Set the options [messaging] redis_url and broker_url to addresses with the certificates.
 
-    Yields a message per problem: an unreadable file, a key without its certificate, or no address
-    that uses TLS. Changes nothing if no certificate is configured.
+    Does so while its result is iterated, and yields a message per problem: an unreadable file, a
+    key without its certificate, or no address that uses TLS. Changes nothing if no certificate is
+    configured.
     """
     messaging = conf.messaging
     files = {name: messaging[name] for name in PARAMETERS if messaging[name]}

@@ -22,7 +22,7 @@ class EnvironmentRecord:
 
 
 def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the set OS_ variables of OpenStack's clients, without those empty or of other use.
+    """Return the OS_ variables of OpenStack's clients that are set and not empty, by name.
 
     OS_TEST..., OS_STD... and OS_LOG... are left out, as openstacksdk does.
     """

@@ -78,7 +78,10 @@ class Connections:
 
 
 class BoundedConnection(H11Protocol):
-    """A connection of uvicorn with the limits of `Connections`, and HEAD_S for each request."""
+    """A connection of uvicorn with the limits of `Connections`.
+
+    It is closed if the head of a request does not come within HEAD_S, also between requests.
+    """
 
     def __init__(self, *args: Any, among: Connections, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -88,14 +91,14 @@ class BoundedConnection(H11Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its base
-        """Add the connection to the server's, and wait at most HEAD_S for its first request."""
+        """Add the connection to the server's connections, and start the timer for a request."""
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
         self._wait()
         self._among.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer, and remove the connection from the server's."""
+        """Stop the timer, and remove the connection from the server's connections."""
         self._forget_timer()
         self._among.remove(self)
         super().connection_lost(exc)
@@ -108,7 +111,7 @@ class BoundedConnection(H11Protocol):
             self._among.serve(self)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless one has come already."""
+        """Mark the connection as waiting and start the timer, unless the next request has come."""
         super().on_response_complete()
         if not self.cycle.response_complete:
             # of a request that came meanwhile

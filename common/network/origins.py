@@ -35,5 +35,5 @@ def origin_changes(old: str, new: str) -> bool:
 
 
 def secret_headers(names: Iterable[str]) -> list[str]:
-    """Return the names that are of secret headers, such as Authorization, in their order."""
+    """Return the names of secret headers among `names`, such as Authorization, in their order."""
     return [name for name in names if is_secret(str(name))]

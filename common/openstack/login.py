@@ -142,9 +142,9 @@ class _Shared:
 
 
 def _margin_s(token: Any) -> float:
-    """Return how many seconds before its end a token is renewed: 120, or a quarter of its life.
+    """Return how many seconds before its end a token is renewed.
 
-    The smaller number counts; 120 if the life of the token is not known.
+    A quarter of its life, at most 120; 120 if its life is not known.
     """
     try:
         life_s = (token.expires - token.issued).total_seconds()

@@ -139,10 +139,11 @@ def version_of(addresses: str) -> int:
 
 
 def address_range(number: int, first: str | None = None, version: int = 4) -> str:
-    """Return an address range as text: the range `number` (from 0) after `first`, of equal size.
+    """Return the address range `number` as text, counted from the range `first`, number 0.
 
-    The same number gives the same range in all processes. After the last address the ranges start
-    again with `first`. Raises ValueError.
+    All ranges have the size of `first`; None is a default range of the IP `version`. The same
+    number gives the same range in all processes. After the last address the ranges start again with
+    `first`. Raises ValueError if `first` is malformed.
     """
     start = ipaddress.ip_network(first or _FIRST_RANGES[version], strict=False)
     begin, size = int(start.network_address), start.num_addresses

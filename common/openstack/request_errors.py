@@ -71,7 +71,7 @@ class AuthenticationFailed(Exception):
 def unreachable(place: str, error: Exception) -> Exception:
     """Return the exception for a request without a response; its message begins with `place`.
 
-    It is a TimeoutError if the connection timed out, else a ConnectionError.
+    It is a TimeoutError if the request timed out, else a ConnectionError.
     """
     if isinstance(error, exceptions.ConnectTimeout):
         return TimeoutError(f"{place}: {root_cause(error)}")

@@ -94,7 +94,10 @@ class UnderWay(Protocol):
     over: bool
 
     def packed(self, action: int) -> bytes:
-        """Return the record for a result block, with the phases so far; `action` is its action."""
+        """Return the record for a result block, with the phases so far.
+
+        `action` is the position of its atomic action in the iteration, -1 for none.
+        """
 
 
 class Recorder:

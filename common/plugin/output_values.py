@@ -15,7 +15,7 @@ def pack_output(kind: str, item: Mapping[str, Any]) -> bytes:
 
     Values of numpy and pandas, enumerations, decimals, sets and other iterables become numbers,
     strings and lists; any other object, and an integer of more than 64 bits, becomes its `str`.
-    Raises TypeError if the data holds itself.
+    Raises TypeError if the data holds itself or text that is not valid Unicode.
     """
     try:
         packed: bytes = msgpack.packb({"kind": kind, "item": dict(item)}, default=_plain)

@@ -70,7 +70,8 @@ def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
 def _refuse_uncallable(cls: type, method: str, where: str) -> None:
     """Raise PluginError if a scenario's method cannot be called as the engine calls it.
 
-    It must take the instance, `warm_up` the class, and none may be a generator.
+    It must take the instance, and `warm_up` the class; it, `on_start` and `on_stop` must not be
+    generators.
     """
     function = inspect.getattr_static(cls, method)
     called = f"{cls.__name__}.{method}"

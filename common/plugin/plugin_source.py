@@ -66,19 +66,22 @@ class PluginSource(Protocol):
         """Return the plug-in `name` as a class of osbench's interface; None if it has none."""
 
     def full_name(self, kind: str, name: str) -> str:
-        """Return `name@platform` of an existing plug-in."""
+        """Return `name@platform` of an existing plug-in. Raises PluginError if there is none."""
 
     def titles(self, kind: str) -> dict[str, str]:
         """Return the title of each plug-in of a kind by full name; empty without the framework."""
 
     def faults(self) -> list[str]:
-        """Return messages on files of the plug-in paths that cannot be used; imports them."""
+        """Return messages on files of the plug-in paths that cannot be used; [] until imported."""
 
     def remedies(self, kind: str) -> list[str]:
-        """Return advice on classes that lack a name, of one kind, or of all kinds for ""."""
+        """Return advice on classes that lack a name, of one kind or all (""); [] until imported."""
 
     def held(self) -> dict[str, list[str]]:
-        """Return by file of the plug-in paths its plug-ins, such as "scenario Queue.work"."""
+        """Return by file of the plug-in paths its plug-ins, such as "scenario Queue.work".
+
+        Imports the files.
+        """
 
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None

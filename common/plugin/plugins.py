@@ -104,9 +104,11 @@ class Plugins:
         return self._prefer
 
     def source(self, name: str) -> PluginSource:
-        """Return the source `name`, which has got the files of the paths that are for it.
+        """Return the source `name`, loaded if necessary, after all files under the paths are
+        imported.
 
-        Raises PluginError if it is not installed or cannot be loaded.
+        The source has been given the files that are for it. Raises PluginError if it is not
+        installed or cannot be loaded.
         """
         self.import_files()
         return self._sources.get(name)

@@ -30,7 +30,7 @@ class Times(Protocol):
     """Durations of iterations, or of an action, by how they ended."""
 
     def state(self, name: str) -> Histogram:
-        """Return the durations, nanoseconds, that ended as "ok", "failed" or "timed_out"."""
+        """Return the histogram of durations, ns, that ended as "ok", "failed" or "timed_out"."""
         ...
 
 
@@ -82,7 +82,7 @@ class Statistics(Protocol):
 
     @property
     def actions(self) -> Mapping[str, Times]:
-        """Return durations of atomic actions by name, if nested by path: "outer > inner"."""
+        """Return durations of atomic actions by name, or if nested, by path: "outer > inner"."""
         ...
 
     @property
@@ -102,7 +102,7 @@ class Statistics(Protocol):
 
     @property
     def ok_per_s(self) -> float | None:
-        """Return successful iterations per second; None if too few iterations ended for a rate."""
+        """Return successful iterations per second of the load; None if a single iteration ended."""
         ...
 
     @property
@@ -202,7 +202,7 @@ class Sla:
 
 
 def remaining(statistics: Statistics, plan: int | None) -> int | None:
-    """Return how many iterations may still end in any state; None if `plan` is None, unlimited."""
+    """Return the largest number of iterations that may still end; None, unlimited, as `plan`."""
     if plan is None:
         return None
     seen = sum(map(statistics.count, ("ok", "failed", "timed_out", "dropped")))

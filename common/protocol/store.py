@@ -90,8 +90,7 @@ class Store:
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
-        """Add an entry to the result stream, then remove the entry with the id `instead_of`, if
-        any.
+        """Add an entry to the result stream, then remove the entry with the id `instead_of`.
 
         Returns the id of the new entry; "", without an entry, if the stream does not exist.
         """

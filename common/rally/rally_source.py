@@ -94,9 +94,7 @@ class RallySource(PluginSource):
         }
 
     def remedies(self, kind: str) -> list[str]:
-        """Return advice on classes without a name, of one kind or all (""); empty until
-        imported.
-        """
+        """Return advice on classes without a name, of one kind or all (""); [] until imported."""
         return [
             one.remedy
             for path in importing.own(self._paths)

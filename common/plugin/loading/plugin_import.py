@@ -99,7 +99,8 @@ class PluginImport(MetaPathFinder):
     ) -> ModuleSpec | None:
         """Return the spec of a module in a plug-in's folder; None for other names.
 
-        Called by Python's import. A first import of gevent makes it refuse patches.
+        Called by Python's import. Before gevent.monkey is imported, gevent is made to refuse
+        patches.
         """
         if fullname == GEVENT:
             watch_gevent()

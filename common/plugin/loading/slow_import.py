@@ -19,7 +19,7 @@ SLOW_S = 5.0
 def told_if_slow(file: str, after_s: float = SLOW_S) -> Iterator[None]:
     """Log a warning with the line of `file` that runs, if the block takes over `after_s` seconds.
 
-    Then again each time twice as long has passed. A thread watches this one.
+    Repeats it after pauses that double each time. A separate thread watches this thread.
     """
     thread, done = threading.get_ident(), threading.Event()
 

@@ -66,9 +66,7 @@ class RallyScripted(ScriptedRunner):
 
     @property
     def timeout_s(self) -> float:
-        """Return the timeout of an iteration in seconds; 0 means none, also for an invalid
-        value.
-        """
+        """Return the timeout of an iteration in seconds; 0 if there is none or it is invalid."""
         limit = self.config.get("timeout", 0)
         known = isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0
         return float(limit) if known else 0.0
@@ -137,8 +135,8 @@ class LoadContext(dict[str, Any]):
         return LoadContext(self, self.load)
 
     def changed(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the keys in which `given` differs from this context, sorted, without
-        `iteration`.
+        """Return the keys in which `given` differs from this context, except `iteration`;
+        sorted.
         """
         keys = (self.keys() | given.keys()) - {"iteration"}
         return sorted(key for key in keys if not _same(self, given, key))

@@ -50,8 +50,8 @@ class Shared:
     """The context object of a workload, shared by all its iterations."""
 
     def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
-        """Keep the context object; `choose`: iterations get a user, since some scenarios need
-        none.
+        """Keep the context object; `choose`: iterations get a user, which not all scenarios
+        need.
         """
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
