@@ -104,8 +104,7 @@ class Plugins:
         return self._prefer
 
     def source(self, name: str) -> PluginSource:
-        """Return the source `name`, loaded if necessary, after all files under the paths are
-        imported.
+        """Return the source `name`; loads it if necessary, after importing the files of the paths.
 
         The source has been given the files that are for it. Raises PluginError if it is not
         installed or cannot be loaded.

@@ -205,7 +205,7 @@ def row(  # noqa: PLR0913 - a row, by name
     actions: Sequence[int] = (),
     extra: Any = None,
 ) -> Row:
-    """Return the tuple of a row, for callers that may take a while.
+    """Return the tuple of a row, for callers whose speed does not matter.
 
     The hot path writes the tuple itself, since a call costs time.
     """

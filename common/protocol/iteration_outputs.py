@@ -9,9 +9,9 @@ from osbench.common.protocol.unpacking import unpack
 
 
 def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """Return the charts of an iteration under "additive" and "complete".
+    """Return the charts of an iteration in lists under "additive" and "complete".
 
-    Anything else but soft checks, which a faulty worker may have sent, is under "malformed".
+    Other data, which a faulty worker may have sent, is under "malformed". Soft checks are left out.
     """
     found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
     for one in packed:

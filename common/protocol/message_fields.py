@@ -16,7 +16,7 @@ from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.intervals import Interval
 
-#: Whole numbers of messages are below it, and not below its negative.
+#: Integers of messages are below this number, and not below its negative.
 _END = 2**63
 
 _Check = Callable[[Any], bool]

@@ -53,7 +53,10 @@ class Offer(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(Message):
-    """A grant of iteration numbers of one workload to one session of a worker."""
+    """A grant of iteration numbers of one workload to a worker, which then may start them.
+
+    It is for one session: a worker's part in a run under one coordinator process.
+    """
 
     KIND: ClassVar[str] = "batch"
 
@@ -201,7 +204,10 @@ class Heartbeat(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Block(Message):
-    """Numbered results of one membership: result rows, returned iteration numbers and failures."""
+    """Numbered results of one membership, a worker process's part in a run.
+
+    It has result rows, iteration numbers that are given back, and failures.
+    """
 
     KIND: ClassVar[str] = "block"
 

@@ -92,7 +92,8 @@ class Store:
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
         """Add an entry to the result stream, then remove the entry with the id `instead_of`.
 
-        Returns the id of the new entry; "", without an entry, if the stream does not exist.
+        "" removes none. Returns the id of the new entry; "", without an entry, if the stream does
+        not exist.
         """
         results = self._key("results")
         with reached(self._client):
@@ -180,7 +181,7 @@ class Store:
             self._client.expire(specs, redis_keys.RUN_TTL_S)
 
     def close(self, left: Iterable[str] = ()) -> None:
-        """Remove the keys of the run but for control records.
+        """Remove the keys of the run, except control records.
 
         Control records expire, soon for the memberships that have `left`. A worker that is
         unreachable may read only hours later that the run is over, and keeps its blocks until then.

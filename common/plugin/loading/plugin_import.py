@@ -48,7 +48,7 @@ class PluginImport(MetaPathFinder):
 
     def __init__(self) -> None:
         self._modules: dict[Path, ModuleType] = {}
-        #: Classes that could not be made, a sentence each, by file.
+        #: Messages on classes whose definition failed, by file.
         self.faults: dict[Path, list[str]] = {}
         #: What plug-ins may import from their folders, by name.
         self._neighbours: dict[str, Path] = {}

@@ -46,7 +46,8 @@ class RallyScenario(Scenario):
     def run(self, **given: Any) -> None:
         """Run an iteration, from the constructor of Rally's scenario to the end of its `run`.
 
-        Exceptions pass. Idle time and outputs are taken over in any case.
+        Exceptions pass. Idle time and outputs are taken over in any case. Raises TypeError if it
+        succeeded and an output cannot be stored.
         """
         context = self.context[KEY].narrowed(self.context["iteration"])
         scenario = self.RALLY.__new__(self.RALLY)
@@ -146,7 +147,7 @@ def _file(rally: Any) -> Path:
 
 
 def _chooses(rally: Any) -> bool:
-    """Return whether the scenario leaves the selection of users to Rally."""
+    """Return whether the scenario uses Rally's own selection of users and does not override it."""
     try:
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
     except ImportError:

@@ -115,7 +115,7 @@ class IterationResult(dict[str, Any]):
 
 
 class LoadContext(dict[str, Any]):
-    """The context object of a load; shallow copies of it share its items and its load."""
+    """The context object of a load; copies of it, even deep ones, share its items and load."""
 
     def __init__(self, given: Mapping[str, Any], load: ScriptedLoad) -> None:
         super().__init__(given)
@@ -135,7 +135,7 @@ class LoadContext(dict[str, Any]):
         return LoadContext(self, self.load)
 
     def changed(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the keys in which `given` differs from this context, except `iteration`;
+        """Return the keys, but for `iteration`, in which `given` differs from this context;
         sorted.
         """
         keys = (self.keys() | given.keys()) - {"iteration"}
@@ -273,7 +273,10 @@ def _replacement(function: Any) -> Any:
 
 
 def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
-    """Run an iteration of osbench like `_run_scenario_once`; None for calls of others."""
+    """Run an iteration of osbench for a call of `_run_scenario_once`, and return its result.
+
+    None if the call is not for a load of osbench. Raises as `ScenarioHandle.iterate`.
+    """
     if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
         # early releases: (i, cls, method_name, context, args)
         args = args[0][1:] if len(args[0]) >= len(_PARAMETERS) else args[0]
@@ -285,9 +288,10 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
 
 
 def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
-    """Return a context for an iteration like `_get_scenario_context`; None for calls of others.
+    """Return an iteration's context for a call of `_get_scenario_context`.
 
-    Early releases took no number, or both in one tuple.
+    None if the call is not for a load of osbench. Early releases took no number, or both in one
+    tuple.
     """
     given = [*args, *kwargs.values()]
     if len(given) == 1 and isinstance(given[0], tuple):

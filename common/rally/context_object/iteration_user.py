@@ -29,7 +29,7 @@ class Choice:
         return [users for users in found.values() if users]
 
     def user(self, iteration: int) -> Any:
-        """Return the user of an iteration, counted from 1; None if no users were prepared.
+        """Return the user of an iteration, numbered from 1; None if no users were prepared.
 
         At random, or one tenant after another and each tenant's users in turn.
         """
@@ -50,9 +50,7 @@ class Shared:
     """The context object of a workload, shared by all its iterations."""
 
     def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
-        """Keep the context object; `choose`: iterations get a user, which not all scenarios
-        need.
-        """
+        """Keep the context object; `choose`: iterations get a user (not all scenarios need one)."""
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
 
@@ -62,7 +60,7 @@ class Shared:
         return self._shared
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """Return an iteration's copy-on-access view of the context object; it counts from 1.
+        """Return the copy-on-access view of the context object for an iteration, numbered from 1.
 
         The view has the keys `iteration` and, if users are chosen, `user` and `tenant`.
         """
