@@ -30,7 +30,7 @@ class _Source:
         self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
-        """Return the current metrics."""
+        """Return the current metrics; prometheus_client calls it for each request."""
         return self._collect()
 
 

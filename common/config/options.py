@@ -58,7 +58,7 @@ class _Share(_Number):
 
 
 class _Whole(types.Integer):
-    """An integer."""
+    """An integer; other values raise ValueError, as does one beyond the limits."""
 
     def __call__(self, value: Any) -> int:
         try:

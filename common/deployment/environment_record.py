@@ -14,7 +14,7 @@ _NO = {"", "0", "false", "no", "off"}
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentRecord:
-    """A deployment record made from environment variables."""
+    """A deployment record made from environment variables, and the variables without effect."""
 
     spec: Mapping[str, Any]
     #: Variables of OpenStack's clients that are set and have no effect, sorted.

@@ -23,7 +23,7 @@ _TEXTS = frozenset({"script", "style", "title"})
 
 @dataclass(frozen=True, kw_only=True)
 class FormInput:
-    """A named input of an HTML page."""
+    """A named input of an HTML page, with its value and the names of its form."""
 
     name: str
     value: str

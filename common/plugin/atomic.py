@@ -84,7 +84,7 @@ class Names:
 
 
 class UnderWay(Protocol):
-    """An HTTP request that has started and not ended."""
+    """An HTTP request that has started and not ended; the HTTP client implements it."""
 
     #: Position of the innermost open action then.
     action: int

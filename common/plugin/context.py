@@ -17,7 +17,7 @@ def no_progress(what: str, done: int, planned: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextEnvironment:
-    """Inputs of a context in addition to its configuration."""
+    """Inputs of a context in addition to its configuration: run, deployment, earlier contexts."""
 
     #: Id of the run.
     run: str
@@ -76,11 +76,14 @@ class Context:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def setup(self) -> None:
-        """Create the resources of iterations and record them in `made`.
+        """Create the resources of iterations and record them in `made`; subclasses override this.
 
         An exception prevents the load.
         """
@@ -89,7 +92,7 @@ class Context:
     def cleanup(self) -> None:
         """Remove the resources in `made`, also after a `setup` that failed or was killed half-way.
 
-        It is called again if it raised before.
+        Subclasses override this. It is called again if it raised before.
         """
         raise NotImplementedError
 

@@ -104,7 +104,7 @@ Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
 
 
 class ExportColumn(NamedTuple):
-    """A value that exports have for each iteration."""
+    """A column of exports: its name, its kind of value, and its value for an iteration."""
 
     #: As it is called in exports.
     name: str
@@ -188,13 +188,13 @@ class RunSnapshot:
         """Return per workload the durations by name: `service`, `response` and `start_lag`.
 
         The first two are of iterations that succeeded, the last is of all that ran, each without
-        the warm-up. Lengths are right to 1.6 %; `rows` has them exactly.
+        the warm-up. Lengths are right to 1.6 %; `rows` has them exactly. osbench implements this.
         """
         raise NotImplementedError
 
 
 class ExportedRun(RunSnapshot):
-    """A finished run."""
+    """A finished run, as an exporter gets it; osbench implements the methods."""
 
     def rows(self) -> Iterator[IterationRow]:
         """Yield every iteration that ended or was dropped, once; each call begins anew.
@@ -205,11 +205,17 @@ class ExportedRun(RunSnapshot):
         raise NotImplementedError
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """Yield the traces that the run has kept, as OTLP export requests in their JSON form."""
+        """Yield the traces that the run has kept, as OTLP export requests in their JSON form.
+
+        osbench implements this.
+        """
         raise NotImplementedError
 
     def rally_results(self) -> list[dict[str, Any]]:
-        """Return the run as a list of task results, in memory, as Rally gives them to exporters."""
+        """Return the run as a list of task results, in memory, as Rally gives them to exporters.
+
+        osbench implements this.
+        """
         raise NotImplementedError
 
 
@@ -240,22 +246,25 @@ class Exporter:
         """Write the run to the file `path`; without `FILE`, to files in the folder `path`.
 
         The folder exists. A file is moved to its final place when this returns, so that an error
-        leaves no partial file. Raise ExportError with a message to report an error.
+        leaves no partial file. Raise ExportError with a message to report an error, as this method
+        does unless it is overridden.
         """
         raise ExportError(f"the exporter {self.NAME} writes no files: give it a URL")
 
     def send(self, run: ExportedRun, url: str) -> str:
         """Send the run to a server; return a message on the data that was sent.
 
-        Raise ExportError with a message to report an error.
+        Raise ExportError with a message to report an error, as this method does unless it is
+        overridden.
         """
         raise ExportError(f"the exporter {self.NAME} writes files: {url} is not a path")
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
         """Report a run that ended before it had results; return whether something was written.
 
-        `failure` is the JSON object of an error (docs/results.schema.json), with the keys `run_id`
-        and `task`, each "" if it is not known.
+        Does nothing and returns False unless it is overridden. `failure` is the JSON object of an
+        error (docs/results.schema.json), with the keys `run_id` and `task`, each "" if it is not
+        known.
         """
         return False
 
@@ -267,9 +276,9 @@ class LiveExporter(Exporter):
     INTERVAL_S: ClassVar[float] = 10.0
 
     def push(self, snapshot: RunSnapshot, target: str) -> None:
-        """Send a snapshot to the URL, file or folder that the user has given.
+        """Send a snapshot to `target`: the URL, file or folder that the user has given.
 
-        Called in a separate thread: the run does not wait for it. An exception is reported once,
-        and the next snapshot is tried again.
+        Subclasses override this. Called in a separate thread: the run does not wait for it. An
+        exception is reported once, and the next snapshot is tried again.
         """
         raise NotImplementedError

@@ -53,14 +53,18 @@ class Hook:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Perform the action. An exception makes it fail; the load goes on.
+        """Perform the action; subclasses override this.
 
-        The returned value goes into the report: None, or lists of charts in Rally's format,
-        `{"additive": [...], "complete": [...]}`, each with `title`, `chart_plugin` and `data`.
+        An exception makes the action fail; the load goes on. The returned value goes into the
+        report: None, or lists of charts in Rally's format, `{"additive": [...], "complete":
+        [...]}`, each with `title`, `chart_plugin` and `data`.
         """
         raise NotImplementedError
 

@@ -55,7 +55,7 @@ class IterationRows(Protocol):
         """Yield the arguments of the rows, for checks; equal rows may be left out."""
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """Return the rows of some iterations, in their order, encrypted for a batch."""
+        """Return the rows of the iterations `numbers`, in their order, encrypted for a batch."""
 
     def within(self, step: Step, totals: Totals) -> Step:
         """Return the step of a runner without iterations that have no row."""

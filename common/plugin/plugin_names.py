@@ -12,7 +12,7 @@ SOURCES = (NATIVE, RALLY)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A parsed name of a plug-in."""
+    """A parsed name of a plug-in: the name without its @, and the source that it means."""
 
     #: Without what follows the `@`.
     bare: str

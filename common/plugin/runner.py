@@ -23,7 +23,7 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The load that a runner requests from now on."""
+    """The load that a runner requests from now on: virtual users, or arrivals to come."""
 
     #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
     shares: tuple[int, ...] | None = None
@@ -112,12 +112,18 @@ class Runner:
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on settings in `config` that have no effect; they are not refused."""
+        """Return messages on settings in `config` that have no effect; they are not refused.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     @property
@@ -181,8 +187,8 @@ class Runner:
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Return the load to be offered at `elapsed_s` seconds after t0 (negative before it).
 
-        It depends on the arguments only. `capacity` is the number of virtual users that each worker
-        of the load can run.
+        Subclasses override this; the result depends on the arguments only. `capacity` is the number
+        of virtual users that each worker of the load can run.
         """
         raise NotImplementedError
 
@@ -198,12 +204,12 @@ class SearchingRunner(Runner):
 
     @property
     def settle_s(self) -> float:
-        """Return the seconds at the beginning of a trial that do not count."""
+        """Return the seconds at the beginning of a trial that do not count; 0 unless overridden."""
         return 0.0
 
     @property
     def hold_s(self) -> float:
-        """Return the seconds of a trial that count."""
+        """Return the seconds of a trial whose iterations are judged; subclasses override this."""
         raise NotImplementedError
 
     @property
@@ -214,12 +220,15 @@ class SearchingRunner(Runner):
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
         """Return the rate of the next trial, arrivals per second; None if the search is over.
 
-        `trials` are all trials so far, in their order.
+        `trials` are all trials so far, in their order. Subclasses override this.
         """
         raise NotImplementedError
 
     def found(self, trials: Sequence[Trial]) -> Capacity:
-        """Return the result of the search after `trials`, all trials so far."""
+        """Return the result of the search after `trials`, all trials so far.
+
+        Subclasses override this.
+        """
         raise NotImplementedError
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:

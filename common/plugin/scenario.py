@@ -157,7 +157,10 @@ class Scenario:
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in files in `FILES`; `texts` has their contents by argument."""
+        """Return messages on errors in files in `FILES`; `texts` has their contents by argument.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     #: JSON schema of the arguments, by the name of the method; those without one have none.
@@ -182,15 +185,16 @@ class Scenario:
     def on_start(self) -> Any:
         """Begin a virtual user, once, before its first iteration: log in, for example.
 
-        It belongs to no iteration and is timed separately. If it fails, reports show that, and it
-        is called again after 1, 2, 4 s and so on, at most 30 s. `async def` if the scenario is.
-        `self` is not the object of an iteration: keep values on `self.user`.
+        Does nothing unless it is overridden. It belongs to no iteration and is timed separately. If
+        it fails, reports show that, and it is called again after 1, 2, 4 s and so on, at most 30 s.
+        `async def` if the scenario is. `self` is not the object of an iteration: keep values on
+        `self.user`.
         """
 
     def on_stop(self) -> Any:
         """End a virtual user that has started, once, after its last iteration.
 
-        `async def` if the scenario is.
+        Does nothing unless it is overridden. `async def` if the scenario is.
         """
 
     @property
@@ -264,8 +268,9 @@ class Scenario:
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return messages on errors in arguments that fit the signature of `method`.
 
-        Called before a run; it makes no connection. `args` may be a part of the arguments: the
-        task's, or a row's of its data file. In texts {iteration} and {run} are not filled in yet.
+        [] unless a subclass overrides it. Called before a run; it makes no connection. `args` may
+        be a part of the arguments: the task's, or a row's of its data file. In texts {iteration}
+        and {run} are not filled in yet.
         """
         return []
 
@@ -275,7 +280,8 @@ class Scenario:
     ) -> list[str]:
         """Return messages on errors in arguments that name columns of the virtual users' data file.
 
-        `columns` are all it has; empty if the workload has no such file.
+        [] unless a subclass overrides it. `columns` are all it has; empty if the workload has no
+        such file.
         """
         return []
 
@@ -285,13 +291,16 @@ class Scenario:
     ) -> list[str]:
         """Return messages on errors in arguments if the argument `branch` takes the values `names`.
 
-        Called for the runner `replay`, whose file has them.
+        [] unless a subclass overrides it. Called for the runner `replay`, whose file has them.
         """
         return []
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors in arguments if `http` has no base URL or service."""
+        """Return messages on errors in arguments if `http` has no base URL or service.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def sleep_between(

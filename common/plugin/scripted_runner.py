@@ -70,7 +70,7 @@ class ScriptedLoad(Protocol):
         """
 
     def tell_aside(self, what: str) -> None:
-        """Report an error that belongs to no iteration."""
+        """Report an error that belongs to no iteration; the report shows `what` with a count."""
 
 
 class ScriptedRunner(Runner):
@@ -98,6 +98,6 @@ class ScriptedRunner(Runner):
     def drive(self, load: ScriptedLoad) -> None:
         """Start iterations with `load.iterate` until the load is over; runs in a worker process.
 
-        Any exception but LoadOver ends the load as failed.
+        Subclasses override this. Any exception but LoadOver ends the load as failed.
         """
         raise NotImplementedError

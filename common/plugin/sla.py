@@ -118,7 +118,7 @@ class Statistics(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The verdict of a criterion on a workload."""
+    """The verdict of a criterion on a workload: success or failure, with a message."""
 
     criterion: str
     success: bool
@@ -166,7 +166,10 @@ class Sla:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def add(self, columns: Columns) -> None:
@@ -177,27 +180,37 @@ class Sla:
         """
 
     def check(self, statistics: Statistics) -> Verdict:
-        """Return the verdict on the results so far. A criterion without data fails."""
+        """Return the verdict on the results so far; subclasses override this.
+
+        A criterion without data fails.
+        """
         raise NotImplementedError
 
     def selections(self) -> Sequence[SpanSelection]:
-        """Return the spans that the criterion judges; if any, `check_spans` replaces `check`."""
+        """Return the spans that the criterion judges; if any, `check_spans` replaces `check`.
+
+        None unless a subclass overrides it.
+        """
         return ()
 
     def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
-        """Return the verdict on a finished run's spans, given in the order of `selections`."""
+        """Return the verdict on a finished run's spans, given in the order of `selections`.
+
+        Subclasses with `selections` override this.
+        """
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
         """Return the verdict as soon as failure is certain, whatever the remaining iterations do.
 
-        `plan` is the largest number of iterations of the workload; None is unlimited. A run that
-        aborts on SLA failure stops at the first breach. Returns None to continue.
+        Returns None to continue, and unless it is overridden. `plan` is the largest number of
+        iterations of the workload; None is unlimited. A run that aborts on SLA failure stops at the
+        first breach.
         """
         return None
 
     def verdict(self, success: bool, detail: str) -> Verdict:
-        """Return a verdict of this criterion, with its name."""
+        """Return a Verdict with the name of this criterion and these values."""
         return Verdict(criterion=self.NAME, success=success, detail=detail)
 
 

@@ -27,14 +27,17 @@ class Trigger:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def due(self, after: int, until: int) -> Sequence[int]:
         """Return the values of the unit, above `after` and at most `until`, at which to fire.
 
-        Called several times per second, each time with `after` equal to the last `until`, at first
-        -1. The result must not depend on how often it is called. After an exception the hook is not
-        fired any more.
+        Subclasses override this. Called several times per second, each time with `after` equal to
+        the last `until`, at first -1. The result must not depend on how often it is called. After
+        an exception the hook is not fired any more.
         """
         raise NotImplementedError

@@ -110,7 +110,7 @@ class Wire:
                 return []
 
     def unlist(self, names: Sequence[bytes]) -> None:
-        """Remove names from the set of all workers."""
+        """Remove names from the set of all workers; missing ones do not matter."""
         if names:
             with reached(self._client):
                 self._client.srem(redis_keys.WORKERS, *names)
@@ -128,7 +128,7 @@ class Wire:
             pipe.execute()
 
     def withdraw(self, incarnations: Iterable[str]) -> None:
-        """Remove the offers to some workers."""
+        """Delete the offers to these workers; missing ones do not matter."""
         keys = [redis_keys.offer(incarnation) for incarnation in incarnations]
         if keys:
             with reached(self._client):

@@ -49,7 +49,7 @@ class OwnPath:
 
 
 class _Loaded:
-    """The imports of this process so far."""
+    """The imports of Rally and of plug-in paths in this process so far."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -236,7 +236,7 @@ def _shown_name(name: Any) -> Any:
 
 
 def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Return begin and end of the secret after a name; an empty span if there is none."""
+    """Return begin and end of the secret after the name that `found` matched; empty if none."""
     at = found.end()
     nothing = at, at
     name = found["part"] or found["pair"] or found["tag"] or found["option"] or found["name"]

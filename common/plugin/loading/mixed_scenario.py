@@ -22,7 +22,7 @@ _KINDS = {True: "async def", False: "def"}
 
 @dataclass(frozen=True, kw_only=True)
 class MixPart:
-    """A scenario that is part of a mix."""
+    """A scenario that is part of a mix: its class, method, contexts and check of arguments."""
 
     name: str
     cls: type[Scenario]

@@ -43,7 +43,10 @@ class RallyHook(Hook):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems found by Rally's validators, or one if it needs Rally's database."""
+        """Return problems found by Rally's validators.
+
+        For an action that needs Rally's database, a message that it cannot run here.
+        """
         wanted = NEEDS_DATABASE.get(cls.RALLY.get_fullname())
         if wanted:
             return [f"cannot run here: it reads {wanted} from Rally's database; use sys_call"]

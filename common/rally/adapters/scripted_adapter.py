@@ -131,12 +131,13 @@ class LoadContext(dict[str, Any]):
         return LoadContext(self, self.load)
 
     def copy(self) -> LoadContext:
-        """Return a shallow copy."""
+        """Return a shallow copy, of this class."""
         return LoadContext(self, self.load)
 
     def changed(self, given: Mapping[str, Any]) -> list[str]:
-        """Return the keys, but for `iteration`, in which `given` differs from this context;
-        sorted.
+        """Return the keys in which `given` differs from this context, sorted.
+
+        The key `iteration` may differ.
         """
         keys = (self.keys() | given.keys()) - {"iteration"}
         return sorted(key for key in keys if not _same(self, given, key))

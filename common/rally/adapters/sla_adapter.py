@@ -15,7 +15,7 @@ def sla_class(name: str) -> type[Sla] | None:
 
 
 class RallySla(Sla):
-    """Base class of adapters of Rally's SLA criteria."""
+    """Base class of adapters of Rally's SLA criteria; RALLY is the class that judges."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]

@@ -33,7 +33,7 @@ class _ActionRecorder:
     __name__ = "action"
 
     def get_name(self) -> str:
-        """Return the name that Rally's triggers log."""
+        """Return "action", the name that Rally's triggers log."""
         return "action"
 
 

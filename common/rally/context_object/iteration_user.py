@@ -42,7 +42,7 @@ class Choice:
         return users[turn // len(self._turns) % len(users)]
 
     def tenant(self, user: Mapping[str, Any]) -> Any:
-        """Return the tenant of a user."""
+        """Return the tenant of a user: the entry of the context object for its `tenant_id`."""
         return self._tenants[user["tenant_id"]]
 
 
