@@ -92,7 +92,7 @@ class Subtask:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """The content of a task file."""
+    """The content of a task file: its title, and subtasks with their workloads."""
 
     title: str
     subtasks: tuple[Subtask, ...]

@@ -152,9 +152,9 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """Return the end of a message with the regions, if the catalogue lacks the configured one.
+        """Return the end of an error message: the regions there are, if the configured is missing.
 
-        "" if it does not, or no region is configured.
+        "" if it is not missing, or no region is configured.
         """
         wished = self.credential.region_name
         # none: a catalogue that was reduced to one region (`login.state_of`)

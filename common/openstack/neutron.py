@@ -102,8 +102,8 @@ def network_fields(args: Mapping[str, Any] | None) -> dict[str, Any]:
 def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, Any]:
     """Return attributes of a router for Neutron from Rally's arguments.
 
-    `external` is the id of an external network or "". If `discover_external_gw` is set, it becomes
-    the gateway.
+    `external` is the id of an external network or "". If `discover_external_gw` is true, it becomes
+    the gateway, with SNAT if `enable_snat` is true.
     """
     fields = dict(args or {})
     discover = fields.pop("discover_external_gw", False)

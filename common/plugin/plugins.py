@@ -185,7 +185,7 @@ class Plugins:
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """Return the scenario `name`, native or of a source; several names make a mixed scenario.
+        """Return the scenario `name`, native or of a source; names joined by " + " make a mix.
 
         The result is cached. Raises PluginError if there is none, or if the scenarios cannot be
         mixed.
@@ -365,7 +365,7 @@ class Plugins:
         return self._native_scenarios
 
     def _files(self, foreign: Sources) -> list[Path]:
-        """Return the files to import here; sources take the files that are for them."""
+        """Return the files under the paths to import here; hands the files of sources to them."""
         ours: list[Path] = []
         for path in self._paths:
             imported = {file: imported_names(file) for file in plugin_files.files_of(path)}

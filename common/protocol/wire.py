@@ -68,8 +68,8 @@ class Wire:
     def beat(self, incarnation: str, heartbeat: bytes, *, listed: bool) -> bool:
         """Write a heartbeat; if `listed`, add the worker to the set of all workers.
 
-        Returns False if the key of the set held another type: it is deleted, and the next call adds
-        the worker.
+        Returns False if the key of the set held another type: it is deleted, and the caller adds
+        the worker with the next heartbeat.
         """
         unspoilt = True
         with reached(self._client):

@@ -68,7 +68,11 @@ def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
-    """Return type and name of each validator of a plug-in, each once, except `SCHEMA`."""
+    """Return type and name of each validator of a plug-in, each once, except `SCHEMA`.
+
+    Of the type PLATFORM the name is that of the platform. A validator that needs platforms itself
+    is SEMANTIC.
+    """
     validation = importlib.import_module("rally.common.validation")
     found = []
     for validator, _, arguments in plugin._meta_get("validators", default=[]):

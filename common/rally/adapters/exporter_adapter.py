@@ -13,7 +13,10 @@ from osbench.common.rally import importing, plugin_registry
 
 
 def exporter_class(name: str) -> type[Exporter] | None:
-    """Return the adapter of Rally's exporter `name` or `name@platform`; None if there is none."""
+    """Return the adapter of Rally's exporter `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     found = plugin_registry.plugin("exporter", name) if importing.load() else None
     if found is None:
         return None

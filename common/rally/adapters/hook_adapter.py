@@ -18,7 +18,10 @@ _BAD = ("failed", "validation_failed")
 
 
 def hook_class(name: str) -> type[Hook] | None:
-    """Return the adapter of Rally's action `name` or `name@platform`; None if there is none."""
+    """Return the adapter of Rally's action `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     return adapted(RallyHook, "hook", name)
 
 

@@ -10,7 +10,10 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def sla_class(name: str) -> type[Sla] | None:
-    """Return the adapter of Rally's criterion `name` or `name@platform`; None if there is none."""
+    """Return the adapter of Rally's criterion `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     return adapted(RallySla, "sla", name)
 
 

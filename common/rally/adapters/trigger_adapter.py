@@ -12,7 +12,10 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def trigger_class(name: str) -> type[Trigger] | None:
-    """Return the adapter of Rally's trigger `name` or `name@platform`; None if there is none."""
+    """Return the adapter of Rally's trigger `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     return adapted(RallyTrigger, "trigger", name)
 
 

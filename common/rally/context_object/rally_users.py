@@ -12,7 +12,7 @@ from osbench.common.plugin.context import ContextEnvironment
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries to add to Rally's context object: `admin`, and users by native contexts.
+    """Return entries to add to Rally's context object: admin, and users of the native context.
 
     Rally's own context `users` writes such entries. Without it, that is with the native `users` or
     none, other contexts of Rally would not find them.
