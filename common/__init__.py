@@ -1,1 +1,1 @@
-"""Shared by coordinator and workers: configuration, messages, task model, plug-in interfaces."""
+"""Code of coordinator and workers: configuration, messages, task model, plug-in interfaces."""

@@ -1,4 +1,4 @@
-"""Notices when somebody sets the wall clock of this host."""
+"""Detects that the wall clock of this host was set, by comparison with the monotonic clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATTEMPTS = 3
 
 
 class ClockSteps:
-    """The sum of the steps by which the wall clock was set; for one thread."""
+    """Sums of the steps by which the wall clock was set, back and forward; for one thread."""
 
     def __init__(
         self,
@@ -32,7 +32,12 @@ class ClockSteps:
         self.look()
 
     def look(self) -> None:
-        """Compare the clocks; to be called every second or so."""
+        """Compare the clocks; add a step since the last look to `back_s` or `forward_s`, seconds.
+
+        The caller calls this method about every second. A change by up to 0.1 s, and 1 ms more per
+        second since the last look, is not a step. A look is skipped if the two clocks cannot be
+        read within 20 ms of each other.
+        """
         found = self._read()
         if found is None:
             return

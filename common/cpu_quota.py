@@ -13,7 +13,7 @@ _ROOT = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """The lowest CPU quota of the control groups that a process is in."""
+    """The lowest CPU quota among the control groups (cgroups) that contain this process."""
 
     #: Cores.
     cores: float
@@ -21,17 +21,23 @@ class CpuQuota:
     stat: Path
 
     def periods(self) -> tuple[int, int]:
-        """Return periods of the quota that had work to do, and how many of them were throttled."""
+        """Return how many quota periods had work, and how many of them were throttled.
+
+        Counts since the group was created; 0 if unreadable.
+        """
         return _number(self.stat, "nr_periods"), _number(self.stat, "nr_throttled")
 
 
 def cpu_quota(groups: Path = _GROUPS, root: Path = _ROOT) -> CpuQuota | None:
-    """Return the quota of this process; None if it has none, or on other systems than Linux."""
+    """Return the lowest quota of this process; None without a quota, and if this is not Linux."""
     return min(_quotas(groups, root), key=lambda one: one.cores, default=None)
 
 
 def usable_cores() -> int:
-    """Return whole cores that this process may use, by its affinity and its quota; at least one."""
+    """Return the number of cores this process may use: CPU affinity, limited by the CPU quota.
+
+    A quota is rounded down; the number is at least 1.
+    """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
@@ -48,10 +54,10 @@ def _quotas(groups: Path, root: Path) -> Iterator[CpuQuota]:
 
 
 def _folders(groups: Path, root: Path) -> Iterator[Path]:
-    """Yield the folders of the process's group and of those around it.
+    """Yield the folder of each CPU control group of this process, then its parents up to the root.
 
-    A container without a namespace of groups sees its path on the host, which is not there: its own
-    group is the root then.
+    Yields nothing if the list of groups in /proc cannot be read. Folders may be missing: a
+    container without a cgroup namespace sees its path on the host, and its own group is the root.
     """
     try:
         lines = groups.read_text("utf-8").splitlines()
@@ -72,7 +78,7 @@ def _folders(groups: Path, root: Path) -> Iterator[Path]:
 
 
 def _cores(folder: Path) -> float:
-    """Return the quota that a group has itself, in cores; 0 for none."""
+    """Return the quota of the group `folder` alone, in cores; 0 if it has none or is unreadable."""
     quota, _, period = _text(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (_text(folder / f"cpu.cfs_{part}_us") for part in ("quota", "period"))

@@ -1,4 +1,4 @@
-"""Decompresses zstandard frames within a bound of memory, whatever they announce."""
+"""Decompresses zstandard frames within a memory limit, whatever size they announce."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _RATIO = 128 * 1024 // 4
 
 
 def decompressed(frame: bytes, limit: int) -> bytes:
-    """Return the content of one frame that says how large it is, at most `limit` bytes.
+    """Return the content of one zstandard frame, which must announce its size.
 
-    Raises ValueError for anything else.
+    Raises ValueError if it announces no size or more than `limit` bytes, or is damaged.
     """
     try:
         size = zstandard.get_frame_parameters(frame).content_size

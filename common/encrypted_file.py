@@ -1,4 +1,4 @@
-"""A file whose content is encrypted with a key that lies elsewhere."""
+"""A file encrypted with Fernet, whose key is in another file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from osbench.common.regular_files import TooOpen, read_private, sync_directory, 
 
 
 class EncryptedFile:
-    """An encrypted file. Its key is created if it is missing. All methods raise OsbenchError."""
+    """An encrypted file of mode 0600, with its key in the file `key_path`.
+
+    `read` and `write` raise OsbenchError, `remove` raises OSError.
+    """
 
     def __init__(self, path: Path, key_path: Path) -> None:
         self.path = path
         self._key_path = key_path
 
     def read(self) -> bytes | None:
-        """Return the content; None if there is no file."""
+        """Return the decrypted content; None if the file is missing.
+
+        Raises OsbenchError if the key file is missing or the wrong one, or if other users may read
+        either file.
+        """
         try:
             token = read_private(self.path)
         except FileNotFoundError:
@@ -39,7 +46,10 @@ class EncryptedFile:
             ) from None
 
     def write(self, content: bytes) -> None:
-        """Replace the content in one step; returns when it is on disk."""
+        """Encrypt `content` and replace the file atomically; returns when it is on disk.
+
+        Creates the key file if it is missing. Raises OsbenchError.
+        """
         token = self._cipher().encrypt(content)
         try:
             write_private(self.path, token)
@@ -47,7 +57,7 @@ class EncryptedFile:
             raise OsbenchError(f"{self.path} cannot be written: {error.strerror}") from None
 
     def remove(self) -> None:
-        """Remove the file, if it is there."""
+        """Remove the file if it exists; the key file stays. Raises OSError."""
         if self.path.exists():
             self.path.unlink(missing_ok=True)
             sync_directory(self.path.parent)

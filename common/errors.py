@@ -1,4 +1,4 @@
-"""The errors of osbench: one short tree; a message names the problem, its place and the remedy."""
+"""Exceptions of osbench: one short tree. Messages name the problem, its place and the remedy."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ INTERRUPTED = 130
 
 
 class OsbenchError(Exception):
-    """A broken run or a refused input. `exit_code` is the exit code of the command.
+    """Base class of osbench's exceptions; `exit_code` is the exit code that the command ends with.
 
-    Its text may be printed and stored: secrets in URLs are masked.
+    Its string may be printed and stored: secrets in URLs are masked.
     """
 
     exit_code = 2
@@ -31,11 +31,11 @@ class OsbenchError(Exception):
 
 
 class UsageError(OsbenchError):
-    """The command line is wrong or contradictory."""
+    """The command line is wrong or contradicts itself."""
 
 
 class ConfigError(OsbenchError):
-    """A configuration file holds an unknown or impossible value; names file, option and value."""
+    """The configuration has unknown or invalid values; the message lists them with their places."""
 
 
 class DeploymentError(OsbenchError):
@@ -55,7 +55,7 @@ class ArchiveError(OsbenchError):
 
 
 class RefusedRun(ArchiveError):
-    """An archive refuses a run: it has other contents under that id, or the run changed."""
+    """An archive refuses a run: it has other contents under that run's id, or the run changed."""
 
 
 class DamagedArchive(ArchiveError):
@@ -65,7 +65,7 @@ class DamagedArchive(ArchiveError):
 
 
 class OutputError(OsbenchError):
-    """Output of a command that cannot be written."""
+    """Output of a command cannot be written."""
 
     exit_code = 5
 
@@ -83,60 +83,63 @@ class StoreError(OsbenchError):
 
 
 class StoreMissing(StoreError):
-    """No server at the address of Redis or the broker: perhaps not yet."""
+    """There is no server at the address of Redis or the broker, perhaps not yet."""
 
 
 class CalibrationError(OsbenchError):
-    """A calibration ran and gave no cost of a good iteration: the service failed or was slow."""
+    """A calibration ran but measured no good iteration: the service failed or was slow."""
 
     exit_code = 1
 
 
 class StoreUnreachable(OsbenchError):
-    """Redis did not respond; whether the command took effect is not known."""
+    """Redis did not reply; the command may or may not have taken effect."""
 
     exit_code = 3
 
     def __init__(self, text: str, *, server: str = "Redis") -> None:
-        """`server` names the server that did not respond, with its address."""
+        """Keep the message `text`, and in `server` the name and address of the silent server."""
         super().__init__(text)
         self.server = server
 
 
 class BrokerAway(StoreUnreachable):
-    """The broker, which is not the Redis of the run, did not take a message."""
+    """The broker did not take a message; only for a broker that is not the Redis of the run."""
 
 
 class StoreLost(OsbenchError):
-    """Redis or the broker was unreachable for so long that the run ends; it can be resumed."""
+    """Redis or the broker was unreachable for too long, so the run ends; it can be resumed."""
 
     exit_code = 3
 
 
 class Superseded(OsbenchError):
-    """Another coordinator has resumed this run."""
+    """Another coordinator process has resumed this run, so this one must end."""
 
     exit_code = 3
 
 
 class StorageError(OsbenchError):
-    """The run directory takes no more: the disk is full or fails; names the file and the reason."""
+    """The run directory cannot be written: the disk is full or fails. Names file and reason."""
 
     exit_code = 3
 
 
 class DirectoryRemoved(StorageError):
-    """The run directory was removed under the run: nothing is left that could be resumed."""
+    """The run directory was removed during the run, so the run cannot be resumed."""
 
 
 class DamagedRun(OsbenchError):
-    """A file of a run directory is cut, changed, missing or of another run; names the file."""
+    """A file of a run directory is cut, changed, missing or of another run; names the file.
+
+    Its string ends with the remedy: restore the file, or read the rest with --damaged.
+    """
 
     exit_code = 3
 
     @property
     def problem(self) -> str:
-        """Return the problem, without its remedy."""
+        """Return the message without the remedy; secrets in URLs are not masked."""
         return str(self.args[0])
 
     def __str__(self) -> str:
@@ -145,15 +148,15 @@ class DamagedRun(OsbenchError):
 
 
 class OlderCopy(DamagedRun):
-    """The journal lacks later decisions: a coordinator that resumes would repeat them."""
+    """The journal is an older copy without the last decisions; a resumed run would repeat them."""
 
 
 class Untrusted(OsbenchError):
-    """A message with a wrong signature, kind or format. It is counted and ignored."""
+    """A message has a wrong signature, kind or format; receivers count and ignore it."""
 
 
 class Problem:
-    """A fault of an input file: its place, a message, and the value found."""
+    """A problem of an input file: its place, "" if unknown, and a message with secrets masked."""
 
     __slots__ = ("message", "place")
 
@@ -166,7 +169,7 @@ class Problem:
 
 
 class TaskError(OsbenchError):
-    """A task file is wrong. Carries every problem found, not only the first."""
+    """A task file is invalid; `problems` has every problem found, and the message lists all."""
 
     def __init__(self, source: str, problems: list[Problem]) -> None:
         self.source = source
@@ -177,12 +180,15 @@ class TaskError(OsbenchError):
 
 
 class KindError(Exception):
-    """An error that knows its kind: its message without the parts that are of one case alone."""
+    """An exception with a `kind`: its message without values of the single case, such as ids."""
 
     kind: str
 
 
 @functools.lru_cache(1024)
 def kind_of(message: str) -> str:
-    """Return the message with `*` instead of numbers and ids; status codes and errno stay."""
+    """Return `message` with `*` instead of numbers and ids, so that errors of one kind are equal.
+
+    Numbers after words such as "status", "errno" or "expected" stay.
+    """
     return _SINGLE.sub("*", message)

@@ -21,36 +21,41 @@ NAMELESS = "(no name)"
 
 
 def escaped(text: str, *, breaks: bool = False) -> str:
-    """Return `text` with characters that could steer a terminal as \\xNN, \\uNNNN or \\UNNNNNNNN.
+    """Return `text` with characters that could steer a terminal as escapes, such as \\x1b.
 
-    `breaks` keeps tabs and newlines.
+    Tabs and newlines are escaped too, unless `breaks` is true.
     """
     shown = _STEERING.sub(_code, text)
     return shown if breaks else _BREAKS.sub(_code, shown)
 
 
 def on_page(value: object) -> object:
-    """Return a value that a template is about to show: strings escaped, all else as it is."""
+    """Return a value for a template: strings escaped but for tabs and newlines, all else as it is.
+
+    Subclasses of str, such as safe markup, are not escaped.
+    """
     return escaped(value, breaks=True) if type(value) is str else value
 
 
 def escaped_in_json(packed: str) -> str:
-    """Return JSON without ASCII escapes, whose strings are shown as `escaped` would show them.
+    """Return JSON text in which strings read as `escaped` would show them.
 
-    Controls below 0x20 are escapes of JSON already.
+    `packed` was written without ASCII escapes (ensure_ascii=False). Controls below 0x20 stay: JSON
+    has escaped them already.
     """
     return _STEERING.sub(lambda found: "\\" + _code(found), packed)
 
 
 def decoded(data: bytes) -> str:
-    """Return bytes as text, whatever they are: bytes that are not UTF-8 become \\xNN."""
+    """Return bytes decoded as UTF-8; each invalid byte becomes \\xNN. Never raises."""
     return data.decode(errors="backslashreplace")
 
 
 def name_of(name: object, limit: int) -> str:
-    """Return a scenario's name for something as plain text of one line, cut to `limit` characters.
+    """Return a name given by a scenario as escaped text of one line, at most `limit` characters.
 
-    Bytes are decoded; other types are shown as `str` shows them. Never raises.
+    Bytes are decoded, other types go through `str`. Never raises: if `str` fails, the text says so
+    with the exception's type. An empty name becomes NAMELESS.
     """
     if isinstance(name, str):
         # of an enumeration its value, which `str` may not return

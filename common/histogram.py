@@ -29,7 +29,10 @@ _ORIGIN = (1023 + _HALF_BITS - 1) << _HALF_BITS
 
 
 def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
-    """Return positions of `values` in the counts; `lowest` is the least, all 0..HIGHEST_NS."""
+    """Return the position in the counts of each of `values`, nanoseconds from 0 to HIGHEST_NS.
+
+    `lowest` is the least of `values`.
+    """
     index: NDArray[np.intp] = values.astype(np.float64).view(np.int64)
     index >>= _SHIFT
     index -= _ORIGIN
@@ -40,7 +43,7 @@ def indices(values: Ints, lowest: int) -> NDArray[np.intp]:
 
 
 def highest_equivalent(index: int) -> int:
-    """Return the largest value, in nanoseconds, that is counted at a position."""
+    """Return the largest value, in nanoseconds, that is counted at position `index`."""
     bucket = (index >> _HALF_BITS) - 1
     if bucket < 1:
         return index
@@ -48,12 +51,12 @@ def highest_equivalent(index: int) -> int:
 
 
 def rank(count: int, percent: float) -> int:
-    """Return the nearest rank (from 1) of a percentile among `count` values."""
+    """Return the nearest rank, from 1, of the percentile `percent` (0 to 100) in `count` values."""
     return max(1, math.ceil(Fraction(str(percent)) * count / 100))
 
 
 class Histogram:
-    """Counts of integer nanoseconds, with exact count, sum, min and max."""
+    """Counts of durations in integer nanoseconds, with exact count, sum, minimum and maximum."""
 
     __slots__ = ("_counts", "count", "max", "min", "sum")
 
@@ -72,13 +75,16 @@ class Histogram:
 
     @classmethod
     def of(cls, values: Iterable[int]) -> Histogram:
-        """Create the histogram of some values in nanoseconds."""
+        """Create the histogram of `values`, nanoseconds."""
         histogram = cls()
         histogram.add(np.fromiter(values, np.int64))
         return histogram
 
     def add(self, values: Ints) -> None:
-        """Count values in nanoseconds; those below 0 count as 0 (clocks disagree a little)."""
+        """Count `values`, nanoseconds, each limited to 0 to HIGHEST_NS.
+
+        The sum adds up the limited values. Values below 0 result from clocks that differ a little.
+        """
         count = len(values)
         if not count:
             return
@@ -96,22 +102,22 @@ class Histogram:
         self._extend(count, total, low, high)
 
     def merge(self, other: Histogram) -> None:
-        """Add all samples of another histogram."""
+        """Add all samples of `other`, which stays unchanged."""
         if other.count:
             self._reserve(other.max)
             self._counts[: len(other._counts)] += other._counts
             self._extend(other.count, other.sum, other.min, other.max)
 
     def copy(self) -> Histogram:
-        """Return the same samples; those added to one later are not in the other."""
+        """Return an independent histogram of the same samples."""
         found = Histogram()
         found.merge(self)
         return found
 
     def since(self, earlier: Histogram) -> Histogram:
-        """Return the samples that are not in `earlier`, an older copy of this.
+        """Return a histogram of the samples added since `earlier`, an older copy of this one.
 
-        Its least and greatest value are exact to the width of a sub-bucket.
+        Its minimum and maximum are exact to the width of a sub-bucket only (0.1 %).
         """
         found = Histogram()
         found._counts = self._counts.copy()
@@ -125,21 +131,21 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """Return the exact mean in nanoseconds. Raises ZeroDivisionError without values."""
+        """Return the exact mean in nanoseconds. Raises ZeroDivisionError without samples."""
         return self.sum / self.count
 
     def percentile(self, percent: float) -> int:
-        """Return the value in nanoseconds that `percent` (0..100) of the samples do not exceed.
+        """Return the percentile `percent` (0 to 100) in nanoseconds, by nearest rank.
 
-        At most 0.1 % above the exact one. Raises ValueError without values.
+        It is at most 0.1 % above the exact value. Raises ValueError if there are no samples.
         """
         return self.at_ranks((rank(self.count, percent),))[0]
 
     def at_ranks(self, ranks: Sequence[int]) -> list[int]:
-        """Return the values in nanoseconds of the samples of these ranks, 1 (least) to `count`.
+        """Return the sample of each rank in nanoseconds; ranks go from 1, the least, to `count`.
 
-        The highest value counted together with the sample, not above the exact maximum.
-        Raises ValueError for a rank that no sample has.
+        A sample is rounded up to the highest value of its sub-bucket, at most to the exact maximum.
+        Raises ValueError for a rank outside 1 to `count`.
         """
         if not all(1 <= number <= self.count for number in ranks):
             raise ValueError(f"ranks must be from 1 to {self.count}, got {list(ranks)}")
@@ -147,7 +153,11 @@ class Histogram:
         return [min(highest_equivalent(int(index)), self.max) for index in found]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a form for msgpack: little-endian arrays of the buckets that are not empty."""
+        """Return the histogram as a dict for msgpack: `index`, `counts`, `sum`, `min`, `max`.
+
+        `index` and `counts` of the non-empty buckets are bytes of little-endian uint32 and int64.
+        `sum` is a decimal string, `min` and `max` are nanoseconds.
+        """
         index = np.flatnonzero(self._counts)
         return {
             "index": index.astype("<u4").tobytes(),
@@ -160,7 +170,7 @@ class Histogram:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Histogram:
-        """Return the histogram that `to_dict` described."""
+        """Create the histogram from the dict that `to_dict` returned."""
         histogram = cls()
         index = np.frombuffer(form["index"], "<u4")
         counts = np.frombuffer(form["counts"], "<i8")

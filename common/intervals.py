@@ -12,7 +12,7 @@ Interval = tuple[int, int]
 
 
 class Intervals:
-    """A mutable set of integers. Cost grows with the number of gaps, not of members."""
+    """A mutable set of integers; time and memory depend on its intervals, not on its members."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -24,7 +24,7 @@ class Intervals:
 
     @classmethod
     def of(cls, numbers: NDArray[np.int64]) -> Intervals:
-        """Return the set of an array's members; repeated members count once."""
+        """Return the set of the numbers in an array of any order; duplicates count once."""
         found = cls()
         if len(numbers):
             # np.unique costs three times as much for a small array
@@ -72,7 +72,7 @@ class Intervals:
         return twin
 
     def add(self, low: int, high: int) -> None:
-        """Put [low, high) in; numbers already there stay."""
+        """Add the integers from `low` to `high` - 1; none if `low` >= `high`."""
         if low >= high:
             return
         first = bisect_left(self._ends, low)
@@ -84,7 +84,7 @@ class Intervals:
         self._ends[first:last] = [high]
 
     def remove(self, low: int, high: int) -> None:
-        """Take [low, high) out; numbers that are not there do not matter."""
+        """Remove the integers from `low` to `high` - 1; missing ones are ignored."""
         if low >= high:
             return
         first = bisect_right(self._ends, low)
@@ -102,17 +102,17 @@ class Intervals:
         self._ends[first:last] = ends
 
     def update(self, other: Iterable[Interval]) -> None:
-        """Put all of `other` in."""
+        """Add all integers of `other`, half-open intervals."""
         for low, high in other:
             self.add(low, high)
 
     def subtract(self, other: Iterable[Interval]) -> None:
-        """Take all of `other` out."""
+        """Remove all integers of `other`, half-open intervals."""
         for low, high in other:
             self.remove(low, high)
 
     def within(self, low: int, high: int) -> Intervals:
-        """Return the members in [low, high)."""
+        """Return a new set of the members from `low` to `high` - 1."""
         found = Intervals()
         first = bisect_right(self._ends, low)
         for at in range(first, len(self._starts)):
@@ -123,7 +123,7 @@ class Intervals:
         return found
 
     def meets(self, other: Iterable[Interval]) -> bool:
-        """Return whether a member is in `other` too."""
+        """Return whether this set and `other`, half-open intervals, have an integer in common."""
         starts, ends = self._starts, self._ends
         for low, high in other:
             first = bisect_right(ends, low)
@@ -132,14 +132,14 @@ class Intervals:
         return False
 
     def intersection(self, other: Iterable[Interval]) -> Intervals:
-        """Return the members that are in `other` too."""
+        """Return a new set of the members that are also in `other`, half-open intervals."""
         found = Intervals()
         for low, high in other:
             found.update(self.within(low, high))
         return found
 
     def take(self, count: int) -> Intervals:
-        """Remove and return the `count` smallest members, or all if there are fewer."""
+        """Remove the `count` smallest members (all if there are fewer) and return them as a set."""
         taken = Intervals()
         while count > 0 and self._starts:
             low, high = self._starts[0], self._ends[0]
@@ -154,7 +154,7 @@ class Intervals:
         return taken
 
     def members(self) -> NDArray[np.int64]:
-        """Return all members, ascending, as an array."""
+        """Return all members in ascending order as an array."""
         if not self._starts:
             return np.empty(0, np.int64)
         return np.concatenate([np.arange(low, high, dtype=np.int64) for low, high in self])

@@ -1,4 +1,4 @@
-"""An HTTP endpoint from which Prometheus reads metrics, for as long as a block runs."""
+"""An HTTP endpoint for Prometheus that serves metrics while a `with` block runs."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ END_S = 0.05
 
 
 class _Source:
-    """Collects the metrics anew for each request."""
+    """A collector for prometheus_client that calls `collect` for each request."""
 
     def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
         self._collect = collect
 
     def collect(self) -> Iterable[Metric]:
-        """Return the present metrics."""
+        """Return the current metrics; prometheus_client calls it for each request."""
         return self._collect()
 
 
 class _Handler(WSGIRequestHandler):
-    """Serves one request; logs nothing."""
+    """Handles one HTTP request; logs nothing."""
 
     def setup(self) -> None:
-        """Bound each wait."""
+        """Set a timeout of WAIT_S seconds for each read and write of the connection."""
         self.request.settimeout(WAIT_S)
         super().setup()
 
     def handle(self) -> None:
-        """Respond, if the client lets us."""
+        """Handle the request; ignore errors of the connection, such as a client that closes it."""
         # it stopped, or is closed for others
         with contextlib.suppress(OSError):
             super().handle()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
+        """Do nothing: requests are not logged."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """A thread for each of a bounded number of connections."""
+    """An HTTP server with a thread per connection, for at most CONNECTIONS connections."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -65,7 +65,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__(*args, **options)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread."""
+        """Serve a connection in a new thread; close the oldest one if CONNECTIONS are open."""
         with self._lock:
             if len(self._open) >= CONNECTIONS:
                 oldest = next(iter(self._open))
@@ -77,7 +77,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Release the thread of a connection that is over."""
+        """Forget and close a connection that has ended."""
         with self._lock:
             self._open.pop(request, None)
         super().shutdown_request(request)
@@ -91,10 +91,11 @@ class _Server6(_Server):
 def metrics_endpoint(
     listen: str | None, collect: Callable[[], Iterable[Metric]]
 ) -> Iterator[int | None]:
-    """Serve the metrics of `collect`; yields the port. Serves nothing if `listen` is empty.
+    """Serve the metrics that `collect` returns over HTTP during the block; yields the port.
 
-    `collect` is called in other threads, and must not raise. Raises UsageError if the address
-    cannot be used.
+    Serves nothing and yields None if `listen`, PORT or HOST:PORT, is empty. Calls `collect` in
+    server threads; it must not raise. Raises UsageError if the address is invalid or cannot be
+    bound.
     """
     if not listen:
         yield None
@@ -121,7 +122,10 @@ def metrics_endpoint(
 
 
 def _listening(address: str, port: int, registry: CollectorRegistry) -> WSGIServer:
-    """Return a server of a registry at an address. Raises OSError."""
+    """Return an HTTP server of `registry` bound to an address; port 0 chooses a free one.
+
+    Raises OSError or UnicodeError if the address cannot be resolved or bound.
+    """
     family, *_, found = socket.getaddrinfo(
         address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

@@ -1,4 +1,4 @@
-"""Reads files that a user names, within a bound: it may be a pipe, a device, or endless."""
+"""Reads files that a user names, with limits on size and wait: they may be pipes or devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIECE = 1 << 20
 
 
 def expanded(name: Path | str) -> Path:
-    """Return the path with the home directory instead of ~; unchanged if that is not known."""
+    """Return the path with ~ replaced by the home directory; unchanged if that is unknown."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -29,9 +29,10 @@ def expanded(name: Path | str) -> Path:
 
 
 def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
-    """Return the content of a file, pipe or device.
+    """Return the content of a file, pipe or device of at most `limit` bytes.
 
-    Raises OSError, also for more than `limit` bytes, and for a pipe without a writer.
+    Raises OSError if it is larger or unreadable, and if a pipe brings no data for PATIENCE_S
+    seconds.
     """
     # a pipe without a writer would hold `open`
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -47,12 +48,18 @@ def read_named(path: Path | str, limit: int = DOCUMENT_BYTES) -> bytes:
 
 
 def read_text(path: Path | str, limit: int = DOCUMENT_BYTES) -> str:
-    """Read a file as text in UTF-8, line ends as "\\n". May raise UnicodeDecodeError."""
+    """Return the text of a UTF-8 file of at most `limit` bytes; line ends become LF.
+
+    Raises OSError as `read_named` does, and UnicodeDecodeError.
+    """
     return _text(read_named(path, limit))
 
 
 def read_stdin(limit: int = DOCUMENT_BYTES) -> str:
-    """Return standard input as text. Raises OSError, also for more than `limit` characters."""
+    """Return all text of standard input.
+
+    Raises OSError if it is closed or has more than `limit` characters.
+    """
     if sys.stdin is None:
         raise OSError(errno.EBADF, "is closed", "-")
     text = sys.stdin.read(limit + 1)

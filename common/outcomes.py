@@ -1,4 +1,4 @@
-"""Outcomes of iterations, and events of virtual users: codes that result rows carry."""
+"""Codes in result rows: outcomes of iterations, and events of virtual users."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Outcome(enum.IntEnum):
-    """The code of an outcome in a result row, one byte. Reports show `name.lower()`."""
+    """The outcome of an iteration as a code of one byte; reports show `name.lower()`."""
 
     OK = 1
     FAILED = 2
@@ -35,7 +35,10 @@ STATES = ("ok", "failed", "timed_out", "dropped", "lost", "not_started")
 
 
 class LifeEvent(enum.IntEnum):
-    """Begin and end of a virtual user, end of a runner's code; a failure follows its success."""
+    """Codes of events: start and end of a virtual user, and the end of a runner's own code.
+
+    BEGUN, ENDED and SCRIPT_ENDED are successes; the code after each is its failure.
+    """
 
     BEGUN = 0
     NOT_BEGUN = 1

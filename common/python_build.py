@@ -1,4 +1,4 @@
-"""The build of the Python that runs this process."""
+"""The version of the Python that runs this process, and whether its build is optimised."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _DISTRIBUTION = "/usr"
 
 @functools.cache
 def is_unoptimised() -> bool:
-    """Return whether CPython lacks profile-guided optimisation, as with pyenv by default.
+    """Return whether this is a CPython built without profile-guided optimisation (PGO).
 
-    Such a build takes about a fifth more CPU (docs/performance.md). False if the build does not
-    record it.
+    Such a build, the default of pyenv, takes about a fifth more CPU (docs/performance.md). False if
+    the build does not record its switches, and for a Python of the system (in /usr).
     """
     asked = sysconfig.get_config_var("CONFIG_ARGS")
     if platform.python_implementation() != "CPython" or asked is None:

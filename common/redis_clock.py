@@ -1,8 +1,8 @@
-"""Redis time on a host's own monotonic clock.
+"""Redis time, computed from a host's monotonic clock.
 
 Each host measures how far Redis `TIME` is ahead of its monotonic clock: the sample with the
-shortest round trip bounds the error by half of that trip (Cristian 1989). Wall clocks, which
-may be wrong or stepped, are not used.
+shortest round trip bounds the error by half of that trip (Cristian 1989). Wall clocks, which may be
+wrong or stepped, are not used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SET_NS = 100_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class ClockOffset:
-    """Redis time minus a monotonic clock."""
+    """The measured difference between Redis time and this host's monotonic clock."""
 
     #: Nanoseconds to add to `time.monotonic_ns()`.
     monotonic_ns: int
@@ -31,15 +31,15 @@ class ClockOffset:
     uncertainty_ns: int
 
     def to_monotonic_ns(self, at_s: float) -> int:
-        """Return the time of this host's monotonic clock for a Redis time in seconds."""
+        """Convert Redis time, seconds since 1970, to this host's monotonic clock, nanoseconds."""
         return round(at_s * 1e9) - self.monotonic_ns
 
     def told_ns(self, at_s: float, told_at: float, since_ns: int) -> int:
-        """Return the time of this host's monotonic clock for a Redis time that another host sent.
+        """Convert a Redis time that another host sent to this host's monotonic clock, nanoseconds.
 
-        It was sent at the Redis time `told_at`, which is before now and after `since_ns` of this
-        host's monotonic clock. If Redis time says otherwise, its clock was set before it was
-        measured here: the time is then as far from now as it was from the sending.
+        `at_s` is the time to convert, `told_at` the Redis time at which it was sent, `since_ns` a
+        monotonic time here before that. If `told_at` is not between `since_ns` and now, the clock
+        of Redis was set in between: the result is then `at_s - told_at` seconds from now.
         """
         now_ns = time.monotonic_ns()
         if since_ns - _SET_NS <= self.to_monotonic_ns(told_at) <= now_ns + _SET_NS:
@@ -47,23 +47,24 @@ class ClockOffset:
         return now_ns + round((at_s - told_at) * 1e9)
 
     def at_s(self, monotonic_ns: int) -> float:
-        """Return the Redis time, seconds since 1970, of a time of this host's monotonic clock."""
+        """Convert this host's monotonic clock, nanoseconds, to Redis time, seconds since 1970."""
         return (monotonic_ns + self.monotonic_ns) / 1e9
 
     def now_s(self) -> float:
-        """Return Redis time now, seconds since 1970."""
+        """Return the current Redis time, seconds since 1970."""
         return self.at_s(time.monotonic_ns())
 
     @property
     def wall_s(self) -> float:
-        """Return Redis time minus this host's wall clock, seconds."""
+        """Return Redis time minus this host's wall clock, in seconds, as of now."""
         return (self.monotonic_ns + time.monotonic_ns() - time.time_ns()) / 1e9
 
 
 def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> ClockOffset:
-    """Measure the offset by several round trips. Raises StoreUnreachable, StoreError.
+    """Return the offset measured by the shortest of up to `samples` round trips to Redis.
 
-    None is begun later than `within_s` after the start, but for the first.
+    Begins no round trip more than `within_s` seconds after the start, except for the first. Raises
+    StoreUnreachable, StoreError.
     """
     wire = Wire(client)
     best: ClockOffset | None = None
@@ -85,43 +86,47 @@ def measure(client: Client, samples: int = 9, within_s: float = math.inf) -> Clo
 
 
 class RedisClock:
-    """Redis time on this host by the last measurement, for a run.
+    """Redis time on this host, by the last measurement; for the coordinator of a run.
 
     The clock of Redis may be set under load. A workload keeps the time of its start on the
-    monotonic clock, and sends it in the Redis time that holds when it is sent.
+    monotonic clock and sends it in the Redis time of the moment of sending.
     """
 
     def __init__(self, client: Client) -> None:
-        """Measure. Raises StoreUnreachable, StoreError."""
+        """Measure the offset. Raises StoreUnreachable, StoreError."""
         self._client = client
         self.measure()
 
     def measure(self) -> None:
-        """Measure anew, as well as can be. Raises StoreUnreachable, StoreError."""
+        """Replace the offset by a new measurement of nine round trips.
+
+        Raises StoreUnreachable, StoreError.
+        """
         self._offset = measure(self._client)
         self._measured = time.monotonic()
 
     def refresh(self, age_s: float = _FRESH_S) -> None:
-        """Measure anew, in little time, an older measurement.
+        """Measure again if the last measurement is older than `age_s` seconds.
 
-        Raises StoreUnreachable, StoreError.
+        Begins no round trip after 0.1 s, to be quick under load. Raises StoreUnreachable,
+        StoreError.
         """
         if time.monotonic() - self._measured > age_s:
             self._offset = measure(self._client, within_s=_WITHIN_S)
             self._measured = time.monotonic()
 
     def now_s(self) -> float:
-        """Return Redis time now, seconds since 1970."""
+        """Return the current Redis time, seconds since 1970."""
         return self._offset.now_s()
 
     def at_s(self, monotonic_ns: int) -> float:
-        """Return the Redis time, seconds since 1970, of a time of this host's monotonic clock."""
+        """Convert this host's monotonic clock, nanoseconds, to Redis time, seconds since 1970."""
         return self._offset.at_s(monotonic_ns)
 
     def to_monotonic_ns(self, at_s: float) -> int:
-        """Return the time of this host's monotonic clock for a Redis time in seconds."""
+        """Convert Redis time, seconds since 1970, to this host's monotonic clock, nanoseconds."""
         return self._offset.to_monotonic_ns(at_s)
 
     def since_s(self, monotonic_ns: int) -> float:
-        """Return the seconds since a time of this host's monotonic clock."""
+        """Return the seconds from `monotonic_ns`, of this host's monotonic clock, until now."""
         return (time.monotonic_ns() - monotonic_ns) / 1e9

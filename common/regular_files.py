@@ -1,4 +1,4 @@
-"""Regular files, also in directories that others write to, and private ones, written atomically."""
+"""Reads regular files only, never pipes or devices; writes private files atomically."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from osbench.common.ports import disk
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read it.
+    """Open a regular file for reading in binary mode.
 
-    Raises OSError, also if it is something else: a pipe or a device is not waited for.
+    Raises OSError if it is missing, unreadable or not a regular file; does not wait for a pipe.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -29,16 +29,19 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def size_of(path: Path) -> int:
-    """Return a regular file's size in bytes now. Raises OSError, also if it is something else.
+    """Return the current size of a regular file in bytes. Raises OSError as `open_regular` does.
 
-    A file system of another host may keep sizes for a while, and asks again when a file is opened.
+    Opens the file, since a network file system may report an old size until a file is opened.
     """
     with open_regular(path) as file:
         return os.fstat(file.fileno()).st_size
 
 
 def read_regular(path: Path, limit: int) -> bytes:
-    """Return a regular file's content. Raises OSError, also if it has more than `limit` bytes."""
+    """Return the content of a regular file.
+
+    Raises OSError as `open_regular` does, and if the file has more than `limit` bytes.
+    """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
@@ -48,19 +51,22 @@ def read_regular(path: Path, limit: int) -> bytes:
 
 
 def make_private_directory(path: Path) -> None:
-    """Create a directory and its parents so that only the owner may enter (mode 0700)."""
+    """Create a directory and its missing parents with mode 0700; existing ones keep their mode.
+
+    Raises OSError.
+    """
     for missing in reversed([p for p in (path, *path.parents) if not p.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
 
 
 class TooOpen(Exception):
-    """A file with secrets that is accessible to others; the message names the remedy."""
+    """A file with secrets is accessible to other users; the message names the remedy."""
 
 
 def read_private(path: Path, limit: int = -1) -> bytes:
-    """Return the content of a file with secrets, its first `limit` bytes unless that is -1.
+    """Return the content of a private file: all of it, or its first `limit` bytes if not -1.
 
-    Raises OSError, and TooOpen for a mode beyond 0600.
+    Raises OSError, and TooOpen if its mode allows more than 0600.
     """
     with open_regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -70,9 +76,9 @@ def read_private(path: Path, limit: int = -1) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file atomically by a file of mode 0600: a crash leaves the old or the new one.
+    """Replace a file atomically, with mode 0600; a crash leaves the old or the new content.
 
-    Raises OSError.
+    Returns when it is on disk. Creates missing parent directories (mode 0700). Raises OSError.
     """
     make_private_directory(path.parent)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
@@ -91,7 +97,10 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make renames and removals in a directory durable."""
+    """Write the entries of a directory to disk, so that renames and removals survive a crash.
+
+    Raises OSError.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         disk.fsync(descriptor)

@@ -1,6 +1,6 @@
-"""Python text as a syntax tree, also with an interpreter that loses count of its depth.
+"""Syntax trees of Python source, also with interpreters that lose count of the nesting depth.
 
-CPython before 3.11.8 has one counter for all trees that are being made. If a finalizer formats a
+CPython before 3.11.8 has one counter for all trees under construction. If a finalizer formats a
 traceback meanwhile, that makes another tree, and the outer one fails with SystemError
 (https://github.com/python/cpython/issues/106905).
 """
@@ -19,12 +19,19 @@ _ATTEMPTS = 5
 
 
 def syntax_tree(source: str | bytes, file: str = "<unknown>") -> ast.Module:
-    """Return the tree of a module. Raises SyntaxError, and ValueError for a null byte."""
+    """Return the syntax tree of a module; tries again after the SystemError of CPython.
+
+    Raises SyntaxError, ValueError for a null byte, and SystemError after five attempts. `file` is
+    the name shown in a SyntaxError.
+    """
     return _again(lambda: ast.parse(source, file))
 
 
 def first_line(cls: type) -> int:
-    """Return the line at which a class begins. Raises OSError and TypeError if no text is found."""
+    """Return the line number of a class in its file, with its decorators; from 1.
+
+    Raises OSError or TypeError if its source is not found.
+    """
     return _again(lambda: inspect.getsourcelines(cls)[1])
 
 

@@ -1,4 +1,4 @@
-"""The task model: the content of a task file, normalised to Rally's version 2, immutable."""
+"""The task model: the immutable content of a task file, normalised to Rally's version 2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ABORT_OVER_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A plug-in by name with its configuration: a runner, an SLA criterion, a context."""
+    """The name and configuration of a plug-in, such as a runner, an SLA criterion or a context."""
 
     #: As the file names it, `name` or `name@platform`.
     name: str
@@ -22,7 +22,7 @@ class Named:
 
 @dataclass(frozen=True, kw_only=True)
 class HookConfig:
-    """An action fired by a trigger while the load runs."""
+    """An action that a trigger fires while the load runs."""
 
     action: Named
     trigger: Named
@@ -30,13 +30,13 @@ class HookConfig:
 
     @property
     def label(self) -> str:
-        """Return the name in outputs and `phases`: the description, else the name of the action."""
+        """Return the name in outputs and in `phases`: the description, else the action's name."""
         return self.description or self.action.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A scenario with arguments, contexts, a runner, SLA and hooks."""
+    """A scenario with its arguments, contexts, runner, SLA criteria and hooks."""
 
     #: Place of the workload in its file, for messages: `subtasks[0].workloads[1]`.
     place: str
@@ -74,13 +74,13 @@ class Workload:
 
     @property
     def name(self) -> str:
-        """Return its name in outputs: the name that the file gives it, else the scenario's."""
+        """Return the name in outputs: the name given in the file, else the scenario's."""
         return self.named or self.scenario
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subtask:
-    """A titled list of workloads."""
+    """Workloads under one title, which run one after another, or at once if `run_in_parallel`."""
 
     title: str
     workloads: tuple[Workload, ...]
@@ -92,7 +92,7 @@ class Subtask:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A whole task file."""
+    """The content of a task file: its title, and subtasks with their workloads."""
 
     title: str
     subtasks: tuple[Subtask, ...]
@@ -105,5 +105,5 @@ class Task:
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
-        """Return all workloads in file order; their index is the workload number of a run."""
+        """Return all workloads in file order; an index is the number of the workload in a run."""
         return tuple(w for subtask in self.subtasks for w in subtask.workloads)

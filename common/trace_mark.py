@@ -1,4 +1,4 @@
-"""Marks the trace ids of a run, so that the id alone distinguishes its spans from others."""
+"""Marks the trace ids of a run, so that an id alone shows whether a span belongs to the run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _FROM, _TO = 4, 8
 
 
 class TraceMark:
-    """The mark of one run: a keyed hash of the random bytes of a trace id, 32 bits.
+    """The mark of one run: 4 bytes of a trace id, a keyed hash of the other 12.
 
-    An id of another run, or of no run, has it by chance once in four thousand million.
+    The key is the run id. An id of another origin has the mark by chance once in 2**32.
     """
 
     __slots__ = ("_keyed",)
@@ -22,11 +22,11 @@ class TraceMark:
         self._keyed = hashlib.blake2b(key=key, digest_size=_TO - _FROM)
 
     def put(self, trace_id: bytes) -> bytes:
-        """Return a trace id of 16 random bytes with the mark in it."""
+        """Return a copy of the 16 random bytes of a trace id, with the mark in bytes 4 to 7."""
         return trace_id[:_FROM] + self._of(trace_id) + trace_id[_TO:]
 
     def is_on(self, trace_id: bytes) -> bool:
-        """Return whether a trace id belongs to this run."""
+        """Return whether a trace id has the mark of this run; False unless it has 16 bytes."""
         return len(trace_id) == 16 and trace_id[_FROM:_TO] == self._of(trace_id)
 
     def _of(self, trace_id: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Reads YAML within bounds: an alias is cheap to write, and its value may be huge."""
+"""Reads YAML with limits on size and depth: a short alias may stand for a huge value."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _WORDS = frozenset({"on", "off", "yes", "no"})
 
 
 class YamlBoundError(yaml.YAMLError):
-    """A document is too large, or holds a value that cannot be read; the message says which."""
+    """A YAML document is too large or too deep, or has a value that cannot be read."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """Ends if lists and maps are nested too deeply: reading them would take very long."""
+    """A safe loader that stops at NODES values and at LEVELS levels of nested lists and maps."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -31,7 +31,10 @@ class _BoundedLoader(yaml.SafeLoader):
         self._nodes = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return the next node. Raises YamlBoundError."""
+        """Return the next node.
+
+        Raises YamlBoundError beyond a limit, yaml.YAMLError if the text is malformed.
+        """
         self._levels += 1
         self._nodes += 1
         if self._nodes > NODES:
@@ -43,7 +46,10 @@ class _BoundedLoader(yaml.SafeLoader):
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return the next map. A key `on` is a text in it, and not true as in YAML 1.1."""
+        """Return the next map, with its keys on, off, yes and no as strings.
+
+        YAML 1.1 reads them as booleans.
+        """
         node = super().compose_mapping_node(anchor)
         for key, _ in node.value:
             if key.tag == _BOOL and key.value.lower() in _WORDS:
@@ -52,7 +58,12 @@ class _BoundedLoader(yaml.SafeLoader):
 
 
 def load_yaml(text: str) -> Any:
-    """Return a document's value, None if it is empty. Raises no other error than yaml.YAMLError."""
+    """Return the value of a YAML document; None if it is empty.
+
+    Raises yaml.YAMLError if it is malformed, holds several documents, an alias of itself or an
+    invalid value, or exceeds the limits; KeyError, IndexError or AttributeError for a wrong value
+    after some tags (`!!bool x`).
+    """
     try:
         loader = open_yaml(text)
         try:
@@ -71,9 +82,9 @@ def load_yaml(text: str) -> Any:
 
 
 def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
-    """Return a loader of a document of at most `most` characters.
+    """Return a loader for the document `text`, with the limits of this module.
 
-    Raises yaml.YAMLError if it is longer or not YAML at all.
+    Raises yaml.YAMLError if `text` has more than `most` characters or characters YAML forbids.
     """
     if len(text) > most:
         raise YamlBoundError(f"is longer than {most:,} characters")
@@ -81,10 +92,10 @@ def open_yaml(text: str, most: int = CHARACTERS) -> yaml.SafeLoader:
 
 
 def check_bounds(node: yaml.Node) -> bool:
-    """Return whether a document that is not made to values yet holds an alias of itself.
+    """Return whether a composed node holds an alias of itself.
 
-    Raises yaml.YAMLError if it is too large or too deep, RecursionError if it is nested very
-    deeply.
+    Raises yaml.YAMLError if it has more than NODES values, each alias written out, or more than
+    LEVELS levels; RecursionError if it is nested very deeply.
     """
     measure = _Measure()
     size, levels = measure.of(node)
@@ -96,7 +107,10 @@ def check_bounds(node: yaml.Node) -> bool:
 
 
 class _Measure:
-    """Values and levels of nodes, each alias written out; an alias of itself counts once."""
+    """Counts the values and levels of nodes with each alias written out.
+
+    `loops` is true after an alias of itself was found; it counts as one value.
+    """
 
     def __init__(self) -> None:
         self.loops = False
@@ -104,7 +118,7 @@ class _Measure:
         self._known: dict[int, tuple[int, int] | None] = {}
 
     def of(self, node: yaml.Node) -> tuple[int, int]:
-        """Return how many values, how many levels."""
+        """Return the number of values and the number of levels of a node; a scalar has 1 and 0."""
         if not isinstance(node, yaml.CollectionNode):
             return 1, 0
         if id(node) in self._known:

@@ -1,6 +1,6 @@
-"""Certificates of [messaging] as parameters of the addresses that they are for.
+"""Adds the TLS certificates of [messaging] to the addresses of Redis and broker as parameters.
 
-redis-py and kombu take them so; a parameter that an address has already counts more than an option.
+redis-py and kombu read them there. A parameter that an address already has overrides an option.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ _PARAMETER = re.compile(r"(?<=[?&])ssl_\w+=[^&\s]*&?")
 
 
 def complete(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """Put the certificates of [messaging] into its addresses with TLS; yield the errors."""
+    """Set the options [messaging] redis_url and broker_url to addresses with the certificates.
+
+    Does so while its result is iterated, and yields a message per problem: an unreadable file, a
+    key without its certificate, or no address that uses TLS. Changes nothing if no certificate is
+    configured.
+    """
     messaging = conf.messaging
     files = {name: messaging[name] for name in PARAMETERS if messaging[name]}
     if not files:
@@ -61,12 +66,12 @@ def _with(url: str, files: dict[str, str]) -> str:
 
 
 def shown(url: str) -> str:
-    """Return an address for messages: without password and names of certificate files."""
+    """Return an address for messages, without its password and parameters of TLS."""
     return _PARAMETER.sub("", mask_url(url)).rstrip("?&")
 
 
 def taken_from(url: str) -> tuple[str, dict[str, str]]:
-    """Return an address without parameters of TLS, and these by name."""
+    """Return an address without its parameters of TLS (ssl_...), and those parameters by name."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     found = {name: value for name, value in pairs if name.startswith("ssl_")}

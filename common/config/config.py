@@ -1,4 +1,4 @@
-"""The configuration reader, which rejects every unknown name and value, and the sample file."""
+"""Reads the configuration, rejects every unknown name and value, and writes the sample file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ _Sections = dict[str, dict[str, list[str]]]
 
 
 def search_path() -> list[Path]:
-    """Return the default configuration files, in order; the first that exists is read."""
+    """Return the paths of the default configuration files; only the first that exists is read."""
     return [expanded("~/.osbench/osbench.conf"), Path("/etc/osbench/osbench.conf")]
 
 
 def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
-    """Read the named files (later ones win), else the first of `search_path`, else defaults.
+    """Return the configuration: defaults, overridden by `files`, then by environment variables.
 
-    Raises ConfigError, which lists every unknown section, unknown option and refused value.
+    Later files win. Without `files`, the first existing file of `search_path` is read. Raises
+    ConfigError, which lists every unknown section or option, every refused value and every file
+    that cannot be read.
     """
     if files:
         paths = [str(expanded(name)) for name in files]
@@ -67,7 +69,10 @@ def load(files: Sequence[str] | None = None) -> cfg.ConfigOpts:
 
 
 def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
-    """Parse each file separately: values merged by oslo.config no longer name their file."""
+    """Return sections, options and values by file, and a message for each unreadable file.
+
+    Files are parsed one by one, since oslo.config merges them and no longer names the file.
+    """
     parsed: dict[str, _Sections] = {}
     problems: list[str] = []
     for path in paths:
@@ -88,7 +93,7 @@ def _parse(paths: Sequence[str]) -> tuple[dict[str, _Sections], list[str]]:
 
 
 def _group_name(section: str) -> str:
-    """Return the group a section stands for; oslo.config takes section names in any case."""
+    """Return the option group of a section: in lower case, or DEFAULT; oslo.config ignores case."""
     return "DEFAULT" if section.upper() == "DEFAULT" else section.lower()
 
 
@@ -118,7 +123,10 @@ def _suggestion(name: str, close: Sequence[str]) -> str:
 
 
 def _described(path: str, section: str, name: str, value: str | None, secret: bool) -> str:
-    """Describe place, option and value for messages, with secrets and passwords masked."""
+    """Return place, option and value for a message; a secret value or password in it is masked.
+
+    `value` None: without a value.
+    """
     if value is None:
         return f"{path}: [{section}] {name}"
     if secret:
@@ -127,7 +135,10 @@ def _described(path: str, section: str, name: str, value: str | None, secret: bo
 
 
 def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str]:
-    """Read every option, because oslo.config checks a value only when it is read."""
+    """Yield a message for each option with an invalid value.
+
+    Reads every option, since oslo.config checks a value only when it is read.
+    """
     for group, options in OPTIONS.items():
         values = conf if group == "DEFAULT" else conf[group]
         for option in options:
@@ -140,7 +151,10 @@ def _refused(conf: cfg.ConfigOpts, parsed: dict[str, _Sections]) -> Iterator[str
 
 
 def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, str | None]:
-    """Return the source of the effective value, and the value as it is written there."""
+    """Return the source of an option's effective value, and the value as it is written there.
+
+    The source is an environment variable, a file, or "default" with the value None.
+    """
     variable = f"OS_{group.upper()}__{name.upper()}"
     if variable in os.environ:
         return f"environment variable {variable}", os.environ[variable]
@@ -152,7 +166,10 @@ def _origin(group: str, name: str, parsed: dict[str, _Sections]) -> tuple[str, s
 
 
 def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
-    """Return why the value is refused, not in oslo.config's words, which may show a secret."""
+    """Return the reason why a value is refused.
+
+    The text is not oslo.config's, which may show a secret.
+    """
     if isinstance(error, (cfg.NoSuchOptError, cfg.TemplateSubstitutionError)):
         return "names an unknown option after $; a dollar sign is written $$"
     try:
@@ -163,7 +180,7 @@ def _reason(error: Exception, option: cfg.Opt, value: str | None) -> str:
 
 
 def sample() -> str:
-    """Return etc/osbench.conf as text: every option with its help, commented out at its default."""
+    """Return the content of etc/osbench.conf: all options with help, commented out."""
     lines = [
         "# Configuration of osbench. Read from --config-file, else ~/.osbench/osbench.conf, else",
         "# /etc/osbench/osbench.conf. Each option stands here with its default.",
@@ -180,7 +197,7 @@ def sample() -> str:
 
 
 def limits(option: cfg.Opt) -> str:
-    """Return a message on the values that an option takes, or "" if its type says it."""
+    """Return the choices or the minimum of an option as a message; "" if it has neither."""
     kind = option.type
     choices = getattr(kind, "choices", None)
     if choices:
@@ -190,7 +207,7 @@ def limits(option: cfg.Opt) -> str:
 
 
 def written(default: Any) -> str:
-    """Return a default as a file has it."""
+    """Return a default as a configuration file writes it: lists joined by commas, None as ""."""
     if default is None:
         return ""
     if isinstance(default, list):

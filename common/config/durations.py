@@ -1,4 +1,4 @@
-"""Durations as people write them: `30`, `30s`, `5m`, `1h30m`; read as seconds."""
+"""Durations as people write them, such as `30`, `30s`, `5m` or `1h30m`, read as seconds."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ DURATION: Mapping[str, Any] = {"type": "number", "format": "duration"}
 
 
 def seconds(text: str) -> float:
-    """Return the seconds that a text stands for; an integer if it has no fraction.
+    """Return the seconds that a text stands for, as an int if there is no fraction.
 
-    Without a unit the text is a number of seconds; units are ms, s, m, h and d. Raises ValueError.
+    A text without units is a number of seconds; units are ms, s, m, h and d. Raises ValueError for
+    other text, a sign, or more than 15 characters.
     """
     written = text.strip()
     if len(written) <= _LONGEST and _NUMBER.fullmatch(written):
@@ -45,5 +46,5 @@ def seconds(text: str) -> float:
 
 
 def is_duration(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema is for seconds that may be written as a duration."""
+    """Return whether a JSON schema is for seconds that may be written as a duration."""
     return schema.get("format") == "duration" and schema.get("type") in ("number", "integer")

@@ -13,7 +13,10 @@ from osbench.common.secrets.masking import mask_text
 
 
 class SafeFormatter(logging.Formatter):
-    """Masks and escapes, also in messages of libraries and in tracebacks."""
+    """A log formatter that masks secrets and escapes control characters.
+
+    It does so in messages of libraries and in tracebacks, too.
+    """
 
     #: Hides secrets in a text.
     masked: Callable[[str], str] = staticmethod(mask_text)
@@ -26,7 +29,10 @@ class SafeFormatter(logging.Formatter):
 
 
 def begin(level: str, *, process: bool = False) -> None:
-    """Log to stderr from `level` on; with `process`, lines name the process id."""
+    """Log to stderr records of `level` and above; with `process`, lines name the process id.
+
+    Does nothing if the root logger has a handler already.
+    """
     handler = logging.StreamHandler()
     parts = ["%(asctime)s", *(["%(process)d"] if process else []), "%(levelname)s", "%(message)s"]
     handler.setFormatter(SafeFormatter(" ".join(parts)))

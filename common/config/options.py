@@ -21,7 +21,10 @@ RESPONSE_LIMIT_MIB = 64
 
 
 class _Number(types.Float):
-    """A finite number; `float` also accepts "nan" and "inf", which no limit would reject."""
+    """A finite number; `float` also accepts "nan" and "inf", which no limit would reject.
+
+    Calling it with a value returns the number or raises ValueError, as all types here do.
+    """
 
     def __call__(self, value: Any) -> float:
         number = self._read(value)
@@ -38,7 +41,7 @@ class _Number(types.Float):
 
 
 class _Seconds(_Number):
-    """A duration: seconds, or a text such as 30s or 5m."""
+    """A duration in seconds, given as a number or as a text such as 30s or 5m."""
 
     def _read(self, value: Any) -> float:
         try:
@@ -48,14 +51,14 @@ class _Seconds(_Number):
 
 
 class _Share(_Number):
-    """A fraction from 0 to 1, or `AUTO`."""
+    """A fraction from 0 to 1, or the word `AUTO`."""
 
     def __call__(self, value: Any) -> float | str:  # type: ignore[override]  # or AUTO
         return AUTO if value == AUTO else super().__call__(value)
 
 
 class _Whole(types.Integer):
-    """An integer."""
+    """An integer; other values raise ValueError, as does one beyond the limits."""
 
     def __call__(self, value: Any) -> int:
         try:
@@ -67,7 +70,7 @@ class _Whole(types.Integer):
 
 
 class _Level(types.String):
-    """A log level, as Python's logging spells it."""
+    """A log level; upper case and lower case are accepted, upper case is returned."""
 
     def __call__(self, value: Any) -> str:
         return str(super().__call__(str(value).upper()))
@@ -83,14 +86,17 @@ class _Path(types.String):
 
 
 class _OptionalPath(_Path):
-    """A path, or none if the value is empty."""
+    """A path with ~ replaced by the home directory; "" if the value is empty."""
 
     def __call__(self, value: Any) -> str:
         return super().__call__(value) if value else ""
 
 
 class Url(types.ConfigType):
-    """A URL with an allowed scheme. Errors do not show the value: it may have a password."""
+    """A URL with an allowed scheme; None if it is empty.
+
+    Errors do not show the value, since it may contain a password.
+    """
 
     def __init__(self, *schemes: str) -> None:
         super().__init__(type_name="URL")

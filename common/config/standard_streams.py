@@ -1,4 +1,4 @@
-"""Standard streams that were closed, or cannot be written to: no command fails with a traceback."""
+"""Standard streams that are closed or cannot be written to, handled without a traceback."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from osbench.common.errors import OutputError
 
 
 class _Output(io.FileIO):
-    """Standard output, whose failures are reported; without a reader it stays a BrokenPipeError."""
+    """Standard output: a failed write raises OutputError.
+
+    If the reader of a pipe has gone, it raises BrokenPipeError.
+    """
 
     def write(self, data: Any, /) -> int:
-        """Write bytes. Raises OutputError."""
+        """Write bytes and return their number.
+
+        Raises BrokenPipeError if the reader has gone, OutputError for other errors.
+        """
         try:
             return super().write(data)
         except BrokenPipeError:
@@ -24,10 +30,10 @@ class _Output(io.FileIO):
 
 
 class _Dropping(io.FileIO):
-    """Standard error: bytes that cannot be written are dropped, and the command goes on."""
+    """Standard error: bytes that cannot be written are dropped without an error."""
 
     def write(self, data: Any, /) -> int:
-        """Write bytes, or pretend to."""
+        """Write bytes and return their number; if that fails, drop them and return their number."""
         try:
             return super().write(data)
         except OSError:
@@ -35,9 +41,10 @@ class _Dropping(io.FileIO):
 
 
 def secure_standard_streams() -> None:
-    """Open closed standard streams, and make those for output fail as the classes above.
+    """Open closed standard streams on /dev/null; replace stdout and stderr by the classes above.
 
-    Otherwise the next file that is opened, or connection, would get the descriptor of a closed one.
+    Otherwise the next file or connection would get the descriptor of a closed stream. Streams that
+    other code has replaced stay.
     """
     for number, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         try:
@@ -55,7 +62,11 @@ def secure_standard_streams() -> None:
 
 
 def _stream(raw: io.FileIO, before: TextIO | None, *, each_line: bool = False) -> TextIO:
-    """Return a stream over a file, with encoding and error handler of the one before."""
+    """Return a text stream over `raw`, with encoding and error handler of the earlier stream.
+
+    If there was none, UTF-8 and backslashreplace. It is flushed after each line for a terminal or
+    if `each_line` is true.
+    """
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=before.encoding if before is not None else "utf-8",

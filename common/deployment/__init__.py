@@ -1,1 +1,1 @@
-"""The deployment record: its schema, its sources, and its readers on both sides."""
+"""The deployment record, which describes the system under test: its schema and its sources."""

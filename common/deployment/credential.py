@@ -1,4 +1,4 @@
-"""A credential of a cloud: a user name with a password, or any auth plug-in of keystoneauth1."""
+"""A credential of a cloud: a user name and password, or any auth plug-in of keystoneauth1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCOPE_KEYS += ("application_credential_id", "application_credential_name")
 
 @dataclass(frozen=True, kw_only=True)
 class Credential:
-    """A way to log in to a cloud, and settings to reach its services."""
+    """A way to log in to a cloud, with region, interface, TLS files and endpoint overrides."""
 
     auth_url: str
     #: With `auth_type` the parts of `auth` with these names, or "".
@@ -62,25 +62,25 @@ class Credential:
 
     @property
     def verify(self) -> bool | str:
-        """Return the argument `verify` of requests and keystoneauth1."""
+        """Return the argument `verify` of requests: False, the path of the CA file, or True."""
         return False if self.https_insecure else self.https_cacert or True
 
     @property
     def cert(self) -> str | tuple[str, str] | None:
-        """Return the argument `cert` of requests and keystoneauth1."""
+        """Return the argument `cert` of requests: a path, a pair (certificate, key), or None."""
         if self.https_cert and self.https_key:
             return self.https_cert, self.https_key
         return self.https_cert
 
     @property
     def login_name(self) -> str:
-        """Return name or id of the user, application credential or client; "" for none."""
+        """Return name or id of the user, application credential or client; "" if unknown."""
         named = next((key for key in _WHO if self.auth.get(key)), "")
         return self.username or str(self.auth.get(named, ""))
 
     @property
     def subject(self) -> str:
-        """Return the user, application credential or client that logs in, for messages."""
+        """Return who logs in, in words for messages: "user 'alice'" or "a login by token"."""
         if not self.auth_type:
             return f"user {self.username!r}"
         named = next((key for key in _WHO if self.auth.get(key)), "")
@@ -88,7 +88,10 @@ class Credential:
 
     @property
     def scope(self) -> str:
-        """Return a token's project, domain or system, for messages; "" if it follows."""
+        """Return words for messages on the project, domain or system of a token, "of project 'x'".
+
+        "" if the auth plug-in's options name none.
+        """
         if not self.auth_type:
             return f"of project {self.project_name!r}"
         if self.auth.get("system_scope"):
@@ -101,35 +104,44 @@ class Credential:
 
     @property
     def project_key(self) -> tuple[Any, ...]:
-        """Return a key that is equal for credentials of the same project, as far as they say."""
+        """Return a tuple that is equal for credentials of the same project.
+
+        Credentials that give a project by name and by id differ.
+        """
         if not self.auth_type:
             return self.project_name, self.project_domain_name
         return tuple(self.auth.get(key) for key in _SCOPE_KEYS)
 
     @property
     def project_domain(self) -> str:
-        """Return name or id of the project's domain."""
+        """Return name or id of the project's domain; "default" if not given."""
         return self.project_domain_name or self.auth.get("project_domain_id") or "default"
 
     @property
     def user_domain(self) -> str:
-        """Return name or id of the user's domain."""
+        """Return name or id of the user's domain; "default" if not given."""
         return self.user_domain_name or self.auth.get("user_domain_id") or "default"
 
     def for_user(self, **fields: Any) -> Self:
-        """Return a credential for a user with a password in the same cloud."""
+        """Return a copy with user and password instead of an auth plug-in or token; same cloud.
+
+        `fields` are the fields of the class to change, such as `username` and `password`.
+        """
         return replace(self, auth_type="", auth={}, state="", **fields)
 
     def without_token(self) -> Self:
-        """Return the credential without the token obtained before, to log in anew."""
+        """Return the credential without its earlier token, so that the next use logs in again."""
         return replace(self, state="") if self.state else self
 
     def plugin_options(self) -> dict[str, Any]:
-        """Return the options of the auth plug-in."""
+        """Return the options of the auth plug-in, with `auth_url`; `auth` may override it."""
         return {"auth_url": self.auth_url, **self.auth}
 
     def password_options(self) -> dict[str, Any]:
-        """Return keyword arguments of `keystoneauth1.identity.Password`, for Keystone v2 and v3."""
+        """Return keyword arguments of `keystoneauth1.identity.Password`, for Keystone v2 and v3.
+
+        Missing domain names become the domain id "default", except for a Keystone v2 address.
+        """
         return {
             "auth_url": self.auth_url,
             "username": self.username,

@@ -1,4 +1,4 @@
-"""The deployment record that the variables of OpenStack's clients describe."""
+"""Makes a deployment record from the environment variables of OpenStack's clients (OS_...)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO = {"", "0", "false", "no", "off"}
 
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentRecord:
-    """The record that environment variables describe."""
+    """A deployment record made from environment variables, and the variables without effect."""
 
     spec: Mapping[str, Any]
     #: Variables of OpenStack's clients that are set and have no effect, sorted.
@@ -22,7 +22,10 @@ class EnvironmentRecord:
 
 
 def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return variables of OpenStack's clients that are set; openstacksdk leaves the same out."""
+    """Return the OS_ variables of OpenStack's clients that are set and not empty, by name.
+
+    OS_TEST..., OS_STD... and OS_LOG... are left out, as openstacksdk does.
+    """
     return {
         name: value
         for name, value in environ.items()
@@ -31,7 +34,7 @@ def openstack_variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return keys of a record from OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR."""
+    """Return the keys of a record that OSPROFILER_HMAC_KEY and OSPROFILER_CONN_STR give, if set."""
     return _chosen(
         {
             "profiler_hmac_key": environ.get("OSPROFILER_HMAC_KEY"),
@@ -41,11 +44,11 @@ def profiling_of(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def spec_from_environment(environ: Mapping[str, str]) -> EnvironmentRecord:
-    """Return the record that the variables of OpenStack's clients describe, and `profiling_of`.
+    """Return a deployment record from the variables of OpenStack's clients and of OSProfiler.
 
-    Without any variable of OpenStack's clients, profiling makes a record without OpenStack.
-    OS_CLOUD is not read here. Raises DeploymentError with all variables that are missing or
-    refused.
+    With OSProfiler's variables alone, the record is of platform `osbench`, without OpenStack.
+    OS_CLOUD is ignored. Raises DeploymentError, which lists all missing variables and a bad
+    OS_INSECURE, or names the problem of the auth plug-in.
     """
     given, profiling = openstack_variables(environ), profiling_of(environ)
     if profiling and not given:
@@ -126,7 +129,10 @@ def _used_by_all(given: Mapping[str, str]) -> set[str]:
 
 
 def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]] | None:
-    """Return a user in the short form and the variables used; None if it takes an auth plug-in."""
+    """Return a user in the record's short form, and the variables that it may use.
+
+    None if the variables need an auth plug-in: another type of login, ids, or other scopes.
+    """
     default = {
         name
         for name, instead in _DOMAIN_IDS.items()
@@ -142,7 +148,10 @@ def _simple(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], s
 
 
 def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any], set[str]]:
-    """Return a user with an auth plug-in and the variables used. Raises DeploymentError."""
+    """Return a user with an auth plug-in, and the variables that the plug-in may use.
+
+    Raises DeploymentError if the plug-in is unknown.
+    """
     # only such an environment needs it, and it is slow to import
     from osbench.common.openstack.login_plugins import loader_of  # noqa: PLC0415
 
@@ -166,7 +175,7 @@ def _by_plugin(given: Mapping[str, str], auth_type: str) -> tuple[dict[str, Any]
 
 
 def _openstack(given: Mapping[str, str]) -> dict[str, Any]:
-    """Return keys of the record that do not depend on the login."""
+    """Return the non-empty keys of the record that do not depend on the login."""
     interface = _first(given, "OS_ENDPOINT_TYPE", "OS_INTERFACE")
     identity = given.get("OS_IDENTITY_API_VERSION")
     words = {name: name.removeprefix("OS_").removesuffix(_OVERRIDE) for name in given}

@@ -33,7 +33,7 @@ from osbench.common.secrets.masking import mask
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """A named deployment record; `version` changes whenever its content does."""
+    """A named deployment record; a new version string marks each change of its content."""
 
     name: str
     #: The content of the file, with secrets: show `masked()` instead.
@@ -46,9 +46,10 @@ class Deployment:
     def from_spec(
         cls, name: str, spec: Any, *, source: str = "deployment", salt: bytes | None = None
     ) -> Self:
-        """Create a record with the content of a file. Raises DeploymentError with every problem.
+        """Create a record from the content of a deployment file.
 
-        `salt` (random if None) prevents guessing passwords from the version.
+        The version is a keyed hash of the content; `salt`, its key (random if None), prevents
+        guessing passwords from it. Raises DeploymentError with all problems, after `source`.
         """
         problems = problems_of(spec)
         if problems:
@@ -68,29 +69,38 @@ class Deployment:
 
     @classmethod
     def from_file(cls, name: str, path: str | Path) -> Self:
-        """Read a record from a file in JSON or YAML. Raises DeploymentError."""
+        """Read a record from a JSON or YAML file.
+
+        Raises DeploymentError if it is unreadable or invalid.
+        """
         return cls.from_spec(name, read_spec(Path(path)), source=str(path))
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Return the record of a `to_dict` result. Raises DeploymentError for anything else."""
+        """Create the record from a dict that `to_dict` returned; the content is not checked again.
+
+        Raises DeploymentError for missing or unknown keys.
+        """
         try:
             return cls(**record)
         except TypeError:
             raise DeploymentError("malformed deployment record") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record in msgpack types, with its secrets: to be encrypted."""
+        """Return the record as a dict of msgpack types, with secrets: the caller encrypts it."""
         record = {"name": self.name, "spec": dict(self.spec), "version": self.version}
         return record | {"states": dict(self.states)} if self.states else record
 
     def with_states(self, states: Mapping[str, str]) -> Self:
-        """Return the record with tokens (`login.state_of`) by place: admin, users[0]."""
+        """Return a copy with tokens by place of the credential, such as "admin" or "users[0]".
+
+        A token is a JSON string of `login.state_of`.
+        """
         # not as text, so that the token is known as a secret by its name
         return replace(self, states={place: json.loads(state) for place, state in states.items()})
 
     def masked(self) -> dict[str, Any]:
-        """Return the content with passwords, keys and user information of URLs hidden."""
+        """Return a copy of the content with passwords, keys and user information of URLs masked."""
         masked: dict[str, Any] = mask(self.spec)
         return masked
 
@@ -101,7 +111,7 @@ class Deployment:
 
     @property
     def content(self) -> Mapping[str, Any]:
-        """Return the configuration under the platform's name."""
+        """Return the content of the record under its platform's name."""
         content: Mapping[str, Any] = self.spec[self._platform_name]
         return content
 
@@ -111,7 +121,10 @@ class Deployment:
 
     @cached_property
     def credentials(self) -> Mapping[str, Credential]:
-        """Return all credentials, by their place: admin, system_admin, users[0]."""
+        """Return all credentials by place: "admin", "system_admin", "users[0]" and so on.
+
+        Empty for the platform `osbench`.
+        """
         content = self.content if self.platform == "openstack" else {}
         placed = {key: content[key] for key in ("admin", "system_admin") if key in content}
         placed |= {f"users[{at}]": user for at, user in enumerate(content.get("users", ()))}
@@ -121,29 +134,32 @@ class Deployment:
 
     @property
     def admin(self) -> Credential | None:
-        """Return the administrator's credential, if the record has one."""
+        """Return the administrator's credential; None if the record has none."""
         return self.credentials.get("admin")
 
     @property
     def system_admin(self) -> Credential | None:
-        """Return the credential for Keystone's resources, if they need another than `admin`."""
+        """Return the credential for requests to Keystone; None if `admin` is used for them, too."""
         return self.credentials.get("system_admin")
 
     @cached_property
     def users(self) -> tuple[Credential, ...]:
-        """Return the credentials of plain users that the record has, in its order."""
+        """Return the credentials of plain users, in the order of the record."""
         return tuple(
             found for place, found in self.credentials.items() if place.startswith("users[")
         )
 
     @property
     def profiler_hmac_key(self) -> str | None:
-        """Return the key that the services under test accept trace headers with."""
+        """Return the HMAC key with which services accept trace headers; None if there is none."""
         return self.content.get("profiler_hmac_key") or None
 
     @property
     def profiler_conn_str(self) -> str | None:
-        """Return OSProfiler's connection string of the trace store; may hold a password."""
+        """Return OSProfiler's connection string of the trace store; None if there is none.
+
+        It may contain a password.
+        """
         return self.content.get("profiler_conn_str") or None
 
     @property
@@ -153,21 +169,21 @@ class Deployment:
 
     @property
     def services(self) -> Mapping[str, str]:
-        """Return base addresses of the services under test by name; empty for OpenStack."""
+        """Return base URLs of the services under test by name; empty for OpenStack."""
         services: Mapping[str, str] = self.content.get("services", {})
         return services
 
     @property
     def api_versions(self) -> Mapping[str, Mapping[str, str]]:
-        """Return versions and types of services by name, as in the context `api_versions`."""
+        """Return configured API versions and types by service, as in the context `api_versions`."""
         versions: Mapping[str, Mapping[str, str]] = self.content.get("api_versions", {})
         return versions
 
     @cached_property
     def hosts(self) -> frozenset[str]:
-        """Return the origins that may get trace headers: of Keystone, or of each of `services`.
+        """Return the origins that may get trace headers: of Keystone, overrides and `services`.
 
-        The hosts of a cloud's service catalogue are added once it has been read.
+        Hosts of a cloud's service catalogue are not among them: a caller that reads it adds them.
         """
         addresses = [*self.services.values()]
         if self.platform == "openstack":

@@ -1,4 +1,4 @@
-"""The content of a deployment file: YAML or JSON."""
+"""Reads the content of a deployment file, YAML or JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from osbench.common.yaml_documents import load_yaml
 
 
 def read_spec(path: Path) -> Any:
-    """Return the content of a deployment file: YAML if the file name says so, else JSON.
+    """Return the content of a deployment file: YAML if it ends in .yaml or .yml, else JSON.
 
-    Raises DeploymentError with the position of the first error, without the text there.
+    Raises DeploymentError with path and position of the first error, but without its text.
     """
     try:
         text = read_text(path)

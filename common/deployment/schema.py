@@ -140,7 +140,10 @@ _SCHEMA_NAMES = {
 
 
 def problems_of(spec: Any) -> list[Problem]:
-    """Return all problems of the content of a deployment file; no secret is repeated."""
+    """Return all problems of the content of a deployment file; empty if it is valid.
+
+    Messages repeat no password or key.
+    """
     if not isinstance(spec, Mapping):
         return [Problem("", f"must be an object, is {_kind(spec)}")]
     problems = []
@@ -187,7 +190,10 @@ def _platform_problems(name: str, content: Any) -> Iterator[Problem]:
 
 
 def _user_problems(place: str, user: Any) -> Iterator[Problem]:
-    """Yield a problem unless a user has one project, under the key of Keystone v2 or v3."""
+    """Yield a problem unless a user with a password names one project, for Keystone v2 or v3.
+
+    Users with an auth plug-in are not checked.
+    """
     if isinstance(user, Mapping) and not {"auth_type", "auth"} & user.keys():
         projects = [key for key in ("project_name", "tenant_name") if key in user]
         if not projects:
@@ -197,7 +203,7 @@ def _user_problems(place: str, user: Any) -> Iterator[Problem]:
 
 
 def _schema_problems(place: str, error: jsonschema.ValidationError) -> Iterator[Problem]:
-    """Yield problems for an error. jsonschema's own message would repeat the value."""
+    """Yield problems for an error of jsonschema, whose own message would repeat the value."""
     rule = error.validator
     wanted: Any = error.validator_value
     value: Any = error.instance

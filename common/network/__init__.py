@@ -1,1 +1,1 @@
-"""The network as clients and listeners meet it: proxies, addresses, causes of failures."""
+"""Network code of clients and servers: proxies, addresses, limits, causes of errors."""

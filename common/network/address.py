@@ -1,4 +1,4 @@
-"""The address at which the web server listens."""
+"""The address on which the web server listens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORT = 8089
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """A host and a port, 0 for any that is free."""
+    """A host and a port of a listener; port 0 is any free port."""
 
     host: str = LOOPBACK
     port: int = PORT
@@ -24,7 +24,10 @@ class Address:
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """Parse "ADDR:PORT", ":PORT" or "PORT"; "" is the default. Raises UsageError."""
+        """Parse "ADDR:PORT", ":PORT" or "PORT" as an address with a fixed port; "" is the default.
+
+        Raises UsageError for other text.
+        """
         if not text:
             return cls()
         host, port = parse_listen_address(text)
@@ -32,14 +35,17 @@ class Address:
 
     @property
     def loopback(self) -> bool:
-        """Return whether only programs on this machine reach it."""
+        """Return whether only programs on this host can reach the address."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
 
     def bind(self) -> socket.socket:
-        """Return a socket that listens there. Raises UsageError if that is impossible."""
+        """Return a socket that listens on the address.
+
+        If the default port is taken, a free one is used. Raises UsageError if it cannot listen.
+        """
         ports = [self.port] if self.fixed else [self.port, 0]
         for port in ports:
             try:
@@ -56,9 +62,10 @@ class Address:
         raise AssertionError("there is a last port")
 
     def names(self) -> frozenset[str]:
-        """Return the names of hosts by which a browser may call it, as in the header Host.
+        """Return the host names that a browser may send in the header Host, IPv6 in brackets.
 
-        Others are refused: a foreign page could give its own name our address (DNS rebinding).
+        The server refuses others: a foreign page could resolve its name to our address (DNS
+        rebinding). If all interfaces are listened on, the host's names and addresses are included.
         """
         if self.loopback:
             return frozenset({"localhost", "127.0.0.1", "[::1]", _bracketed(self.host)})

@@ -1,6 +1,6 @@
-"""Bounds of HTTP responses: bytes that are kept, and lines before and after them.
+"""Limits HTTP responses to clients of requests: bytes of a body, and lines around it.
 
-http.client and urllib3 bound neither interim responses nor trailers, and requests bounds no body.
+http.client and urllib3 limit neither interim responses nor trailers, and requests no body.
 """
 
 from __future__ import annotations
@@ -31,12 +31,18 @@ LINES_BYTES = 2 << 20
 
 
 class _BoundedLines(io.BufferedReader):
-    """Reads lines up to a length, and only so many without other bytes between them."""
+    """A reader with a limit on each line, and on the bytes of successive lines.
+
+    Reading other bytes than lines ends such a succession.
+    """
 
     _lined = 0
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """Return the next line. Raises http.client.HTTPException beyond the bounds."""
+        """Return the next line, with its end.
+
+        Raises http.client.HTTPException beyond LINE_BYTES or, for successive lines, LINES_BYTES.
+        """
         bounded = size is not None and 0 <= size < LINE_BYTES
         line = super().readline(size if bounded else LINE_BYTES)
         self._lined += len(line)
@@ -46,18 +52,18 @@ class _BoundedLines(io.BufferedReader):
         return line
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read bytes, as BufferedReader does."""
+        """Read bytes as BufferedReader does, and begin to count lines again."""
         self._lined = 0
         return super().read(size)
 
     def readinto(self, buffer: Any, /) -> int:
-        """Read bytes into a buffer, as BufferedReader does."""
+        """Read into a buffer as BufferedReader does, and begin to count lines again."""
         self._lined = 0
         return super().readinto(buffer)
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response of http.client whose lines are bounded."""
+    """A response of http.client with limits on its lines: head, interim responses, trailers."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -68,25 +74,25 @@ class BoundedResponse(http.client.HTTPResponse):
 
 
 class HTTPConnection(connection.HTTPConnection):
-    """A connection whose responses have bounded lines."""
+    """An HTTP connection whose responses have limits on lines."""
 
     response_class = BoundedResponse
 
 
 class HTTPSConnection(connection.HTTPSConnection):
-    """The same with TLS."""
+    """An HTTPS connection whose responses have limits on lines."""
 
     response_class = BoundedResponse
 
 
 class HTTPConnectionPool(connectionpool.HTTPConnectionPool):
-    """A pool of such connections."""
+    """A pool of HTTP connections whose responses have limits on lines."""
 
     ConnectionCls = HTTPConnection
 
 
 class HTTPSConnectionPool(connectionpool.HTTPSConnectionPool):
-    """The same with TLS."""
+    """A pool of HTTPS connections whose responses have limits on lines."""
 
     ConnectionCls = HTTPSConnection
 
@@ -95,18 +101,21 @@ _POOLS = MappingProxyType({"http": HTTPConnectionPool, "https": HTTPSConnectionP
 
 
 class BoundedLinesAdapter(HTTPAdapter):
-    """An adapter of requests whose responses have bounded lines; bodies are the caller's."""
+    """An adapter of requests with limits on the lines of a response, but not on its body."""
 
     #: Pools of connections that go there directly, by scheme.
     pools: Mapping[str, type[connectionpool.HTTPConnectionPool]] = _POOLS
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Make the pools of connections."""
+        """Create the pools of direct connections, of the classes `pools`."""
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = dict(self.pools)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> ProxyManager:
-        """Return the pools of connections through a proxy."""
+        """Return the pools of connections through `proxy`.
+
+        A SOCKS proxy's connections have no limits on lines.
+        """
         manager: ProxyManager = super().proxy_manager_for(proxy, **options)
         if type(manager) is ProxyManager:
             manager.pool_classes_by_scheme = dict(_POOLS)
@@ -114,7 +123,7 @@ class BoundedLinesAdapter(HTTPAdapter):
 
 
 class BoundedAdapter(BoundedLinesAdapter):
-    """Reads responses within a bound, unless they are streamed."""
+    """An adapter of requests that limits the body of each response, unless it is streamed."""
 
     def __init__(self, bound: ResponseBound = USUAL, **options: Any) -> None:
         self.bound = bound
@@ -123,9 +132,9 @@ class BoundedAdapter(BoundedLinesAdapter):
     def send(  # type: ignore[override] # all else as in requests
         self, request: requests.PreparedRequest, stream: bool = False, **options: Any
     ) -> requests.Response:
-        """Send a request, as in requests.
+        """Send a request and read the body of the response, unless `stream` is true.
 
-        Raises requests.RequestException if the response is too large.
+        Raises requests.RequestException as requests does, and if the body exceeds the limit.
         """
         response: requests.Response = super().send(request, stream=stream, **options)
         if not stream:
@@ -134,9 +143,10 @@ class BoundedAdapter(BoundedLinesAdapter):
 
 
 def read_bounded(response: requests.Response, bound: ResponseBound) -> None:
-    """Read a response within a bound, so that a service cannot fill the memory.
+    """Read the body of a streamed response into it, at most `bound.most_bytes`.
 
-    Raises requests.RequestException for a response that is too large, as it is sent or decoded.
+    Raises requests.RequestException, and closes the response, if the announced or the decoded body
+    is larger: a service cannot fill the memory.
     """
     parts, size = [], 0
     announced = announced_bytes(response)
@@ -157,7 +167,10 @@ def _refused(response: requests.Response, message: str) -> requests.RequestExcep
 
 
 def announced_bytes(response: requests.Response) -> int:
-    """Return the length of the body by its head; 0 if that is not known."""
+    """Return the Content-Length of a response in bytes.
+
+    0 if it is missing or malformed, and for a response to HEAD.
+    """
     given = response.headers.get("content-length", "")
     method = response.request.method if response.request is not None else ""
     if method == "HEAD" or len(given) > _DIGITS or not (given.isascii() and given.isdecimal()):
@@ -166,7 +179,7 @@ def announced_bytes(response: requests.Response) -> int:
 
 
 def bounded_session() -> requests.Session:
-    """Return a session of requests whose responses are bounded."""
+    """Return a new session of requests that limits response bodies that are not streamed."""
     session = requests.Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, BoundedAdapter())

@@ -1,4 +1,4 @@
-"""GET requests for data, bounded in bytes and in time."""
+"""GET requests for data, limited in bytes and time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from osbench.common.network.bounded_adapter import CHUNK_BYTES, announced_bytes,
 
 @dataclass(frozen=True, kw_only=True)
 class QueryBounds:
-    """Longest waits for a connection, for the next bytes and for a response; and its size."""
+    """Limits of a query: seconds to connect, per read and in total; bytes of the response."""
 
     connect_s: float
     read_s: float
@@ -29,16 +29,17 @@ class ResponseTooLargeError(Exception):
 
 
 class BoundedQueries:
-    """GET requests with the same headers. `get` may be called by several threads."""
+    """Sends GET requests with the same headers; `get` may be called from several threads."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = headers
         self._sessions = threading.local()
 
     def get(self, url: str, bounds: QueryBounds) -> tuple[int, bytes]:
-        """Status and body.
+        """Send a GET request and return status code and body; redirects are not followed.
 
-        Raises ResponseTooLargeError, requests.RequestException, OSError, ValueError.
+        Raises ResponseTooLargeError, requests.RequestException (a Timeout if it takes too long in
+        total), OSError, ValueError.
         """
         session = getattr(self._sessions, "session", None)
         if session is None:
@@ -65,9 +66,10 @@ class BoundedQueries:
 
 
 def parse_header_list(headers: str, option: str) -> dict[str, str]:
-    """Headers as the OTLP exporters of OpenTelemetry have them: name=value,name=value.
+    """Return headers by name from a list as in OpenTelemetry's settings: name=value,name=value.
 
-    Values are percent-encoded; `option` names the setting in the error. Raises UsageError.
+    Values are percent-decoded. Raises UsageError, which names the setting `option`, if it is
+    malformed.
     """
     found = {}
     for pair in filter(None, headers.split(",")):

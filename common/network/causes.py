@@ -1,4 +1,4 @@
-"""The root cause of a network error, worded the same for similar failures."""
+"""Reduces a network error to the text of its root cause, equal for similar failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from osbench.common.network.environment_proxy import no_connection, proxy_of
 
 
 def root_cause(error: BaseException, proxies: Mapping[str, str] | None = None) -> str:
-    """Return the text of the innermost cause, with the proxy if that failed.
+    """Return the text of the innermost cause of `error`, and the proxy if that failed.
 
     The outer exceptions of requests and keystoneauth1 contain object addresses, request ids and
     absolute URLs, so similar failures would not be grouped. An exception raised `from None` has no

@@ -1,4 +1,4 @@
-"""Bounds how long connections may be silent, and how many there are: by client and in all.
+"""Limits the connections of a web server, per client and in total, and how long they may be silent.
 
 A connection waits until the head of a request has come, and again after the response. Every client
 is let in; if there are too many, the connection that has waited longest is closed. So idle
@@ -23,7 +23,7 @@ HEAD_S = 10.0
 
 
 class Connections:
-    """The connections of one server; for the thread of its loop."""
+    """The open connections of one server; only for the thread of its event loop."""
 
     def __init__(self) -> None:
         #: The one that has waited longest comes first.
@@ -32,7 +32,7 @@ class Connections:
         self._clients: Counter[str] = Counter()
 
     def add(self, one: BoundedConnection) -> None:
-        """Let a connection in; another may be closed for it."""
+        """Add a new connection as waiting; close the longest waiting one if a limit is exceeded."""
         self._all.add(one)
         self._clients[one.peer] += 1
         self.wait(one)
@@ -41,7 +41,11 @@ class Connections:
             self._close_oldest([other for other in self._waiting if other.peer == one.peer])
 
     def wait(self, one: BoundedConnection) -> None:
-        """Note that a connection waits for a request."""
+        """Mark a connection as waiting for a request; no effect after it was removed.
+
+        If too many wait, of its client or in total, the connection that has waited longest is
+        closed.
+        """
         if one not in self._all:
             # it had to go
             return
@@ -54,11 +58,11 @@ class Connections:
             self._close_oldest(list(self._waiting))
 
     def serve(self, one: BoundedConnection) -> None:
-        """Note that a connection waits no more: its request is being served."""
+        """Mark a connection as busy: its request is being served."""
         self._waiting.pop(one, None)
 
     def remove(self, one: BoundedConnection) -> None:
-        """Note that a connection has ended."""
+        """Remove a connection that has ended; no effect if it is not known."""
         if one not in self._all:
             return
         self._all.remove(one)
@@ -74,7 +78,10 @@ class Connections:
 
 
 class BoundedConnection(H11Protocol):
-    """A connection of uvicorn within these bounds."""
+    """A connection of uvicorn with the limits of `Connections`.
+
+    It is closed if the head of a request does not come within HEAD_S, also between requests.
+    """
 
     def __init__(self, *args: Any, among: Connections, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -84,27 +91,27 @@ class BoundedConnection(H11Protocol):
         self.peer = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its base
-        """Wait for the first request."""
+        """Add the connection to the server's connections, and start the timer for a request."""
         super().connection_made(transport)
         self.peer = self.client[0] if self.client else ""
         self._wait()
         self._among.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop the timer, and remove the connection from the server's connections."""
         self._forget_timer()
         self._among.remove(self)
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Take the received events; a request ends the wait."""
+        """Process received events; the complete head of a request ends the wait."""
         super().handle_events()
         if self.cycle is not None and not self.cycle.response_complete:
             self._forget_timer()
             self._among.serve(self)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Mark the connection as waiting and start the timer, unless the next request has come."""
         super().on_response_complete()
         if not self.cycle.response_complete:
             # of a request that came meanwhile

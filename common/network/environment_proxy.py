@@ -1,4 +1,4 @@
-"""The proxy that the environment names for a URL: one decision for all clients and messages."""
+"""Finds the proxy for a URL in the environment; all clients and messages use this decision."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def proxy_of(url: str, given: Mapping[str, str] | None = None) -> str:
-    """Return the URL of the proxy for a URL, with its scheme and port; "" for none.
+    """Return the URL of the proxy for `url`, with scheme and port; "" if there is none.
 
-    As in requests: `given` proxies by scheme, then the variables of the environment in small
-    letters or capitals, and no_proxy. Raises ValueError for a proxy that is not a URL.
+    As in requests: `given` proxies by scheme, then variables such as http_proxy in small letters or
+    capitals, and no_proxy. Raises ValueError for a proxy that is not a URL.
     """
     found = select_proxy(url, {**get_environ_proxies(url, no_proxy=None), **(given or {})})
     return _whole(found) if found else ""
 
 
 def shown_proxy(proxy: str) -> str:
-    """Return the URL of a proxy for messages, without user and password."""
+    """Return the URL of a proxy for messages, without user, password and path."""
     parts = urlsplit(proxy)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], "", "", ""))
 
 
 def no_connection(proxy: str, why: str) -> str:
-    """Return the message for a proxy that takes no connection, so that the target is not blamed."""
+    """Return the message on a proxy that takes no connection; `why` is the reason."""
     return f"cannot connect to the proxy {shown_proxy(proxy)}: {why}"
 
 

@@ -1,4 +1,4 @@
-"""Addresses to listen at, as options have them: "ADDRESS:PORT", ":PORT" or "PORT"."""
+"""Parses the addresses of listeners in options: "ADDRESS:PORT", ":PORT" or "PORT"."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(?P<p
 
 
 def is_listen_address(text: str) -> bool:
-    """Return whether a text has the form of an address."""
+    """Return whether `text` looks like an address to listen on; the port is not checked."""
     return _ADDRESS.fullmatch(text) is not None
 
 
 def parse_listen_address(text: str) -> tuple[str, int]:
-    """Return host and port, 0 for any that is free. Raises UsageError."""
+    """Return host and port; without a host LOOPBACK, without brackets for IPv6.
+
+    Raises UsageError for other text or a port above 65535. Port 0 is any free port.
+    """
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found["port"]) > 65535:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Origins of URLs, and the headers that stay at theirs when a request is redirected."""
+"""Origins of URLs, and the headers that a redirect to another origin must not have."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def origin(url: str) -> str:
-    """Return `scheme://host:port` of a URL, in lower case; without a port the scheme's."""
+    """Return `scheme://host:port` of a URL in lower case, with the scheme's default port.
+
+    Raises ValueError if the URL has an invalid port or host.
+    """
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}:{parts.port or _PORTS.get(parts.scheme, 0)}"
 
 
 def origin_changes(old: str, new: str) -> bool:
-    """Return whether secrets for `old` must not go to `new`; an upgrade to TLS does not count.
+    """Return whether a request to `new` must not have the secrets meant for `old`.
 
-    Also if `new` is not a URL that can be read.
+    True if the origins differ or a URL is invalid; False for an upgrade from http to https on the
+    default ports.
     """
     try:
         before, after = origin(old), origin(new)
@@ -31,5 +35,5 @@ def origin_changes(old: str, new: str) -> bool:
 
 
 def secret_headers(names: Iterable[str]) -> list[str]:
-    """Return names of headers that a redirect to another origin must not take along."""
+    """Return the names of secret headers among `names`, such as Authorization, in their order."""
     return [name for name in names if is_secret(str(name))]

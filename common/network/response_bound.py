@@ -1,4 +1,4 @@
-"""Bound of the size of an HTTP response, and the message on a larger one."""
+"""The size limit of an HTTP response, and the message on a larger one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from osbench.common.config.options import RESPONSE_LIMIT_MIB
 
 @dataclass(frozen=True)
 class ResponseBound:
-    """The most bytes of a response that are kept, and the setting that says so, if there is one."""
+    """The most bytes of a response that are read; `setting` is the option that sets it, or ""."""
 
     #: As they are sent, and decoded.
     most_bytes: int = RESPONSE_LIMIT_MIB << 20
     setting: str = ""
 
     def message(self, size: int = 0, *, decoded: bool = False) -> str:
-        """Return the message on a response that is larger.
+        """Return the message on a larger response, with its limit and the setting.
 
-        `size` is how many bytes it has, as far as that is known: if `decoded`, as it was sent.
+        `size`: its announced bytes, 0 if unknown. `decoded`: its body is too large only when
+        decoded.
         """
         most = self.most_bytes
         allowed = f"{most:,} bytes" if most & 0xFFFFF else f"{most >> 20} MiB"
@@ -41,5 +42,5 @@ BOUND_KEY = "response_bound"
 
 
 def worker_bound(conf: cfg.ConfigOpts) -> ResponseBound:
-    """Return the bound of responses to the requests of iterations."""
+    """Return the size limit of responses to iterations, from the configuration of workers."""
     return ResponseBound(conf.worker.response_limit_mib << 20, "[worker] response_limit_mib")

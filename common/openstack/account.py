@@ -1,4 +1,4 @@
-"""A user in a project of the cloud, with its token and the addresses from its catalogue."""
+"""A user in a project of a cloud, with its token and the service addresses of its catalogue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from osbench.common.openstack.service_catalogue import Service
 
 
 class Account:
-    """A user; used by all threads of a process."""
+    """A user of a cloud; may be used by all threads of a process."""
 
     def __init__(
         self,
@@ -29,10 +29,10 @@ class Account:
         gate: LoginGate | None = None,
         system: Credential | None = None,
     ) -> None:
-        """`state` is the result of `login.state_of`, which includes a token, or "".
+        """Keep the credential; no request is sent. Raises DeploymentError as `login.login` does.
 
-        `gate` is shared by the accounts of a process; `system` is the credential for requests to
-        Keystone, if it is another one.
+        `state`: a token as of `login.state_of`, or "". `gate`: shared by the accounts of a process.
+        `system`: another credential for requests to Keystone, or None.
         """
         self.credential = credential
         self.login: Login = login(credential, gate)
@@ -48,17 +48,17 @@ class Account:
         return str(self.credential)
 
     def fresh(self) -> Account:
-        """Return the same without a token: its next request logs in."""
+        """Return the same account without a token and with a new gate: its next request logs in."""
         system = self._system.credential.without_token() if self._system else None
         return Account(self.credential.without_token(), system=system)
 
     def for_service(self, service: str) -> Account:
-        """Return the account that sends requests to a service."""
+        """Return the account for requests to a service: for Keystone the `system` one, if set."""
         is_keystone = service in ("keystone", "identity")
         return self._system if is_keystone and self._system is not None else self
 
     def token(self, session: Session) -> access.AccessInfo:
-        """Return the token; requests one if there is none.
+        """Return the token with its data; logs in if there is none or it ends soon.
 
         Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
         """
@@ -69,7 +69,7 @@ class Account:
         return granted
 
     def renewed_token(self, session: Session, refused: str = "") -> access.AccessInfo:
-        """Return a token that has not expired and is not `refused`; requests one only if it has to.
+        """Return a token that is not expired and not `refused`; logs in only if necessary.
 
         Raises the same errors as `token`.
         """
@@ -80,22 +80,23 @@ class Account:
         return granted
 
     def _granted(self, session: Session) -> access.AccessInfo:
-        """Return any token: an expired one identifies the user and the catalogue just as well.
+        """Return the present token, even if it is expired; logs in if there is none.
 
-        So a new token is requested, and timed, by the request that needs it.
+        User and catalogue stay valid. The request that needs a new token gets it, and is timed with
+        it.
         """
         return self.login.auth_ref or self.token(session)
 
     def user_id(self, session: Session) -> str:
-        """Return the id of the user."""
+        """Return the id of the user; logs in if there is no token."""
         return str(self._granted(session).user_id)
 
     def project_id(self, session: Session) -> str:
-        """Return the id of the project."""
+        """Return the id of the project; logs in if there is no token."""
         return str(self._granted(session).project_id)
 
     def hosts(self, session: Session) -> set[str]:
-        """Return the origin of every service of the catalogue."""
+        """Return the origins of all services of the catalogue; empty if it has none."""
         granted = self._granted(session)
         if not granted.has_service_catalog():
             return set()
@@ -103,7 +104,7 @@ class Account:
         return {origin(one.url) for several in found for one in several if one.url}
 
     def regions(self, session: Session) -> list[str]:
-        """Return the regions of the catalogue, sorted."""
+        """Return the names of the regions of the catalogue, sorted."""
         granted = self._granted(session)
         catalogue = granted.service_catalog.catalog if granted.has_service_catalog() else ()
         found = {
@@ -114,9 +115,10 @@ class Account:
         return sorted(str(one) for one in found if one)
 
     def address(self, service: Service, session: Session) -> str:
-        """Return the address of a service, with the version of its API, without a trailing slash.
+        """Return the address of a service with its API version, without a trailing slash; cached.
 
-        Raises DeploymentError if the catalogue does not have it.
+        An endpoint override of the credential comes first. Raises DeploymentError if the catalogue
+        does not have the service.
         """
         key = (service.types, service.version, service.wished)
         known = self._addresses.get(key)
@@ -150,7 +152,10 @@ class Account:
         )
 
     def _other_regions(self, session: Session) -> str:
-        """Return a message on the existing regions, if the record's is not among them; or ""."""
+        """Return the end of an error message: the regions there are, if the configured is missing.
+
+        "" if it is not missing, or no region is configured.
+        """
         wished = self.credential.region_name
         # none: a catalogue that was reduced to one region (`login.state_of`)
         there = self.regions(session)
@@ -160,7 +165,11 @@ class Account:
 
 
 def versioned(url: str, service: Service) -> str:
-    """Return the address with the API version: the catalogue's unless another one is configured."""
+    """Return the service address with its API version.
+
+    A configured version (`wished`) replaces the version in the URL; otherwise a default is added
+    only to a URL without a version.
+    """
     if not service.version:
         return url
     if not service.wished:

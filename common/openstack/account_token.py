@@ -1,4 +1,4 @@
-"""The token of an account as headers, for requests of clients that are not keystoneauth1's."""
+"""The token of an account as HTTP headers, for clients other than keystoneauth1."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _HEADER = "X-Auth-Token"
 
 
 class AccountToken:
-    """The token of one account, shared by all its virtual users of a process. Thread-safe."""
+    """The token of an account, shared by its virtual users of a process. Thread-safe."""
 
     def __init__(self, account: Account, session: SessionOf) -> None:
         self._account, self._session = account, session
 
     def headers(self) -> Mapping[str, str]:
-        """Return the headers with the token; requests one if there is none.
+        """Return the header X-Auth-Token, even with an expired token; logs in if there is none.
 
         Raises TimeoutError, ConnectionError, AuthenticationFailed.
         """
@@ -29,7 +29,7 @@ class AccountToken:
         return bool(self._account.login.is_over())
 
     def renew(self, refused: Mapping[str, str]) -> None:
-        """Request a new token, unless there is a newer one than the token in the headers `refused`.
+        """Request a new token, unless there is a newer one than that in the headers `refused`.
 
         Raises the same errors as `headers`.
         """

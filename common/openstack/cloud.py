@@ -1,4 +1,4 @@
-"""Requests to the services of a cloud, as a user of it."""
+"""Sends requests to the services of a cloud as a user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT_ID = str(uuid.uuid4())
 
 
 class Cloud:
-    """Sends requests as one account. Cheap to create: one may serve a single iteration."""
+    """Sends requests as one account. Cheap to create, even for a single iteration."""
 
     def __init__(
         self, account: Account, session: SessionOf, versions: Mapping[str, ApiVersion] | None = None
@@ -31,16 +31,16 @@ class Cloud:
 
     @property
     def user_id(self) -> str:
-        """Return the id of the user."""
+        """Return the id of the user; logs in if there is no token."""
         return self.account.user_id(self.session())
 
     @property
     def project_id(self) -> str:
-        """Return the id of the user's project."""
+        """Return the id of the user's project; logs in if there is no token."""
         return self.account.project_id(self.session())
 
     def address(self, service: str) -> str:
-        """Return the address of a service, by its name or by a type of the catalogue.
+        """Return the address of a service, given by its name or a type of the catalogue.
 
         Raises DeploymentError if the catalogue does not have it.
         """
@@ -59,11 +59,12 @@ class Cloud:
         microversion: str = "",
         **options: Any,
     ) -> requests.Response:
-        """Send a request to a service; `options` are options of keystoneauth1.
+        """Send a request to a service and return the response; `options` are of keystoneauth1.
 
         Raises RequestFailed for a status that is not in `expected` (by default any below 400 is),
         TimeoutError and ConnectionError if there is no response, AuthenticationFailed and
-        DeploymentError.
+        DeploymentError. `microversion` is sent to services that have them, unless another is
+        configured.
         """
         url = f"{self.address(service)}/{path.lstrip('/')}".rstrip("/")
         account = self.account.for_service(service)
@@ -83,13 +84,17 @@ class Cloud:
         return response
 
     def send(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Send a request with this account's token, or with the token of another `auth`."""
+        """Send a request with this account's token and return the response.
+
+        The option `auth` gives another account's token. Raises exceptions of keystoneauth1, but not
+        for the status of the response.
+        """
         given = {"auth": self.account.login, "authenticated": True, "raise_exc": False, **options}
         found: requests.Response = self.session().request(url, method, **given)
         return found
 
     def document(self, method: str, service: str, path: str, **options: Any) -> Any:
-        """Return the JSON document in a service's response; None if the response is empty.
+        """Return the JSON value of a service's response; None if its body is empty.
 
         Raises the same errors as `request`, and RequestFailed if the response is not JSON.
         """
@@ -106,7 +111,11 @@ class Cloud:
             ) from None
 
     def headers(self, service: str, wanted: str = "") -> dict[str, str]:
-        """Return headers of every request to a service; `wanted` is the microversion it needs."""
+        """Return the headers that every request to a service has.
+
+        `wanted` is the microversion of the request; a configured microversion replaces it. "":
+        none.
+        """
         headers = {"Accept": "application/json"}
         known = SERVICES.get(service)
         if known is None:
@@ -123,7 +132,10 @@ class Cloud:
 
 
 def _asked(error: BaseException) -> str:
-    """Return the request that got no response: perhaps for a token, or a hop of a redirect."""
+    """Return method and URL of the request that got no response; "" if unknown.
+
+    It may be a request for a token, or a hop of a redirect.
+    """
     found: BaseException | None = error
     while found is not None:
         request = getattr(found, "request", None)

@@ -1,4 +1,4 @@
-"""The cloud users of a workload: made by a context, or taken from the deployment record."""
+"""The cloud users of a workload: created by a context, or taken from the deployment record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHOSEN = "name"
 
 @dataclass(frozen=True, kw_only=True)
 class CloudUser:
-    """A user in a project, as contexts store it; ids are "" until they have been looked up."""
+    """A user in a project, as contexts store it; ids are "" until they are looked up."""
 
     credential: Credential
     user_id: str = ""
@@ -34,7 +34,7 @@ class CloudUser:
     temporary: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the user in msgpack types; holds secrets."""
+        """Return the user as a dict of msgpack types; it holds password and token."""
         credential = self.credential
         plugin = {"auth_type": credential.auth_type, "auth": dict(credential.auth)}
         return {
@@ -52,7 +52,7 @@ class CloudUser:
 
 
 def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
-    """Return the user that `to_dict` described."""
+    """Return the user of a dict that `to_dict` made; its cloud is that of the deployment."""
     like = deployment.admin or deployment.users[0]
     return CloudUser(
         credential=replace(
@@ -74,9 +74,9 @@ def cloud_user_of(kept: Mapping[str, Any], deployment: Deployment) -> CloudUser:
 
 
 def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[CloudUser]:
-    """Return the users that iterations act as: a context's, else the record's, else its admin.
+    """Return the users for iterations: the context's, else the record's, else its admin.
 
-    Raises DeploymentError if there is none.
+    Raises DeploymentError if the record has none of them.
     """
     if context.get(USERS):
         return [cloud_user_of(kept, deployment) for kept in context[USERS]]
@@ -91,12 +91,18 @@ def cloud_users(context: Mapping[str, Any], deployment: Deployment) -> list[Clou
 
 
 def makes_users(config: Mapping[str, Any], deployment: Deployment) -> bool:
-    """Return whether the context `users` makes users, instead of taking the users of the record."""
+    """Return whether the context `users` creates users instead of taking the record's.
+
+    True if the record has no users, or `config` has a key for new ones.
+    """
     return not deployment.users or any(key in config for key in NEW_USERS)
 
 
 def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Credential]:
-    """Return the users of the record that the context `users` takes. Raises DeploymentError."""
+    """Return the users of the record that the context `users` takes, in the record's order.
+
+    All, unless `config` names some. Raises DeploymentError if a named user is missing.
+    """
     named = config.get(CHOSEN)
     if named is None:
         return list(deployment.users)
@@ -112,7 +118,7 @@ def chosen_users(config: Mapping[str, Any], deployment: Deployment) -> list[Cred
 
 
 def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
-    """Group the users by project, in the order of each project's first user."""
+    """Return the users in one list per project, in the order of each project's first user."""
     projects: dict[Any, list[CloudUser]] = {}
     for user in users:
         credential = user.credential
@@ -122,14 +128,20 @@ def by_project(users: Sequence[CloudUser]) -> list[list[CloudUser]]:
 
 
 def turn(iteration: int, projects: Sequence[Sequence[Any]]) -> tuple[int, int]:
-    """Return positions of project and user for an iteration (from 1), projects in turn."""
+    """Return positions of project and user, from 0, for an iteration, from 1.
+
+    Successive iterations use the projects one after another, then the next user of each.
+    """
     step = iteration - 1
     project = step % len(projects)
     return project, step // len(projects) % len(projects[project])
 
 
 def openstack_of(deployment: Deployment | None, who: str) -> Deployment:
-    """Return the deployment, which must be of OpenStack. Raises DeploymentError if it is not."""
+    """Return `deployment` itself. Raises DeploymentError unless it is of OpenStack.
+
+    `who` names in the message who needs it.
+    """
     if deployment is None or deployment.platform != "openstack":
         raise DeploymentError(
             f"{who} needs a deployment of OpenStack: make one with `osbench-coord deployment "

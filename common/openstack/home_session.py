@@ -1,4 +1,4 @@
-"""A session of requests that keeps secrets in headers at the origin they were meant for."""
+"""A session of requests that sends secret headers only to the origin they are meant for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from osbench.common.network.origins import origin_changes, secret_headers
 
 
 class HomeSession(requests.Session):
-    """Leaves secret headers behind if a redirect leads to another origin.
+    """A session of requests that drops secret headers if a redirect leads to another origin.
 
     requests does so with Authorization only, and keystoneauth1, which follows redirects by itself
     with a further request, not at all.
@@ -22,7 +22,10 @@ class HomeSession(requests.Session):
     def request(  # type: ignore[override] # all else as in requests
         self, method: str, url: str, *more: Any, **options: Any
     ) -> requests.Response:
-        """Send a request; arguments, result and exceptions are as in requests."""
+        """Send a request as requests does, without secret headers after a redirect elsewhere.
+
+        A request follows a redirect if its URL is the Location of the last response.
+        """
         leads, self._leads = self._leads, None
         home = leads[1] if leads is not None and leads[0] == url else None
         given = options.get("headers")
@@ -37,14 +40,14 @@ class HomeSession(requests.Session):
     def rebuild_auth(
         self, prepared_request: requests.PreparedRequest, response: requests.Response
     ) -> None:
-        """Leave secrets behind if a redirect that requests follows leads to another origin."""
+        """Remove secret headers if a redirect that requests follows leads to another origin."""
         super().rebuild_auth(prepared_request, response)  # type: ignore[no-untyped-call] # its stub
         if not self.takes_secrets(str(response.url), str(prepared_request.url)):
             for name in secret_headers(list(prepared_request.headers)):
                 del prepared_request.headers[name]
 
     def takes_secrets(self, home: str, url: str) -> bool:
-        """Return whether a request to `url` may have the secrets of a request to `home`."""
+        """Return whether a request to `url` may have the secret headers of a request to `home`."""
         return not origin_changes(home, url)
 
     def _request(self, method: str, url: str, *more: Any, **options: Any) -> requests.Response:

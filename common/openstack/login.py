@@ -1,4 +1,4 @@
-"""A user's token, shared by the threads of a process."""
+"""Logs users in to Keystone; the threads of a process share a user's token."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPARE_S = 1
 
 
 class _Shared:
-    """Requests one new token, however many threads were rejected with the old one."""
+    """Mixin for auth plug-ins: threads whose token was refused request one new token together."""
 
     auth_ref: Any
     reauthenticate: bool
@@ -39,17 +39,19 @@ class _Shared:
     _margin_of: Any = None
 
     def share(self, gate: LoginGate) -> None:
-        """Begin to be used by several threads, before the first token."""
+        """Set up locks and gate; the creator calls this before the plug-in is used."""
         self._gate = gate
         self._handed = threading.local()
         # keystoneauth1 reads its token once more after it has left its own lock
         self._reading = threading.RLock()
 
     def get_access(self, session: Any, **options: Any) -> Any:
-        """Return the token and its data from Keystone. Raises exceptions of keystoneauth1.
+        """Return the token and its data; logs in if there is none, or if it ends soon.
 
-        `session` has no plugin: if the address responds with 401 to a query of its versions,
-        keystoneauth1 would query once more with a token, and would wait for itself here.
+        If that fails while the token is valid, logs a warning and returns the old token. Raises
+        exceptions of keystoneauth1. `session` has no plugin: if the address responds with 401 to a
+        query of its versions, keystoneauth1 would query once more with a token, and would wait for
+        itself here.
         """
         # threads that wait for the one that logs in share its failure
         self._handed.failures = self._gate.failures
@@ -75,7 +77,10 @@ class _Shared:
             return granted
 
     def get_auth_ref(self, session: Any, **options: Any) -> Any:
-        """Request a new token. Raises exceptions of keystoneauth1."""
+        """Request a new token through the gate and return it. Raises exceptions of keystoneauth1.
+
+        A plug-in that cannot log in twice raises AuthorizationFailure after its token has ended.
+        """
         if self.once and self._ended:
             raise exceptions.AuthorizationFailure(
                 f"its token has ended or was refused, and {self.once} cannot log in again"
@@ -85,9 +90,9 @@ class _Shared:
         return self._gate.through(lambda: log_in(session, **options), seen)
 
     def _needs_reauthenticate(self) -> bool:
-        """Return whether the token is to be renewed now.
+        """Return whether to renew the token now: it is missing, or near its end.
 
-        keystoneauth1 would renew tokens of up to 120 s with each request.
+        keystoneauth1 would renew tokens with a life of up to 120 s with each request.
         """
         if not self.auth_ref:
             return True
@@ -99,20 +104,20 @@ class _Shared:
         return bool(self.auth_ref.will_expire_soon(self._margin_s))
 
     def get_token(self, session: Any, **options: Any) -> str | None:
-        """Return the token for a request of this thread."""
+        """Return the token, and remember it as this thread's for `invalidate`."""
         token: str | None = super().get_token(session, **options)  # type: ignore[misc]
         self._handed.token = token
         return token
 
     def is_over(self) -> bool:
-        """Return whether there is no token, or an expired one."""
+        """Return whether there is no token, or it expires within a second."""
         granted = self.auth_ref
         return granted is None or bool(granted.will_expire_soon(_SPARE_S))
 
     def renewed(self, session: Any, refused: str) -> Any:
-        """Return a valid token other than `refused`, which is "" if none was refused.
+        """Return a valid token other than `refused`; logs in only if there is none.
 
-        Raises exceptions of keystoneauth1.
+        `refused` is "" if no token was refused. Raises exceptions of keystoneauth1.
         """
         with self._reading:
             current = self.auth_ref
@@ -123,7 +128,10 @@ class _Shared:
             return current
 
     def invalidate(self) -> bool:
-        """Forget the token with which this thread was rejected, unless there is a newer one."""
+        """Drop the token that this thread was rejected with; return whether to try again.
+
+        A newer token, which another thread has got, stays.
+        """
         refused = getattr(self._handed, "token", None)
         with self._reading:
             current = self.auth_ref
@@ -134,7 +142,10 @@ class _Shared:
 
 
 def _margin_s(token: Any) -> float:
-    """Return the seconds before its end at which a token is renewed."""
+    """Return how many seconds before its end a token is renewed.
+
+    A quarter of its life, at most 120; 120 if its life is not known.
+    """
     try:
         life_s = (token.expires - token.issued).total_seconds()
     except (AttributeError, KeyError, TypeError):
@@ -161,15 +172,15 @@ Login = Any
 
 
 def is_v3(auth_url: str) -> bool:
-    """Return whether the URL names version 3, so that Keystone's versions need not be queried."""
+    """Return whether the path of the URL ends in /v3, so that no query of versions is needed."""
     return urlsplit(auth_url).path.rstrip("/").endswith("/v3")
 
 
 def login(credential: Credential, gate: LoginGate | None = None) -> Login:
-    """Return a plugin that authenticates when a token is first needed.
+    """Return an auth plug-in for the credential; it logs in when a token is first needed.
 
-    `gate` is shared by the accounts of a process. Raises DeploymentError if keystoneauth1 has no
-    such plugin, or it does not take the options.
+    `gate` is shared by the accounts of a process; None creates one. Raises DeploymentError if
+    keystoneauth1 has no such plug-in, or if it refuses the options.
     """
     made: Any
     if not credential.auth_type:
@@ -191,9 +202,9 @@ def login(credential: Credential, gate: LoginGate | None = None) -> Login:
 
 
 def state_of(found: Login, credential: Credential) -> str:
-    """Return the serialized token of a plugin, for another process: a secret.
+    """Return the token of a plug-in as JSON, for another process: a secret.
 
-    Its catalogue is reduced to the credential's interface and region.
+    Its catalogue has only endpoints of the credential's interface and region.
     """
     state = json.loads(found.get_auth_state() or "{}")
     for service in state.get("body", {}).get("token", {}).get("catalog", ()):

@@ -1,4 +1,4 @@
-"""Logins while Keystone is overloaded: one at a time, with growing pauses between them."""
+"""Slows logins while Keystone is overloaded: one at a time, with growing pauses."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 
 class LoginGate:
-    """Lets logins through; shared by the accounts of a process.
+    """Controls logins; shared by the accounts of a process.
 
     After a response of 429 or 503 one thread at a time logs in, after a pause. Threads that wait
-    meanwhile share the result of its failure, so that none waits for more than one attempt.
-    Coroutines do not wait: during a pause they get the last response.
+    meanwhile get its error if it fails, so that none waits for more than one attempt. Coroutines do
+    not wait: during a pause they get the last error.
     """
 
     def __init__(self) -> None:
@@ -37,9 +37,10 @@ class LoginGate:
         self._error: exceptions.HttpError | None = None
 
     def through(self, log_in: Callable[[], T], seen: int | None = None) -> T:
-        """Return the result of `log_in`. Raises its exception, or that of another thread's attempt.
+        """Call `log_in` and return its result, after a pause if Keystone is overloaded.
 
-        `seen` is the number of `failures` when this thread began to wait; None for now.
+        Raises the exception of `log_in`, or that of another thread's failed attempt meanwhile.
+        `seen` is the value of `failures` when this thread began to wait; None: its present value.
         """
         if self._error is None:
             return self._noted(log_in)
@@ -80,7 +81,7 @@ def _on_event_loop() -> bool:
 
 
 def _retry_after_s(error: exceptions.HttpError) -> float:
-    """Return the seconds that the server asks for; 0 if it does not, or names a date."""
+    """Return the seconds of the header Retry-After; 0 if it is missing or a date."""
     headers: Any = getattr(error.response, "headers", {})
     with contextlib.suppress(TypeError, ValueError):
         return float(headers.get("Retry-After", 0))

@@ -1,4 +1,4 @@
-"""Auth plug-ins of keystoneauth1, loaded by its own loaders and checked before they are used."""
+"""Loads auth plug-ins of keystoneauth1, and checks their options before they are used."""
 
 from __future__ import annotations
 
@@ -23,13 +23,19 @@ _MULTIFACTOR = "v3multifactor"
 
 
 def is_once(auth_type: str, auth: Mapping[str, Any]) -> bool:
-    """Return whether a login cannot be repeated, so that its token cannot be renewed."""
+    """Return whether the plug-in can log in only once, so that its token cannot be renewed.
+
+    True for tokens, one-time codes and browser logins, also as a method of v3multifactor.
+    """
     methods = auth.get("auth_methods") or () if auth_type == _MULTIFACTOR else ()
     return auth_type in _ONCE or any(method in _ONCE for method in methods)
 
 
 def loader_of(auth_type: str, auth: Mapping[str, Any]) -> Any:
-    """Return the loader of an auth plug-in. Raises DeploymentError if there is none."""
+    """Return the keystoneauth1 loader of an auth plug-in.
+
+    Raises DeploymentError if it is unknown or cannot be loaded, or for invalid `auth_methods`.
+    """
     if not metadata.entry_points(group=PLUGIN_NAMESPACE, name=auth_type):
         known = sorted(loading.get_available_plugin_names())
         close = difflib.get_close_matches(auth_type, known, n=1)
@@ -59,7 +65,10 @@ def _methods(auth: Mapping[str, Any]) -> Sequence[str]:
 
 
 def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options for a loader, by its own names. Raises DeploymentError for unknown ones."""
+    """Return the options of `auth` by the loader's names, without None, numbers as strings.
+
+    Accepts deprecated names. Raises DeploymentError for an unknown option.
+    """
     known: dict[str, str] = {}
     for option in loader.get_options():
         for name in (option, *option.deprecated):
@@ -79,7 +88,7 @@ def options_of(loader: Any, auth_type: str, auth: Mapping[str, Any]) -> dict[str
 
 
 def _needed(loader: Any, auth_type: str) -> Iterator[str]:
-    """Yield the options that a plug-in needs, some of which its loader does not ask for."""
+    """Yield the names of options that a plug-in needs, even if its loader says optional."""
     options = loader.get_options()
     yield from (option.dest for option in options if option.required)
     methods = [*(getattr(loader, "_methods", None) or ()), auth_type]
@@ -90,9 +99,10 @@ def _needed(loader: Any, auth_type: str) -> Iterator[str]:
 
 
 def load_plugin(auth_type: str, auth: Mapping[str, Any]) -> BaseIdentityPlugin:
-    """Return a plug-in that logs in to Keystone. Raises DeploymentError if it cannot be made.
+    """Return an auth plug-in of keystoneauth1 that logs in to Keystone; sends no request.
 
-    No message has the value of an option.
+    Raises DeploymentError, without values of options, if it is unknown, lacks an option, refuses
+    one, or does not use Keystone.
     """
     loader = loader_of(auth_type, auth)
     options = options_of(loader, auth_type, auth)

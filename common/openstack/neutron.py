@@ -1,6 +1,7 @@
-"""Requests to Neutron that contexts and scenarios share: lists, address ranges, external networks.
+"""Requests to Neutron shared by contexts and scenarios: lists, subnets, external networks.
 
-Kinds are named as in bodies of requests: `network`, `floatingip`, `security_group_rule`.
+Kinds are named as in bodies of requests: `network`, `floatingip`, `security_group_rule`. Functions
+that send requests raise the errors of `Cloud.document`.
 """
 
 from __future__ import annotations
@@ -39,20 +40,23 @@ RESERVED = ("name", "project_id", "tenant_id")
 
 
 def path_of(kind: str, identity: str = "") -> str:
-    """Return the path of a kind's list, or of one object."""
+    """Return the path of the list of a kind, or with `identity`, an id, of one object."""
     listed_at = f"{kind.replace('_', '-')}s"
     return f"{listed_at}/{identity}" if identity else listed_at
 
 
 def listed(cloud: Cloud, kind: str, **filters: Any) -> list[dict[str, Any]]:
-    """Return all objects of a kind that fit the filters, page after page."""
+    """Return all objects of a kind that match the filters (query parameters), from all pages."""
     return pages(cloud, SERVICE, path_of(kind), f"{kind}s", filters)
 
 
 def pages(
     cloud: Cloud, service: str, path: str, key: str, params: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return all objects of a list whose pages link to the next one, as in Neutron and Octavia."""
+    """Return all objects of a list, following the links to next pages as in Neutron and Octavia.
+
+    `key` is the key of the list in each document.
+    """
     found: list[dict[str, Any]] = []
     while True:
         document = cloud.document("GET", service, path, params=params)
@@ -66,32 +70,40 @@ def pages(
 
 
 def create(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Create an object and return it."""
+    """Create an object with these attributes and return it as Neutron describes it."""
     document = cloud.document("POST", SERVICE, path_of(kind), json={kind: dict(fields)})
     made: dict[str, Any] = document[kind]
     return made
 
 
 def create_once(cloud: Cloud, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Create an object, or find it if an earlier try has created it."""
+    """Return the object named `fields["name"]`; create it if there is none.
+
+    So a retry does not create a second one.
+    """
     found = listed(cloud, kind, name=fields["name"])
     return found[0] if found else create(cloud, kind, fields)
 
 
 def change_router(cloud: Cloud, router: str, change: str, **fields: Any) -> None:
-    """Request `add_router_interface` or `remove_router_interface`."""
+    """Add or remove an interface of a router.
+
+    `change` is `add_router_interface` or `remove_router_interface`; `fields` say which subnet or
+    port.
+    """
     cloud.request("PUT", SERVICE, f"{path_of('router', router)}/{change}", json=fields)
 
 
 def network_fields(args: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return attributes of a network from Rally's arguments."""
+    """Return attributes of a network for Neutron, renamed from Rally's arguments."""
     return {_RENAMED.get(key, key): value for key, value in (args or {}).items()}
 
 
 def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, Any]:
-    """Return attributes of a router from Rally's arguments; `external`: its network, or "".
+    """Return attributes of a router for Neutron from Rally's arguments.
 
-    `discover_external_gw` makes that network the router's gateway.
+    `external` is the id of an external network or "". If `discover_external_gw` is true, it becomes
+    the gateway, with SNAT if `enable_snat` is true.
     """
     fields = dict(args or {})
     discover = fields.pop("discover_external_gw", False)
@@ -106,7 +118,11 @@ def router_fields(args: Mapping[str, Any] | None, external: str) -> dict[str, An
 def subnet_fields(
     network: str, args: Mapping[str, Any] | None, number: int, first: str | None = None
 ) -> dict[str, Any]:
-    """Return attributes of a subnet; `number` is its range's, counted from the range `first`."""
+    """Return attributes of a subnet of `network` for Neutron from Rally's arguments.
+
+    Without `cidr`, it gets the address range `number`, counted from the range `first`. Adds default
+    name servers. Raises ValueError for a malformed range.
+    """
     fields = {"network_id": network, **(args or {})}
     first = fields.pop("start_cidr", None) or first
     if "cidr" not in fields:
@@ -118,15 +134,16 @@ def subnet_fields(
 
 
 def version_of(addresses: str) -> int:
-    """Return an address range's IP version. Raises ValueError if it is not an address range."""
+    """Return 4 or 6 for an address range. Raises ValueError if it is malformed."""
     return ipaddress.ip_network(addresses, strict=False).version
 
 
 def address_range(number: int, first: str | None = None, version: int = 4) -> str:
-    """Return range `number` (from 0) of the ranges that follow `first` and have its size.
+    """Return the address range `number` as text, counted from the range `first`, number 0.
 
-    The same number gives the same range in all processes. After the last address the ranges start
-    again with `first`. Raises ValueError.
+    All ranges have the size of `first`; None is a default range of the IP `version`. The same
+    number gives the same range in all processes. After the last address the ranges start again with
+    `first`. Raises ValueError if `first` is malformed.
     """
     start = ipaddress.ip_network(first or _FIRST_RANGES[version], strict=False)
     begin, size = int(start.network_address), start.num_addresses
@@ -137,9 +154,10 @@ def address_range(number: int, first: str | None = None, version: int = 4) -> st
 
 
 def external_network(cloud: Cloud, wanted: str | None = None) -> str:
-    """Return an external network's id by its name or id; by default the first one's, "" if none.
+    """Return the id of the external network with the name or id `wanted`, or of the first.
 
-    Raises DeploymentError if the wanted one does not exist or is not external.
+    "" if none is wanted and there is none. Raises DeploymentError if the wanted network does not
+    exist or is not external.
     """
     found = listed(cloud, "network", **{"router:external": True})
     fitting = [one for one in found if wanted in (None, one["name"], one["id"])]
@@ -152,7 +170,10 @@ def external_network(cloud: Cloud, wanted: str | None = None) -> str:
 
 
 def floating_network(cloud: Cloud, wanted: str | None = None) -> str:
-    """Return the id of the network of floating IPs. Raises DeploymentError if there is none."""
+    """Return the id of the external network for floating IPs, as `external_network` chooses it.
+
+    Raises DeploymentError if there is none.
+    """
     found = external_network(cloud, wanted)
     if not found:
         raise DeploymentError(

@@ -1,4 +1,4 @@
-"""Lists of objects of a service, page after page, and look-ups of names in them."""
+"""Lists objects of a service, page by page, and finds their ids by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class _List:
-    """A list in which names are looked up."""
+    """The place of a list in which names are looked up: service, path, and key in the document."""
 
     service: str
     path: str
@@ -43,10 +43,10 @@ def listed(
     *,
     page: int = 0,
 ) -> list[dict[str, Any]]:
-    """Return all objects of a list, page after page; one page if `params` have a limit.
+    """Return all objects of a list, from all pages; only one page if `params` have a limit.
 
-    `key` is that of the list in a document. `page` is the page size that is asked for; 0 leaves
-    it to the service.
+    `key` is the key of the list in a document. `page` is the requested page size; 0 leaves it to
+    the service.
     """
     found: list[dict[str, Any]] = []
     asked = {**(params or {}), **({"limit": page} if page else {})}
@@ -62,7 +62,11 @@ def listed(
 
 
 def sought(cloud: Cloud, what: str, given: Any) -> str:
-    """Return the id of an image or a flavor. Raises DeploymentError unless exactly one matches."""
+    """Return the id of an image or flavor: the given id, or that of a name or regular expression.
+
+    An id (text, or the key `id`) is returned without a request. The exact name comes first, then
+    the name as a regular expression. Raises DeploymentError unless exactly one object matches.
+    """
     wanted = given if isinstance(given, Mapping) else {"id": given}
     if "id" in wanted:
         return str(wanted["id"])
@@ -81,7 +85,10 @@ def sought(cloud: Cloud, what: str, given: Any) -> str:
 
 
 def require(cloud: Cloud, what: str, given: Any) -> None:
-    """Raise DeploymentError unless an image, a flavor or a volume type exists."""
+    """Raise DeploymentError unless the image, flavor or volume type exists.
+
+    `given` is as in `sought`; of a volume type a name or id.
+    """
     one = _LISTS[what]
     if what == "volume type":
         named(cloud, what, given)
@@ -93,7 +100,10 @@ def require(cloud: Cloud, what: str, given: Any) -> None:
 
 
 def named(cloud: Cloud, what: str, given: str) -> str:
-    """Return the id of the object with a name or id. Raises DeploymentError unless it is one."""
+    """Return the id of the object with this name or id.
+
+    Raises DeploymentError unless exactly one object matches.
+    """
     found = _every(cloud, what)
     return _only(what, given, [one for one in found if given in (one["id"], one["name"])], found)
 

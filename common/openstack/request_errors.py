@@ -1,4 +1,4 @@
-"""Errors of requests to a cloud, in one line, with the same text for similar failures."""
+"""Errors of requests to a cloud as one-line messages, equal for similar failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SINGLE = re.compile(
 
 
 class RequestFailed(KindError):
-    """A service sent an unexpected response."""
+    """A service sent an unexpected response; `status` is its HTTP status."""
 
     def __init__(self, text: str, *, status: int, request_id: str = "") -> None:
         sample = f" (for example request {request_id})" if request_id else ""
@@ -40,7 +40,10 @@ class NotReady(KindError):
 
 
 def explanation(document: Any) -> str:
-    """Return the message in the body of an error response; each service has its own format."""
+    """Return the message in the body of an error response, at most 300 characters; "" if none.
+
+    Finds it in strings, lists and nested objects, since each service has its own format.
+    """
     if isinstance(document, str):
         return " ".join(document.split())[:MAX_MESSAGE_CHARS]
     if isinstance(document, list):
@@ -58,7 +61,7 @@ _REQUEST_ID = re.compile(r" \(Request-ID: [^)]*\)")
 
 
 class AuthenticationFailed(Exception):
-    """Keystone responded, but not with a token; `status` is 0 if it is not an HTTP error."""
+    """Keystone responded, but gave no token; `status` is 0 if that was not an HTTP error."""
 
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
@@ -66,14 +69,17 @@ class AuthenticationFailed(Exception):
 
 
 def unreachable(place: str, error: Exception) -> Exception:
-    """Return a TimeoutError or ConnectionError for a request that got no response."""
+    """Return the exception for a request without a response; its message begins with `place`.
+
+    It is a TimeoutError if the request timed out, else a ConnectionError.
+    """
     if isinstance(error, exceptions.ConnectTimeout):
         return TimeoutError(f"{place}: {root_cause(error)}")
     return ConnectionError(f"{place}: {root_cause(error)}")
 
 
 def refusal(credential: Credential, error: Exception) -> Exception:
-    """Return the exception for a failed authentication."""
+    """Return the exception for a failed login: a network error, or AuthenticationFailed."""
     if isinstance(error, exceptions.ConnectionError):
         return unreachable(credential.auth_url, error)
     reason, status = root_cause(error), 0

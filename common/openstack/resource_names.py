@@ -1,10 +1,10 @@
-"""Names of cloud resources made by osbench: they identify the run, and prove its authorship.
+"""Names of cloud resources created by osbench: they identify the run, and prove their origin.
 
 A name starts with run and workload, so that resources are found by this prefix even if a process
 was killed before it recorded them. Resources of iterations and of contexts have different prefixes,
 because resources of iterations are removed before contexts are undone. Names given by contexts are
 known in advance. Names given by iterations end with a keyed hash, so that a similar name given by
-another client is never taken for one.
+another client is never mistaken for a name of osbench.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _MARKED = re.compile(r"(osb-.+-i\d+-[0-9a-f]{8})([0-9a-f]{8})")
 
 
 def of_iterations(run: str, workload: int) -> str:
-    """Return the prefix of the names that iterations of a workload give."""
+    """Return the prefix of the names of resources that iterations of a workload create."""
     return f"osb-{run}-{workload}-i"
 
 
 def of_contexts(run: str, workload: int) -> str:
-    """Return the prefix of the names that contexts of a workload give."""
+    """Return the prefix of the names of resources that contexts of a workload create."""
     return f"osb-{run}-{workload}-c"
 
 
 def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
-    """Return a new name for a resource that an iteration makes; at most 64 characters.
+    """Return a new, random name for a resource of an iteration; at most 64 characters.
 
-    `key` is the workload's, at most 64 characters of ASCII.
+    `key` is the workload's secret for the keyed hash at the end: ASCII, at most 64 characters.
     """
     # the random part makes names unique within an iteration, and across reruns of it
     text = f"{of_iterations(run, workload)}{iteration}-{os.urandom(4).hex()}"
@@ -43,15 +43,15 @@ def in_iteration(run: str, workload: int, iteration: int, key: str) -> str:
 
 
 def is_from_iteration(name: str, key: str) -> bool:
-    """Return whether `in_iteration` made the name with that key."""
+    """Return whether `in_iteration` made the name with this key."""
     found = _MARKED.fullmatch(name)
     return found is not None and hmac.compare_digest(found[2], _mark(found[1], key))
 
 
 def run_in(name: str) -> str:
-    """Return the run whose iteration or context may have given this name; "" for other names.
+    """Return the run id in the name of an iteration's or context's resource; "" for other names.
 
-    Without the key of the run it cannot be proved: another client may have given a name like it.
+    It is not proof: another client may have given such a name.
     """
     found = _GIVEN.fullmatch(name)
     if found is None:

@@ -1,4 +1,4 @@
-"""The OpenStack services that osbench knows, by the names that Rally gives them."""
+"""The OpenStack services that osbench knows, by Rally's names, and their API versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osbench.common.errors import DeploymentError
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """The entry of a service in the catalogue, and the address of its API."""
+    """A service's types in the catalogue, and the version of its API."""
 
     #: Types in the catalogue, the preferred one first.
     types: tuple[str, ...]
@@ -47,7 +47,7 @@ SERVICES: Mapping[str, Service] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class ApiVersion:
-    """The configuration of one service in the context `api_versions`."""
+    """The configured version and type of one service, as in the context `api_versions`."""
 
     #: Version of the API, or the microversion; "" for the usual.
     version: str = ""
@@ -56,9 +56,10 @@ class ApiVersion:
 
 
 def overridden(service: Service, wish: ApiVersion | None) -> Service:
-    """Return the service with another type or version of its path.
+    """Return the service with the configured type and API version; unchanged if `wish` is None.
 
-    Raises DeploymentError for a version that cannot be chosen.
+    Raises DeploymentError if the service has only microversions and another major version is
+    configured.
     """
     if wish is None:
         return service

@@ -1,7 +1,7 @@
 """A session of keystoneauth1 per thread: neither it nor its transport may be shared.
 
-A thread keeps one connection per host. So each virtual user has its own connection, none is
-closed after a request, and no port is left in TIME_WAIT.
+A thread keeps one connection per host. So each virtual user has its own connection, none is closed
+after a request, and no port is left in TIME_WAIT.
 """
 
 from __future__ import annotations
@@ -24,25 +24,28 @@ HOSTS_KEPT = 16
 
 
 def plain_transport() -> requests.Session:
-    """Return a transport for a session, with persistent connections."""
+    """Return a new transport of requests with persistent connections and bounded responses."""
     transport = HomeSession()
     keep_connections(transport)
     return transport
 
 
 class KeepAliveAdapter(BoundedAdapter, TCPKeepAliveAdapter):
-    """The adapter of keystoneauth1 with bounded responses."""
+    """The adapter of keystoneauth1 with TCP keep-alive, and with a limit on response bodies."""
 
 
 def keep_connections(transport: requests.Session, bound: ResponseBound = USUAL) -> None:
-    """Make a thread's transport keep one connection to each of up to `HOSTS_KEPT` hosts."""
+    """Make a transport keep one connection to each of up to `HOSTS_KEPT` hosts.
+
+    `bound` limits responses.
+    """
     for scheme in ("http://", "https://"):
         adapter = KeepAliveAdapter(bound, pool_connections=HOSTS_KEPT, pool_maxsize=1)
         transport.mount(scheme, adapter)
 
 
 class ThreadSessions:
-    """Returns a session per thread, without credential."""
+    """Gives each thread its own session, without a credential."""
 
     def __init__(
         self,
@@ -50,7 +53,10 @@ class ThreadSessions:
         timeout_s: float,
         transport: Callable[[], requests.Session] = plain_transport,
     ) -> None:
-        """`credential` sets how TLS is checked; `timeout_s` bounds each wait for data."""
+        """Keep the settings of new sessions; `transport` creates the transport of each.
+
+        `credential` sets how TLS is checked; `timeout_s` is the longest wait for data.
+        """
         self._credential = credential
         self._timeout_s = timeout_s
         self._transport = transport
@@ -58,7 +64,7 @@ class ThreadSessions:
         self._local = threading.local()
 
     def __call__(self) -> Session:
-        """Return this thread's session; for use by this thread alone."""
+        """Return this thread's session, made at its first call; other threads must not use it."""
         session: Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = Session(

@@ -1,4 +1,4 @@
-"""Inputs of the forms of an HTML page, however broken it is."""
+"""Finds the inputs of forms in an HTML page, however malformed it is, in linear time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TEXTS = frozenset({"script", "style", "title"})
 
 @dataclass(frozen=True, kw_only=True)
 class FormInput:
-    """An input of a page."""
+    """A named input of an HTML page, with its value and the names of its form."""
 
     name: str
     value: str
@@ -34,7 +34,11 @@ class FormInput:
 
 
 def form_inputs(page: str) -> Iterator[FormInput]:
-    """Yield the inputs with a name, in the order of the page; comments and scripts have none."""
+    """Yield the inputs that have a name, in the order of the page.
+
+    Inputs in comments, scripts, styles and titles are left out. Only the first PAGE_CHARS
+    characters are read.
+    """
     page = page[:PAGE_CHARS]
     form: tuple[str, ...] = ()
     at = 0
@@ -62,7 +66,10 @@ def form_inputs(page: str) -> Iterator[FormInput]:
 
 
 def input_value(page: str, name: str, form: str = "") -> str | None:
-    """Return the first input's value by name, within a form if it is named; None without any."""
+    """Return the value of the first input called `name`; None if there is none.
+
+    `form`, unless "", is the id, name or action of the form that it must be in.
+    """
     for one in form_inputs(page):
         if one.name == name and (not form or form in one.form):
             return one.value
@@ -70,7 +77,10 @@ def input_value(page: str, name: str, form: str = "") -> str | None:
 
 
 def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
-    """Return the attributes of a tag from a position on, by name in lower case, and their end."""
+    """Return a tag's attributes from position `at` on, by name in lower case, and its end.
+
+    No attributes if the tag has no end within its limit.
+    """
     found: dict[str, str] = {}
     end = min(len(page), at + _TAG_CHARS)
     while True:
@@ -89,6 +99,6 @@ def _attributes(page: str, at: int) -> tuple[dict[str, str], int]:
 
 
 def _behind(page: str, mark: str, at: int) -> int:
-    """Return the position behind a mark; the end of the page if there is none."""
+    """Return the position after the next `mark`, whose case is ignored; the page's end if none."""
     found = re.compile(re.escape(mark), re.IGNORECASE).search(page, at)
     return found.end() if found else len(page)

@@ -1,8 +1,8 @@
-"""Regular expressions for texts of servers, which cannot hold a worker up.
+"""Regular expressions for responses of servers, with a limit on their CPU time.
 
 Python's expressions backtrack, and some of them take years for a short text. So only expressions
-are accepted whose work is bounded by the square of a match's length, that length is bounded, and so
-is the time for a whole text.
+are accepted whose work is bounded by the square of a match's length; that length and the time for a
+text have limits, too.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ Part = tuple[Any, Any]
 
 
 class BadPattern(ValueError):
-    """A refused expression; the message says why."""
+    """An expression is refused; the message says why."""
 
 
 class SearchedTooLong(ValueError):
-    """A text in which an expression was not found in time."""
+    """The search of a text took more than TEXT_S seconds of CPU."""
 
 
 def found_by(pattern: str, text: str) -> str | None:
-    """Return the group of the first match, the match if there is no group; None without a match.
+    """Return the group of the first match in `text`, or the match if `pattern` has no group.
 
-    Raises BadPattern and SearchedTooLong.
+    None without a match. Searches the first TEXT_CHARS characters, for matches of at most
+    MATCH_CHARS. Raises BadPattern, and SearchedTooLong after TEXT_S seconds of CPU.
     """
     compiled, start = _compiled(pattern)
     text = text[:TEXT_CHARS]
@@ -69,7 +70,7 @@ def found_by(pattern: str, text: str) -> str | None:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise BadPattern for an expression that is not accepted."""
+    """Raise BadPattern if the expression is empty, malformed or might take too long."""
     if not pattern:
         raise BadPattern("the regular expression is empty")
     _compiled(pattern)
@@ -77,7 +78,10 @@ def check_pattern(pattern: str) -> None:
 
 @lru_cache(1000)
 def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
-    """Return the compiled expression, and the literal beginning of its matches or ""."""
+    """Return the compiled expression, and the literal text with which each match begins, or "".
+
+    Raises BadPattern if it is malformed, has several groups or might take too long.
+    """
     if len(pattern) > PATTERN_CHARS:
         raise BadPattern(f"a regular expression has at most {PATTERN_CHARS} characters")
     try:
@@ -102,7 +106,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], str]:
 
 
 class _Cost:
-    """Adds up how often an expression may go back over a text."""
+    """Counts how often an expression may backtrack over a text."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
         self._pattern = pattern
@@ -113,7 +117,10 @@ class _Cost:
         self.ways = 1
 
     def add(self, parts: Sequence[Part], after: Part | None) -> None:
-        """Add a sequence, which `after` follows. Raises BadPattern."""
+        """Add the cost of a sequence of parts that `after` follows (None: the end).
+
+        Raises BadPattern for a look-around, or a repeat within a repeat.
+        """
         for place, (code, value) in enumerate(parts):
             following = parts[place + 1] if place + 1 < len(parts) else after
             name = str(code)
@@ -151,7 +158,7 @@ class _Cost:
             self.open_repeats += 1
 
     def _ends_at(self, part: Part, following: Part) -> bool:
-        """Return whether the repeated part cannot match the part that follows."""
+        """Return whether the repeated part cannot match the first character of `following`."""
         begin = _first_characters(following)
         if not begin:
             return False
@@ -163,7 +170,7 @@ class _Cost:
 
 
 def _varies(part: Part) -> bool:
-    """Return whether a part can match a text in several ways, or texts of several lengths."""
+    """Return whether a part can match one text in several ways, or texts of several lengths."""
     code, value = str(part[0]), part[1]
     if code in _REPEATS or code in _KEPT:
         return True
@@ -173,7 +180,7 @@ def _varies(part: Part) -> bool:
 
 
 def _first_characters(part: Part) -> set[str]:
-    """Return the characters with which a part begins, if they are few; else none."""
+    """Return the characters with which a part can begin; empty if not known or many."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return {chr(value)}
@@ -187,7 +194,7 @@ def _first_characters(part: Part) -> set[str]:
 
 
 def _matches(part: Part, character: str) -> bool:
-    """Return whether a part of one character matches it; True for other parts."""
+    """Return whether a part can match this character; True for parts of several characters."""
     code, value = str(part[0]), part[1]
     if code == "LITERAL":
         return chr(value) == character
@@ -223,7 +230,7 @@ def _is_of(one: Part, character: str) -> bool:
 
 
 def _beginning(parts: Sequence[Part]) -> str:
-    """Return the literal characters with which each match begins."""
+    """Return the literal characters with which each match begins; "" if there are none."""
     found = ""
     for code, value in parts:
         if str(code) != "LITERAL":

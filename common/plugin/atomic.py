@@ -38,7 +38,7 @@ NAME_CHARS = 500
 
 
 class Names:
-    """Action names of a process and their numbers; a block contains the names it uses."""
+    """Names of actions in a process, each with a number; a result block has the names it uses."""
 
     __slots__ = ("_lock", "ids", "names")
 
@@ -48,9 +48,10 @@ class Names:
         self._lock = threading.Lock()
 
     def number(self, name: object) -> int:
-        """Return the number of `name`, assigned on first use. Thread-safe.
+        """Return the number of an action's name, assigned at first use. Thread-safe.
 
-        A name that is not a plain string is converted to one: a block cannot have others.
+        A name that is not a plain string is converted. Beyond NAMES_LIMIT names, the number of
+        OTHER.
         """
         known = self.ids.get(name) if type(name) is str else None
         if known is None:
@@ -58,7 +59,7 @@ class Names:
         return known
 
     def plain(self, name: object) -> str:
-        """Return a name as plain text; a name that has a number is plain already."""
+        """Return a name as a plain string of at most NAME_CHARS characters, escaped."""
         return name if type(name) is str and name in self.ids else name_of(name, NAME_CHARS)
 
     def _numbered(self, name: str) -> int:
@@ -83,7 +84,7 @@ class Names:
 
 
 class UnderWay(Protocol):
-    """An HTTP request that was started and has not ended."""
+    """An HTTP request that has started and not ended; the HTTP client implements it."""
 
     #: Position of the innermost open action then.
     action: int
@@ -93,11 +94,17 @@ class UnderWay(Protocol):
     over: bool
 
     def packed(self, action: int) -> bytes:
-        """Return a record of a result block with the phases that took place so far."""
+        """Return the record for a result block, with the phases so far.
+
+        `action` is the position of its atomic action in the iteration, -1 for none.
+        """
 
 
 class Recorder:
-    """The actions of an iteration, flat: `WIDTH` integers per action, in order of their start."""
+    """The atomic actions and HTTP requests of one iteration.
+
+    Actions are flat: `WIDTH` integers per action, in order of their start.
+    """
 
     __slots__ = ("actions", "asked", "exchanges", "names", "open", "profiler")
 
@@ -117,7 +124,7 @@ class Recorder:
         self.profiler = profiler
 
     def open_name(self) -> str:
-        """Return the name of the open action that began last; "" if none is open."""
+        """Return the name of the open action that started last; "" if none is open."""
         actions = self.actions
         for at in range(len(actions) // WIDTH * WIDTH - WIDTH, -1, -WIDTH):
             if not actions[at + 3]:
@@ -125,7 +132,7 @@ class Recorder:
         return ""
 
     def note_exchange(self, packed: bytes) -> None:
-        """Add a packed HTTP request."""
+        """Add the packed record of an HTTP request that has ended."""
         if not self.exchanges:
             self.exchanges = packed
             return
@@ -134,12 +141,12 @@ class Recorder:
         self.exchanges += packed
 
     def ask(self, asked: UnderWay) -> None:
-        """Add an HTTP request that begins."""
+        """Note that an HTTP request begins, within the action that is open now."""
         asked.action, asked.before, asked.over = self.open, self.asked, False
         self.asked = asked
 
     def end_exchange(self, asked: UnderWay) -> None:
-        """Add the record of an HTTP request that has ended in some way."""
+        """Note that an HTTP request has ended, well or not, and add its packed record."""
         if self.asked is asked:
             self.asked = asked.before
         else:
@@ -151,7 +158,10 @@ class Recorder:
             self.exchanges = packed
 
     def exchanges_so_far(self) -> bytes:
-        """Return HTTP requests that ended or are under way; for other threads than the sender's."""
+        """Return the packed records of all requests so far, ended or not, joined.
+
+        For threads other than the sender's, when an iteration has timed out.
+        """
         packed, asked = [bytes(self.exchanges)], self.asked
         while asked is not None:
             if not asked.over:
@@ -160,7 +170,7 @@ class Recorder:
         return b"".join(packed)
 
     async def run_blocking(self, call: Callable[[], Any]) -> Any:
-        """Run a blocking call in a thread and return its result."""
+        """Run a blocking call in a thread of asyncio's pool and return its result."""
         # not needed by scenarios that block, and slow to import
         import asyncio  # noqa: PLC0415 - see above
 
@@ -168,7 +178,7 @@ class Recorder:
 
 
 def new_recorder(names: Names) -> Recorder:
-    """Return `Recorder(names)`, in half the time: there is one for each iteration."""
+    """Return `Recorder(names)` in half the time, since each iteration needs one."""
     recorder = _NEW(Recorder)
     recorder.names = names
     recorder.actions = []
@@ -181,7 +191,7 @@ def new_recorder(names: Names) -> Recorder:
 
 @contextmanager
 def pause_span(recorder: Recorder) -> Iterator[None]:
-    """Open a span around a pause of the scenario, if its iteration is traced."""
+    """Open a span around a pause of the scenario; does nothing unless the iteration is traced."""
     profiler = recorder.profiler
     if profiler is None:
         yield
@@ -194,7 +204,7 @@ def pause_span(recorder: Recorder) -> Iterator[None]:
 
 
 class ActionTimer:
-    """Context manager that times one atomic action of a scenario.
+    """Context manager that records and times one atomic action of a scenario.
 
     >>> with ActionTimer(self, "nova.boot_server"):
     ...     ...
@@ -253,7 +263,7 @@ def _failure(
 def action_timer(
     name: str,
 ) -> Callable[[Callable[Concatenate[S, P], R]], Callable[Concatenate[S, P], R]]:
-    """Decorate a scenario's method so that each call is recorded as atomic action `name`.
+    """Return a decorator for a scenario's method: each call is recorded as atomic action `name`.
 
     The method may be `async def`.
     """

@@ -1,4 +1,4 @@
-"""The context interface: resources of iterations, made before the load, removed after."""
+"""The interface of contexts: resources of iterations, created before the load, removed after it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from osbench.common.named_files import expanded, read_text
 
 
 def no_progress(what: str, done: int, planned: int) -> None:
-    """Ignore the progress of a context."""
+    """Do nothing with the progress of a context; the default of `ContextEnvironment.tell`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContextEnvironment:
-    """Inputs of a context in addition to its configuration."""
+    """Inputs of a context in addition to its configuration: run, deployment, earlier contexts."""
 
     #: Id of the run.
     run: str
@@ -44,11 +44,11 @@ Surroundings = ContextEnvironment
 
 
 class Context:
-    """Base of contexts. Runs in the coordinator; a new instance sets up, another may clean up.
+    """Base class of contexts, which run in the coordinator.
 
-    `made` is all that is kept between the two: it is stored, encrypted, before the load starts,
-    and its keys are in the context of every iteration. It holds msgpack types only: None,
-    booleans, numbers, text, bytes, lists and mappings.
+    One instance sets up, another may clean up. `made` is all that is kept between the two: it is
+    stored, encrypted, before the load starts, and its keys are in the context of every iteration.
+    It holds msgpack types only: None, booleans, numbers, text, bytes, lists and mappings.
     """
 
     #: Name in task files.
@@ -76,17 +76,23 @@ class Context:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return errors that the schema cannot detect, as messages; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def setup(self) -> None:
-        """Create the resources of iterations, record them in `made`. Errors prevent the load."""
+        """Create the resources of iterations and record them in `made`; subclasses override this.
+
+        An exception prevents the load.
+        """
         raise NotImplementedError
 
     def cleanup(self) -> None:
         """Remove the resources in `made`, also after a `setup` that failed or was killed half-way.
 
-        It is called again if it raised before.
+        Subclasses override this. It is called again if it raised before.
         """
         raise NotImplementedError
 
@@ -94,19 +100,20 @@ class Context:
 def with_text(
     names: Sequence[str], args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Replace arguments that name files by the text of the files; return the context, too.
+    """Return `args` with the text of files instead of their names, and the context as a dict.
 
-    Raises ContextError if a file cannot be read.
+    `names` are the arguments that name files. Raises ContextError if a file cannot be read.
     """
     found = {**args, **texts_of(names, args)}
     return found, dict(environment.context)
 
 
 def texts_of(names: Sequence[str], args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the text of each file on the coordinator's host by its argument. Raises ContextError.
+    """Return the text of each file that the arguments `names` name, by argument.
 
-    An argument that is a list of files, or a mapping of files by name, becomes a mapping of their
-    texts.
+    The files are on the coordinator's host. An argument that is a list of files, or a mapping of
+    files by name, becomes a mapping of their texts. Missing arguments are left out. Raises
+    ContextError if a file cannot be read.
     """
     found: dict[str, Any] = {}
     for name in names:

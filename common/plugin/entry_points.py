@@ -1,4 +1,4 @@
-"""Entry points: plug-ins and edges of installed packages, imported when they are requested.
+"""Finds plug-ins and edges of installed packages by entry point; imports them on request.
 
 An edge is a package that the rest of osbench does not import, such as Rally's plug-ins.
 """
@@ -20,7 +20,7 @@ from osbench.common.plugin.loading.plugin_import import reason
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """A plug-in that is known but perhaps not yet imported."""
+    """A plug-in that is known but perhaps not imported yet."""
 
     #: Place of its definition, for messages.
     place: str
@@ -29,7 +29,7 @@ class Definition:
 
 
 def add(table: dict[str, Definition], kind: str, name: str, definition: Definition) -> None:
-    """Add a plug-in to a table. Raises PluginError if the table has its name."""
+    """Add a plug-in to a table by name. Raises PluginError if the table has that name."""
     if name in table:
         raise errors.PluginError(
             f"{kind} {name!r} is defined twice: {table[name].place} and {definition.place}"
@@ -38,18 +38,21 @@ def add(table: dict[str, Definition], kind: str, name: str, definition: Definiti
 
 
 def installed(kinds: Iterable[str]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Return the entry points of each kind, which are in the group `osbench.<kind>`."""
+    """Return the entry points of each kind, from the group `osbench.<kind>`; imports nothing."""
     points = _read(tuple(sys.path))
     return {kind: points.get(f"osbench.{kind}", []) for kind in kinds}
 
 
 def names(kind: str) -> frozenset[str]:
-    """Return names of the entry points of a kind."""
+    """Return the names of the entry points of a kind."""
     return frozenset(point.name for point in installed((kind,))[kind])
 
 
 def loaded(kind: str, name: str) -> Any:
-    """Return an entry point's object. Raises PluginError if it is missing or cannot be loaded."""
+    """Import the entry point `name` of a kind and return its object.
+
+    Raises PluginError if it is missing or cannot be loaded.
+    """
     points = installed((kind,))[kind]
     point = next((one for one in points if one.name == name), None)
     if point is None:
@@ -62,7 +65,7 @@ def loaded(kind: str, name: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """Return osbench's entry points by group. Reads all metadata, once for a `sys.path`."""
+    """Return osbench's entry points by group; reads all metadata once for each `sys.path`."""
     points: Any = importlib.metadata.entry_points()
     if isinstance(points, dict):
         # Python 3.11: by group; a `select` for each of ours looks at all that are installed
@@ -77,7 +80,10 @@ def _read(_path: tuple[str, ...]) -> dict[str, list[importlib.metadata.EntryPoin
 def definitions(
     kind: str, points: Iterable[importlib.metadata.EntryPoint]
 ) -> dict[str, Definition]:
-    """Return the plug-ins of entry points, by the names of these. Raises PluginError."""
+    """Return the plug-ins of entry points by name, not yet imported.
+
+    Raises PluginError if two define the same name.
+    """
     table: dict[str, Definition] = {}
     # a package found twice on the path (an editable install and its sources) is one package
     seen: set[tuple[str, str]] = set()
@@ -93,7 +99,7 @@ def definitions(
 
 @lru_cache(maxsize=16)
 def _name_of(package: importlib.metadata.Distribution) -> str:
-    """Return the name of a package; cached, because each access parses all its metadata."""
+    """Return the name of a package; cached, since each access parses all its metadata."""
     return package.name
 
 
@@ -110,7 +116,10 @@ def _loader(point: importlib.metadata.EntryPoint, where: str) -> Callable[[], tu
 
 
 def _target(point: importlib.metadata.EntryPoint, where: str) -> tuple[Any, Any]:
-    """Return an entry point's object, after the object's owner. Raises PluginError."""
+    """Import an entry point; return its object, preceded by the module or class that has it.
+
+    Raises PluginError if that fails.
+    """
     try:
         owner = target = importlib.import_module(point.module)
         for part in point.attr.split("."):

@@ -1,4 +1,4 @@
-"""The exporter interface: a run in another format, as a file, in a folder, or sent to a server."""
+"""The interface of exporters, which write a run to files or send it to a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RAN = frozenset(outcome.name.lower() for outcome in outcomes.RAN)
 
 
 class IterationRow(NamedTuple):
-    """An iteration that was counted. A tuple, since a run has millions of them."""
+    """An iteration that ended or was dropped. A tuple, since a run has millions of them."""
 
     #: Counts the workloads of the run from 0.
     workload: int
@@ -52,25 +52,25 @@ class IterationRow(NamedTuple):
 
     @property
     def service_ns(self) -> int | None:
-        """Return the nanoseconds from its start to its end, without think time."""
+        """Return the nanoseconds from start to end, without think time; None if not run."""
         if self.started_ns is None or self.ended_ns is None:
             return None
         return self.ended_ns - self.started_ns - self.idle_ns
 
     @property
     def response_ns(self) -> int | None:
-        """Return the nanoseconds from its due time to its end, without think time."""
+        """Return the nanoseconds from due time to end, without think time; None if not run."""
         lasted_ns = _between(self.due_ns, self.ended_ns)
         return None if lasted_ns is None else lasted_ns - self.idle_ns
 
     @property
     def start_lag_ns(self) -> int | None:
-        """Return the nanoseconds from its due time to its start."""
+        """Return the nanoseconds from due time to start; None if it did not start."""
         return _between(self.due_ns, self.started_ns)
 
     @property
     def due_s(self) -> float | None:
-        """Return `due_ns` in seconds; the next properties convert likewise."""
+        """Return `due_ns` in seconds, or None; the next properties convert likewise."""
         return _seconds(self.due_ns)
 
     @property
@@ -104,7 +104,7 @@ Kind = Literal["count", "seconds", "word", "text", "flag", "instant"]
 
 
 class ExportColumn(NamedTuple):
-    """A value that exports have for each iteration."""
+    """A column of exports: its name, its kind of value, and its value for an iteration."""
 
     #: As it is called in exports.
     name: str
@@ -139,9 +139,10 @@ _TEXTS = tuple(one.name for one in ITERATION_COLUMNS if one.kind in ("word", "te
 
 
 def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
-    """Return the columns of an iteration by name; seconds are floats, missing values are None.
+    """Return the columns of an iteration by name; missing values are None, durations seconds.
 
-    Times are seconds since 1970-01-01 UTC; `t0_at` is the start of the load, None if unknown.
+    Points in time are seconds since 1970-01-01 UTC. `t0_at` is the start of the load; if it is
+    None, they are None, too.
     """
     found = {name: get(row) for name, get in _GETTERS}
     for name in _SECONDS:
@@ -158,7 +159,7 @@ def json_values(row: IterationRow, t0_at: float | None) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class DurationCounts:
-    """Counts of durations, by length."""
+    """Numbers of durations in groups by length, and their sum."""
 
     #: Nanoseconds that the durations of each group do not exceed, rising.
     upper_ns: Sequence[int] = ()
@@ -169,12 +170,12 @@ class DurationCounts:
 
     @property
     def count(self) -> int:
-        """Return the count of all durations."""
+        """Return the number of all durations."""
         return sum(self.counts)
 
 
 class RunSnapshot:
-    """The state of a run at some time: under load, or finished."""
+    """The state of a run at one time: under load, or finished."""
 
     #: The time of the snapshot, seconds since 1970-01-01 UTC.
     at: float
@@ -184,16 +185,16 @@ class RunSnapshot:
     t0_at: Sequence[float]
 
     def durations(self) -> Sequence[Mapping[str, DurationCounts]]:
-        """Return by workload `service`, `response` and `start_lag`, without the warm-up.
+        """Return per workload the durations by name: `service`, `response` and `start_lag`.
 
-        The first two are of iterations that succeeded, the last is of all that ran. Lengths are
-        right to 1.6 %; `rows` has them exactly.
+        The first two are of iterations that succeeded, the last is of all that ran, each without
+        the warm-up. Lengths are right to 1.6 %; `rows` has them exactly. osbench implements this.
         """
         raise NotImplementedError
 
 
 class ExportedRun(RunSnapshot):
-    """A finished run."""
+    """A finished run, as an exporter gets it; osbench implements the methods."""
 
     def rows(self) -> Iterator[IterationRow]:
         """Yield every iteration that ended or was dropped, once; each call begins anew.
@@ -204,16 +205,22 @@ class ExportedRun(RunSnapshot):
         raise NotImplementedError
 
     def trace_requests(self) -> Iterator[dict[str, Any]]:
-        """Return the traces that the run has kept, as OTLP export requests in their JSON form."""
+        """Yield the traces that the run has kept, as OTLP export requests in their JSON form.
+
+        osbench implements this.
+        """
         raise NotImplementedError
 
     def rally_results(self) -> list[dict[str, Any]]:
-        """Return the run as a list of task results as Rally gives its exporters, in memory."""
+        """Return the run as a list of task results, in memory, as Rally gives them to exporters.
+
+        osbench implements this.
+        """
         raise NotImplementedError
 
 
 class Exporter:
-    """Base of exporters. One instance per export.
+    """Base class of exporters. One instance per export.
 
     Define `export`, and `send` as well if you can send a run to a server.
     """
@@ -228,43 +235,50 @@ class Exporter:
     ANY_SUFFIX: ClassVar[bool] = False
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Raises osbench.plugin.errors.ExportError if something is missing: no run begins then."""
+        """Keep the options.
+
+        Subclasses raise osbench.plugin.errors.ExportError if something is missing: no run begins
+        then.
+        """
         self.config = config
 
     def export(self, run: ExportedRun, path: Path) -> None:
         """Write the run to the file `path`; without `FILE`, to files in the folder `path`.
 
         The folder exists. A file is moved to its final place when this returns, so that an error
-        leaves no partial file. Raise ExportError with a message to report an error.
+        leaves no partial file. Raise ExportError with a message to report an error, as this method
+        does unless it is overridden.
         """
         raise ExportError(f"the exporter {self.NAME} writes no files: give it a URL")
 
     def send(self, run: ExportedRun, url: str) -> str:
         """Send the run to a server; return a message on the data that was sent.
 
-        Raise ExportError with a message to report an error.
+        Raise ExportError with a message to report an error, as this method does unless it is
+        overridden.
         """
         raise ExportError(f"the exporter {self.NAME} writes files: {url} is not a path")
 
     def export_failure(self, failure: Mapping[str, Any], path: Path) -> bool:
         """Report a run that ended before it had results; return whether something was written.
 
-        `failure` is the JSON object of an error (docs/results.schema.json), with the keys `run_id`
-        and `task`, each "" if it is not known.
+        Does nothing and returns False unless it is overridden. `failure` is the JSON object of an
+        error (docs/results.schema.json), with the keys `run_id` and `task`, each "" if it is not
+        known.
         """
         return False
 
 
 class LiveExporter(Exporter):
-    """An exporter that is also given the run while it is under load."""
+    """An exporter that also gets snapshots of the run while it is under load."""
 
     #: Seconds between two snapshots.
     INTERVAL_S: ClassVar[float] = 10.0
 
     def push(self, snapshot: RunSnapshot, target: str) -> None:
-        """Pass a snapshot on to the URL, file or folder that the user has given.
+        """Send a snapshot to `target`: the URL, file or folder that the user has given.
 
-        Called in a separate thread: the run does not wait for it. Errors are reported once and the
-        next snapshot is tried again.
+        Subclasses override this. Called in a separate thread: the run does not wait for it. An
+        exception is reported once, and the next snapshot is tried again.
         """
         raise NotImplementedError

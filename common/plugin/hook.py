@@ -1,4 +1,4 @@
-"""The hook interface: an action during the load, such as a fault that is injected."""
+"""The interface of hooks: an action during the load, such as a fault that is injected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """The event that triggered a hook."""
+    """The event at which a hook fires: a time under load, or a number of iterations."""
 
     #: "time" (whole seconds after the start of the load) or "iteration" (iterations reported).
     unit: str
@@ -19,7 +19,7 @@ class Event:
 
 
 class Failed(Exception):
-    """The action of a hook failed; its `output` is reported all the same.
+    """A hook's action failed; its `output` is reported all the same.
 
     `etype` and `details` describe an exception raised elsewhere; `status` appears in the report.
     """
@@ -41,7 +41,7 @@ class Failed(Exception):
 
 
 class Hook:
-    """Base of hooks. Runs in the coordinator, in a separate thread; a new instance each time."""
+    """Base class of hooks: a new instance for each firing, in its own thread of the coordinator."""
 
     #: Name in task files.
     NAME: ClassVar[str] = ""
@@ -53,16 +53,23 @@ class Hook:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return errors that the schema cannot detect, as messages; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Perform the action. An exception makes it fail; the load goes on.
+        """Perform the action; subclasses override this.
 
-        The returned value goes into the report: None, or lists of charts in Rally's format,
-        `{"additive": [...], "complete": [...]}`, each with `title`, `chart_plugin` and `data`.
+        An exception makes the action fail; the load goes on. The returned value goes into the
+        report: None, or lists of charts in Rally's format, `{"additive": [...], "complete":
+        [...]}`, each with `title`, `chart_plugin` and `data`.
         """
         raise NotImplementedError
 
     def stop(self) -> None:
-        """End `run` early. Called from another thread when the report does not wait any longer."""
+        """End `run` early; by default it does nothing.
+
+        Called from another thread when the report does not wait any longer.
+        """

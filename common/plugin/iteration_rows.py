@@ -1,4 +1,4 @@
-"""Arguments of single iterations, which go to workers with batches."""
+"""The interface of files with a row of arguments for each iteration; batches carry the rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BRANCH = "branch"
 
 
 class IterationRows(Protocol):
-    """A row of arguments for each iteration, from a file; rows count from 1."""
+    """A row of arguments for each iteration, from a file; row 1 is for iteration 1."""
 
     #: Encrypts the rows of this run's batches.
     key: bytes
@@ -33,7 +33,7 @@ class IterationRows(Protocol):
 
     @property
     def header(self) -> list[str]:
-        """Return the columns, as `RowReader` takes them."""
+        """Return the column headers that workers read the rows with (`RowReader`)."""
 
     @property
     def digest(self) -> str:
@@ -41,21 +41,21 @@ class IterationRows(Protocol):
 
     @property
     def arguments(self) -> Sequence[str]:
-        """Return the arguments that rows give."""
+        """Return the names of the arguments that rows give."""
 
     @property
     def first(self) -> dict[str, Any]:
-        """Return the arguments of one row."""
+        """Return the arguments of the first row, by name."""
 
     @property
     def batch_limit(self) -> int:
-        """Return how many rows a batch should carry at most."""
+        """Return how many rows a batch carries at most."""
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the arguments of the rows to check; equal ones may be left out."""
+        """Yield the arguments of the rows, for checks; equal rows may be left out."""
 
     def encrypted(self, numbers: Intervals) -> bytes:
-        """Return the rows of some iterations, in their order, as a batch carries them."""
+        """Return the rows of the iterations `numbers`, in their order, encrypted for a batch."""
 
     def within(self, step: Step, totals: Totals) -> Step:
-        """Return the step, without iterations that have no row."""
+        """Return the step of a runner without iterations that have no row."""

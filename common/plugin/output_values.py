@@ -1,4 +1,4 @@
-"""Chart data of iterations as bytes: whatever values a scenario computes with."""
+"""Packs chart data of iterations, whatever types of values a scenario computes with."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgpack
 
 
 def pack_output(kind: str, item: Mapping[str, Any]) -> bytes:
-    """Pack an item of `Scenario.add_output`, msgpack.
+    """Pack a chart item of `Scenario.add_output` as msgpack: a map with `kind` and `item`.
 
     Values of numpy and pandas, enumerations, decimals, sets and other iterables become numbers,
     strings and lists; any other object, and an integer of more than 64 bits, becomes its `str`.
-    Raises TypeError if the data holds itself.
+    Raises TypeError if the data holds itself or text that is not valid Unicode.
     """
     try:
         packed: bytes = msgpack.packb({"kind": kind, "item": dict(item)}, default=_plain)
@@ -29,7 +29,10 @@ _PACKED = (type(None), bool, int, float, str, bytes, list, tuple, dict)
 
 
 def _plain(value: Any) -> Any:
-    """Return an equal value of a type that msgpack packs, perhaps with others in it."""
+    """Return an equal value of a type that msgpack packs; its elements may need the same.
+
+    If three conversions do not suffice, its `str`.
+    """
     # an enumeration may hold a number of numpy; nothing that is meant goes deeper
     for _ in range(3):
         value = _plainer(value)

@@ -1,4 +1,4 @@
-"""Plug-ins in files: imports the files of `--plugin-path` and finds the plug-ins defined there."""
+"""Imports the files of `--plugin-path` and finds the plug-ins that they define."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from osbench.common.syntax_trees import first_line
 
 
 def files_of(path: str) -> list[Path]:
-    """Return the .py file that `path` names, or all .py files under it.
+    """Return the .py file that `path` names, or all .py files under the folder, sorted.
 
-    Raises PluginError if it is neither a .py file nor a folder.
+    Hidden files and folders are left out. Raises PluginError if it is neither.
     """
     top = expanded(path).resolve()
     if top.is_file() and top.suffix == ".py":
@@ -33,9 +33,10 @@ def _hidden(path: Path) -> bool:
 
 
 def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
-    """Yield name and method of each scenario that a class of a file defines.
+    """Yield scenario name and method name of each scenario that a class of a file defines.
 
-    Raises PluginError for a marked class that cannot be a scenario.
+    The class or its methods are marked by `scenario.configure`. Raises PluginError for a marked
+    class that cannot be a scenario.
     """
     mark = vars(cls).get(MARK)
     if isinstance(mark, Configuration):
@@ -52,7 +53,7 @@ def scenarios(cls: type, file: str) -> Iterator[tuple[str, str]]:
 def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
     """Yield scenario name and method name of each method that `cls` itself marks as a scenario.
 
-    Raises PluginError, with the place `where` of the class, if it cannot be a scenario.
+    Raises PluginError, which names the place `where`, if such a method cannot be a scenario.
     """
     for method, function in vars(cls).items():
         mark = getattr(function, MARK, None)
@@ -67,7 +68,11 @@ def marked_methods(cls: type, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _refuse_uncallable(cls: type, method: str, where: str) -> None:
-    """Raise PluginError if methods of a scenario cannot be called as the engine does."""
+    """Raise PluginError if a scenario's method cannot be called as the engine calls it.
+
+    It must take the instance, and `warm_up` the class; it, `on_start` and `on_stop` must not be
+    generators.
+    """
     function = inspect.getattr_static(cls, method)
     called = f"{cls.__name__}.{method}"
     if isinstance(function, staticmethod | classmethod):
@@ -92,7 +97,7 @@ def _refuse_uncallable(cls: type, method: str, where: str) -> None:
 
 
 def _refuse_generator(cls: type, method: str, where: str) -> None:
-    """Raise PluginError for a method with `yield`: a call would run nothing of it."""
+    """Raise PluginError if a method has `yield`: to call it would run nothing of it."""
     function = inspect.getattr_static(cls, method)
     while hasattr(function, "__wrapped__") and getattr(function, "__globals__", {}) is vars(atomic):
         # `action_timer` times whatever it decorates; other decorators may run a generator
@@ -105,7 +110,10 @@ def _refuse_generator(cls: type, method: str, where: str) -> None:
 
 
 def _takes_instance(function: Any) -> bool:
-    """Return whether a function can be called with one value before the named ones."""
+    """Return whether a function takes a positional argument first, as `self`.
+
+    True if its signature is not known.
+    """
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -120,13 +128,13 @@ def _takes_instance(function: Any) -> bool:
 
 
 def _first_line(function: Any, where: str) -> str:
-    """Return the file:line of a method's definition; else the known place of its class."""
+    """Return file:line of a method's definition; `where`, the place of its class, if not known."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     return where if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def unmarked(module: ModuleType) -> Iterator[str]:
-    """Yield a message on each scenario class of `module` that no task can name: it has no mark.
+    """Yield a message on each scenario class of `module` that no task can name, for lack of a mark.
 
     Base classes of others, and classes whose name begins with "_", are left out.
     """
@@ -150,9 +158,10 @@ def _line(cls: type, file: str) -> str:
 
 
 def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple[str, str, type]]:
-    """Yield kind, name and class of each other plug-in that `module` defines.
+    """Yield kind, name and class of each plug-in of `module` other than scenarios.
 
-    These are subclasses of an interface that set a NAME themselves.
+    These are subclasses of an interface that set a NAME themselves. `interfaces` has the base class
+    of each kind.
     """
     for cls in classes(module):
         name: Any = vars(cls).get("NAME")
@@ -164,7 +173,7 @@ def others(module: ModuleType, interfaces: Mapping[str, type]) -> Iterator[tuple
 
 
 def classes(module: ModuleType) -> list[type]:
-    """Return the classes that a module defines, in their order."""
+    """Return the classes that a module defines itself, each once, in order."""
     # a class under two names, or one imported from elsewhere, is not defined twice
     found = [v for v in vars(module).values() if isinstance(v, type)]
     return list(dict.fromkeys(c for c in found if c.__module__ == module.__name__))

@@ -1,4 +1,4 @@
-"""Names of plug-ins in task files: `name`, `name@native`, `name@rally` or `name@platform`."""
+"""Parses plug-in names of task files: `name`, `name@native`, `name@rally`, `name@platform`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SOURCES = (NATIVE, RALLY)
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A parsed plug-in name."""
+    """A parsed name of a plug-in: the name without its @, and the source that it means."""
 
     #: Without what follows the `@`.
     bare: str
@@ -23,7 +23,7 @@ class Asked:
 
 
 def asked(name: str) -> Asked:
-    """Parse the name of a plug-in in a task file."""
+    """Parse the name of a plug-in in a task file. A platform after the @ means Rally."""
     bare, at, suffix = name.partition("@")
     if not at:
         return Asked(bare=bare, in_rally=bare)
@@ -33,7 +33,10 @@ def asked(name: str) -> Asked:
 
 
 def order(name: str, prefer: str) -> tuple[str, ...]:
-    """Return sources to search for a plug-in, first to last; `prefer` is `NATIVE` or `RALLY`."""
+    """Return the sources to search for a plug-in, first to last.
+
+    Only one if the name has it; else both, first `prefer`, which is `NATIVE` or `RALLY`.
+    """
     source = asked(name).source
     if source is not None:
         return (source,)

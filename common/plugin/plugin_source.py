@@ -1,4 +1,4 @@
-"""Sources of plug-ins: frameworks whose plug-ins run behind the interfaces of osbench.
+"""The interface of sources: frameworks, such as Rally, whose plug-ins osbench runs.
 
 A source is a class without arguments and an entry point `osbench.source`. It is loaded when a task
 names a plug-in of it, or a plug-in that is not found elsewhere.
@@ -42,64 +42,73 @@ class PluginSource(Protocol):
     TITLE: ClassVar[str]
 
     def divide(self, path: str, imported: Mapping[Path, frozenset[str]]) -> list[Path]:
-        """Keep the files under a plug-in path that are for the framework; return the others.
+        """Take the files under a plug-in path that are for the framework; return the others.
 
-        `imported` has the top-level names that each file imports.
+        `imported` has by file the top-level names that it imports.
         """
 
     def missing(self) -> str:
-        """Return why the framework cannot be used, with remedy, as "not installed: ..."; or ""."""
+        """Return why the framework cannot be used, and the remedy; "" if it can."""
 
     def names(self, kind: str) -> frozenset[str]:
-        """Return names of a kind's plug-ins, installed or not; with platform but for scenarios."""
+        """Return the names of a kind's plug-ins, installed or not.
+
+        They have the platform after an @, except names of scenarios.
+        """
 
     def why_absent(self, kind: str, name: str) -> str | None:
         """Return why a plug-in of the framework is missing; None if it never had this name."""
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
-        """Return the scenario that the framework calls `name`, or None."""
+        """Return the scenario that the framework calls `name`; None if it has none."""
 
     def get(self, kind: str, name: str) -> type | None:
-        """Return the plug-in that the framework calls `name`, as a class of osbench's interface."""
+        """Return the plug-in `name` as a class of osbench's interface; None if it has none."""
 
     def full_name(self, kind: str, name: str) -> str:
-        """Return `name@platform` of an existing plug-in."""
+        """Return `name@platform` of an existing plug-in. Raises PluginError if there is none."""
 
     def titles(self, kind: str) -> dict[str, str]:
-        """Return full names and titles of a kind's plug-ins; none if the framework is missing."""
+        """Return the title of each plug-in of a kind by full name; empty without the framework."""
 
     def faults(self) -> list[str]:
-        """Return why files of the plug-in paths cannot be used, once they are imported."""
+        """Return messages on files of the plug-in paths that cannot be used; [] until imported."""
 
     def remedies(self, kind: str) -> list[str]:
-        """Return advice on classes without a name, of a kind or of all ("")."""
+        """Return advice on classes that lack a name, of one kind or all (""); [] until imported."""
 
     def held(self) -> dict[str, list[str]]:
-        """Return contents of each file of the plug-in paths, as in "scenario Queue.work"."""
+        """Return by file of the plug-in paths its plug-ins, such as "scenario Queue.work".
+
+        Imports the files.
+        """
 
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Return problems of a configuration, or of the arguments of a scenario's workload."""
+        """Return messages on a wrong `config`, or on wrong arguments of a scenario's `workload`."""
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """Return problems of the deployment with plug-ins; may query the cloud."""
+        """Return problems of a deployment with plug-ins; may send requests to the cloud."""
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
-        """Return names of the checks that `cloud_problems` would make."""
+        """Return the names of checks that `cloud_problems` would make, without making them."""
 
 
 class Sources:
-    """Sources by name, each loaded when it is first requested."""
+    """The sources by name; each is loaded when it is first requested."""
 
     def __init__(self, points: Iterable[EntryPoint]) -> None:
         self._definitions = definitions("source", points)
         self._loaded: dict[str, PluginSource] = {}
 
     def get(self, name: str) -> PluginSource:
-        """Return the source `name`. Raises PluginError if there is none, or it cannot be loaded."""
+        """Return the source `name`, loaded if necessary.
+
+        Raises PluginError if it is not installed or cannot be loaded.
+        """
         if name not in self._loaded:
             definition = self._definitions.get(name)
             if definition is None:
@@ -112,9 +121,9 @@ class Sources:
         return self._loaded[name]
 
     def names(self) -> list[str]:
-        """Return names of all sources; loads none."""
+        """Return the names of all sources; loads none."""
         return list(self._definitions)
 
     def loaded(self) -> list[PluginSource]:
-        """Return the sources that were requested."""
+        """Return the sources that have been loaded."""
         return list(self._loaded.values())

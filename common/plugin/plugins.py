@@ -1,4 +1,4 @@
-"""Plug-in discovery: scenarios, runners and other plug-ins, native and of sources, by name."""
+"""Finds plug-ins by name: osbench's own, plug-ins of files, and plug-ins of sources."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ KNOWN_TOLD = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A plug-in of another kind, found by its name."""
+    """A plug-in other than a scenario, found by its name."""
 
     cls: type
     #: `plugin_names.NATIVE` or `plugin_names.RALLY`.
@@ -69,13 +69,13 @@ class Found:
 
 
 class Plugins:
-    """All plug-ins of this process: of entry points, files, and sources such as Rally.
+    """All plug-ins of this process: of entry points, of files, and of sources such as Rally.
 
     An entry point is imported when its plug-in is requested, files on the first call, a source when
     a name is not native. `prefer` names the source of a plug-in that several have. `remedy` is the
     advice for an unknown name, instead of similar names. A file or class that cannot be used is a
-    fault: `warn` logs it, or a missing name is refused with it. Every method raises PluginError if
-    a path does not exist or a name is defined twice.
+    fault: `warn` logs it, and the error for a missing name lists it. Every method raises
+    PluginError if a path does not exist or a name is defined twice.
     """
 
     def __init__(
@@ -95,56 +95,67 @@ class Plugins:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the files and folders that plug-ins are loaded from."""
+        """Return the files and folders from which plug-ins are loaded."""
         return self._paths
 
     @property
     def prefer(self) -> str:
-        """Return the source that a name means which both osbench and Rally have."""
+        """Return the source that a name means if both osbench and Rally have the plug-in."""
         return self._prefer
 
     def source(self, name: str) -> PluginSource:
-        """Return the source `name`, with the files of the paths that are for it."""
+        """Return the source `name`; loads it if necessary, after importing the files of the paths.
+
+        The source has been given the files that are for it. Raises PluginError if it is not
+        installed or cannot be loaded.
+        """
         self.import_files()
         return self._sources.get(name)
 
     def notes(self) -> list[str]:
-        """Return messages on classes in files that look like plug-ins but are not."""
+        """Return messages on classes in files that look like scenarios but have no mark."""
         self.import_files()
         return list(self._notes)
 
     def faults(self) -> list[str]:
-        """Return why files of the paths cannot be used; a source's faults once it is loaded."""
+        """Return messages on files and classes that cannot be used, also of loaded sources."""
         self.import_files()
         theirs = [fault for source in self._sources.loaded() for fault in source.faults()]
         return [*self._faults, *theirs]
 
     def reasons(self, kind: str = "") -> list[str]:
-        """Return why plug-ins (of `kind`) may be missing: faults, and classes without a name."""
+        """Return messages on why a plug-in may be missing: faults, and classes without a name.
+
+        `kind` limits the latter to a kind; "" is all.
+        """
         faults = self.faults()
         remedies = [said for source in self._sources.loaded() for said in source.remedies(kind)]
         return [*faults, *remedies]
 
     def warn(self, said: str = "") -> None:
-        """Log the faults, except the faults that messages have `said`."""
+        """Log each fault as a warning, unless the text `said` contains it already."""
         for fault in self.faults():
             if fault not in said:
                 LOG.warning("plug-in file %s", escaped(fault))
 
     def names(self, kind: str) -> list[str]:
-        """Return names of all native plug-ins of a kind, sorted."""
+        """Return the names of all native plug-ins of a kind, sorted."""
         return sorted(self._table(kind))
 
     def get(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> type:
-        """Return the class of the plug-in `name`. Raises PluginError if there is none."""
+        """Return the class of the plug-in `name`; `beside` is as in `find`.
+
+        Raises PluginError if there is none.
+        """
         return self.find(kind, name, beside=beside).cls
 
     def find(self, kind: str, name: str, *, beside: ScenarioPlugin | None = None) -> Found:
-        """Return the plug-in `name`, native or of a source. Raises PluginError if there is none.
+        """Return the plug-in `name`, native or of a source.
 
         `beside` is the scenario for which a task file names a context. Scenarios of a source need
         the resources of its contexts, so for them an ambiguous name means its context. For native
-        scenarios it means the native one, even as the source writes it, with its platform.
+        scenarios it means the native context, even if the name has the source's platform. Raises
+        PluginError if there is none.
         """
         prefer = self._preferred()
         if beside is not None and beside.source != NATIVE:
@@ -167,16 +178,17 @@ class Plugins:
         raise self._absent(kind, name)
 
     def scenario_names(self) -> list[str]:
-        """Return names of all native scenarios, sorted. Imports all their classes.
+        """Return the names of all native scenarios, sorted. Imports all their classes.
 
         Raises PluginError also if a class of an entry point cannot be imported.
         """
         return self._scenario_table().names()
 
     def scenario(self, name: str) -> ScenarioPlugin:
-        """Return the scenario `name`, native or of a source; several names make a mix.
+        """Return the scenario `name`, native or of a source; names joined by " + " make a mix.
 
-        Raises PluginError if there is none, or if scenarios cannot be mixed.
+        The result is cached. Raises PluginError if there is none, or if the scenarios cannot be
+        mixed.
         """
         known = self._scenarios.get(name)
         if known is None:
@@ -250,7 +262,7 @@ class Plugins:
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Return installed sources that a name may mean, in order, and the one behind its `@`."""
+        """Return the sources to search for a name, in order: the source after its `@`, else all."""
         self.import_files()
         known = {NATIVE, asked(name).source, *self._sources.names()}
         return [one for one in order(name, prefer) if one in known]
@@ -296,7 +308,7 @@ class Plugins:
         return errors.PluginError(f"there is no {word} {name!r}{near}")
 
     def _contents(self) -> str:
-        """Return the end of a message about an unknown name: the contents of the plug-in paths."""
+        """Return the end of a message on an unknown name: plug-ins of the files, or advice."""
         if not self._paths:
             return "; your own need --plugin-path"
         held = dict(self._held)
@@ -311,7 +323,10 @@ class Plugins:
         return f"; {'; '.join(said) or 'there is no plug-in in ' + ', '.join(self._paths)}"
 
     def import_files(self) -> None:
-        """Import the files under the paths, unless that is done, and log the failures."""
+        """Import the files under the paths, once; keep failures as faults.
+
+        Raises PluginError if a path does not exist or a name is defined twice.
+        """
         if self._tables is not None:
             return
         points = entry_points.installed(("scenario", "source", *KINDS))
@@ -350,7 +365,7 @@ class Plugins:
         return self._native_scenarios
 
     def _files(self, foreign: Sources) -> list[Path]:
-        """Return the files to import here; sources take the files that are for them."""
+        """Return the files under the paths to import here; hands the files of sources to them."""
         ours: list[Path] = []
         for path in self._paths:
             imported = {file: imported_names(file) for file in plugin_files.files_of(path)}
@@ -363,7 +378,7 @@ class Plugins:
 
 
 def _definitions(module: ModuleType) -> tuple[list[tuple[str, str, Definition]], list[str]]:
-    """Return a file's plug-ins: kind, name and definition; and faults of other classes."""
+    """Return kind, name and definition of each plug-in of a file, and messages on wrong classes."""
     found, faults = [], []
     for cls in plugin_files.classes(module):
         try:

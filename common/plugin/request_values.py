@@ -1,4 +1,4 @@
-"""Values that HTTP requests cannot have: headers and addresses that would fail at once."""
+"""Checks headers and URLs for values that an HTTP request cannot have."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _NO_HOST = re.compile(r"[\s\x00-\x1f\x7f<>\"\\^`{|}]")
 
 
 def is_token(name: str) -> bool:
-    """Return whether a header, or a method, may have this name."""
+    """Return whether `name` may be the name of a header or method (a token of RFC 9110)."""
     return _TOKEN.fullmatch(name) is not None
 
 
 def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield the faults of headers in words, without values, which may be secrets."""
+    """Yield a message per invalid header name or value, without the value, which may be secret."""
     for name, value in headers.items():
         if not is_token(str(name)):
             yield f"{str(name)!r} is not a header name"
@@ -33,7 +33,7 @@ def header_faults(headers: Mapping[Any, Any]) -> Iterator[str]:
 
 
 def address_fault(url: str) -> str:
-    """Return the fault of a URL of http or https in words; "" for none."""
+    """Return a message on an http or https URL with an invalid host or port; "" if it is valid."""
     try:
         parts = urlsplit(url)
         _ = parts.port  # reading it checks it
@@ -45,7 +45,7 @@ def address_fault(url: str) -> str:
 
 
 def base_fault(url: str) -> str:
-    """Return the fault of a URL that comes before paths in words; "" for none."""
+    """Return a message on a base URL that is invalid or has a query or fragment; "" if valid."""
     if "?" in url or "#" in url:
         return f"paths come after base, which has no query: {mask_url(url)[:80]!r}"
     return address_fault(url)

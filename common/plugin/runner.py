@@ -1,4 +1,4 @@
-"""The runner interface: a pure function from elapsed time to the load that should be offered."""
+"""The interface of runners: pure functions from elapsed time to the load to be offered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osbench.common.plugin.iteration_rows import IterationRows
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The progress of a workload so far."""
+    """The progress of a workload so far, in numbers of iterations."""
 
     #: Iteration numbers given out (closed) or arrivals planned (open).
     allotted: int
@@ -23,7 +23,7 @@ class Totals:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """The load that a runner requests from now on."""
+    """The load that a runner requests from now on: virtual users, or arrivals to come."""
 
     #: Closed runners: virtual users each worker should keep busy; same order as `capacity`.
     shares: tuple[int, ...] | None = None
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A rate that was held for a while, and its result."""
+    """A trial of a search: a rate that was offered for a while, and whether it held."""
 
     #: Arrivals per second.
     rate: float
@@ -50,7 +50,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """The result of a search; rates are arrivals per second."""
+    """The result of a search for the highest rate; rates are arrivals per second."""
 
     #: "found"; "below": even the lowest rate did not hold; "above": the highest that was tried did;
     #: "unfinished": the search was stopped.
@@ -73,7 +73,8 @@ class Capacity:
 def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
     """Split `total` virtual users over workers as evenly as their capacities allow.
 
-    The parts sum to min(total, sum(capacity)); no part exceeds its capacity.
+    The parts, in the order of `capacity`, sum to min(total, sum(capacity)); no part exceeds its
+    capacity.
     """
     parts = [0] * len(capacity)
     left = min(total, sum(capacity))
@@ -88,7 +89,7 @@ def split(total: int, capacity: Sequence[int]) -> tuple[int, ...]:
 
 
 class Runner:
-    """Base of runners. Has no clock and makes no connection: `step` gets all it needs.
+    """Base class of runners. Has no clock and makes no connection: `step` gets all it needs.
 
     The only I/O is to read a file that the configuration names (`FILES`).
     """
@@ -111,12 +112,18 @@ class Runner:
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return messages on settings in `config` without effect here; they are not refused."""
+        """Return messages on settings in `config` that have no effect; they are not refused.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     @property
@@ -126,45 +133,51 @@ class Runner:
 
     @property
     def concurrency(self) -> int:
-        """Return the virtual users of a closed runner, or the most of an open one (0: any)."""
+        """Return the number of virtual users: of a closed runner all, of an open one the limit.
+
+        0 means no limit.
+        """
         return int(self.config.get("concurrency", 1))
 
     @property
     def planned(self) -> int | None:
-        """Return the iterations of the whole plan; None if a duration decides their number."""
+        """Return the number of iterations of the whole plan; None if a duration ends the load."""
         return None
 
     @property
     def lasts_s(self) -> float | None:
-        """Return the seconds in which iterations start, if the configuration sets them."""
+        """Return for how many seconds iterations start; None unless the configuration sets it."""
         return None
 
     @property
     def planned_s(self) -> float | None:
-        """Return seconds in which the plan's iterations start, if time or their number ends it."""
+        """Return for how many seconds iterations start, by a duration or by number and rate.
+
+        None if that is not known beforehand.
+        """
         return self.lasts_s
 
     @property
     def ramp_up_s(self) -> float:
-        """Return the seconds in which a closed runner adds its virtual users."""
+        """Return the seconds in which a closed runner adds its virtual users; 0: all at once."""
         return 0.0
 
     def rows(self, key: bytes | None = None) -> IterationRows | None:
-        """Return the arguments of its iterations, by number; None if it has none.
+        """Return the rows of arguments by iteration number; None if the runner has none.
 
         `key` encrypts them on their way to workers; None makes a new one.
         """
         return None
 
     def users(self, elapsed_s: float) -> int:
-        """Return the virtual users that a closed runner requests at a time, seconds after t0."""
+        """Return the number of virtual users that a closed runner requests `elapsed_s` after t0."""
         return self.concurrency
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the load over time, for charts: points to be joined by straight lines.
+        """Return the requested load over time, for charts: points to be joined by straight lines.
 
-        Seconds after t0 with virtual users (closed) or arrivals per second (open) from there on;
-        the last value holds until the load ends. Empty: not known beforehand.
+        Each has seconds after t0, and virtual users (closed) or arrivals per second (open) from
+        then on; the last value holds until the load ends. Empty: not known beforehand.
         """
         if self.OPEN:
             return ()
@@ -174,13 +187,14 @@ class Runner:
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
         """Return the load to be offered at `elapsed_s` seconds after t0 (negative before it).
 
-        `capacity` is the number of virtual users of each worker that takes part.
+        Subclasses override this; the result depends on the arguments only. `capacity` is the number
+        of virtual users that each worker of the load can run.
         """
         raise NotImplementedError
 
 
 class SearchingRunner(Runner):
-    """Base of open runners that look for the highest rate that the SLA criteria allow.
+    """Base class of open runners that search for the highest rate that the SLA criteria allow.
 
     Between two trials no load is requested until every iteration of the first has ended. A trial
     holds a rate for `settle_s`, of which nothing counts, and `hold_s`, which is judged.
@@ -190,12 +204,12 @@ class SearchingRunner(Runner):
 
     @property
     def settle_s(self) -> float:
-        """Return the seconds at the beginning of a trial that do not count."""
+        """Return the seconds at the beginning of a trial that do not count; 0 unless overridden."""
         return 0.0
 
     @property
     def hold_s(self) -> float:
-        """Return the seconds of a trial that count."""
+        """Return the seconds of a trial whose iterations are judged; subclasses override this."""
         raise NotImplementedError
 
     @property
@@ -204,13 +218,19 @@ class SearchingRunner(Runner):
         return None
 
     def next_rate(self, trials: Sequence[Trial]) -> float | None:
-        """Return the rate of the next trial, arrivals per second; None if the search is over."""
+        """Return the rate of the next trial, arrivals per second; None if the search is over.
+
+        `trials` are all trials so far, in their order. Subclasses override this.
+        """
         raise NotImplementedError
 
     def found(self, trials: Sequence[Trial]) -> Capacity:
-        """Return the result of the search after some trials."""
+        """Return the result of the search after `trials`, all trials so far.
+
+        Subclasses override this.
+        """
         raise NotImplementedError
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Return an empty step: trials are changes of this load."""
+        """Return an empty step, since trials change the load in another way."""
         return Step()

@@ -1,4 +1,4 @@
-"""The scenario interface: the work of an iteration."""
+"""The interface of scenarios: the work of an iteration."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OUTPUT_LIMIT = 64 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The arguments of `configure`."""
+    """The arguments of `configure`, kept on the class or method that it marks."""
 
     #: Name in task files; None on a method: `ClassName.method_name`.
     name: str | None
@@ -52,7 +52,11 @@ class Configuration:
 def configure(
     name: str | None = None, context: Mapping[str, Any] | None = None
 ) -> Callable[[T], T]:
-    """Mark a `Scenario` class with a `run` method, or one method of a class, as a scenario."""
+    """Return a decorator that marks a `Scenario` class with a `run` method, or one method.
+
+    `name` in task files is `Class.method` if None. `context`: contexts the scenario always needs,
+    with their configuration.
+    """
 
     def mark(target: T) -> T:
         setattr(target, MARK, Configuration(name=name, context=dict(context or {})))
@@ -62,7 +66,10 @@ def configure(
 
 
 def pause(sleep_s: float) -> None:
-    """Sleep in short steps, so that a timed-out iteration ends soon. Raises ValueError below 0."""
+    """Sleep for `sleep_s` seconds, in steps of at most PIECE_S: a timed-out iteration ends soon.
+
+    Raises ValueError below 0.
+    """
     if sleep_s <= PIECE_S:
         if sleep_s != 0:
             time.sleep(sleep_s)
@@ -106,9 +113,10 @@ class VirtualUser:
         self._http: Any = None
 
     def http(self) -> Any:
-        """Return the user's HTTP session, opened at the first access. Raises RuntimeError.
+        """Return the user's HTTP session, opened at the first call.
 
-        For scenarios there is `self.http`, which also knows the iteration.
+        Scenarios use `self.http`, which also knows the iteration. Raises RuntimeError outside a
+        worker.
         """
         if self._http is None:
             if self._open_http is None:
@@ -118,7 +126,7 @@ class VirtualUser:
 
 
 class _Over:
-    """Awaits nothing."""
+    """An awaitable that is done at once."""
 
     def __await__(self) -> Generator[None, None, None]:
         yield from ()
@@ -128,7 +136,7 @@ _OVER = _Over()
 
 
 class Scenario:
-    """Base of scenarios. A new instance serves each iteration.
+    """Base class of scenarios. A new instance serves each iteration.
 
     `context` is the data that the workload's contexts prepared, narrowed to this iteration, with
     "iteration" (global, from 1), "run" (run id) and "task" ({"uuid"}).
@@ -149,7 +157,10 @@ class Scenario:
 
     @classmethod
     def check_files(cls, texts: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:
-        """Return errors in files in `FILES`, as messages; `texts` has the contents by argument."""
+        """Return messages on errors in files in `FILES`; `texts` has their contents by argument.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     #: JSON schema of the arguments, by the name of the method; those without one have none.
@@ -174,13 +185,17 @@ class Scenario:
     def on_start(self) -> Any:
         """Begin a virtual user, once, before its first iteration: log in, for example.
 
-        It belongs to no iteration and is timed separately. A user for whom it fails is shown, and
-        tries again after 1, 2, 4 s and so on, at most 30 s. `async def` if the scenario is. `self`
-        is not the object of an iteration: keep values on `self.user`.
+        Does nothing unless it is overridden. It belongs to no iteration and is timed separately. If
+        it fails, reports show that, and it is called again after 1, 2, 4 s and so on, at most 30 s.
+        `async def` if the scenario is. `self` is not the object of an iteration: keep values on
+        `self.user`.
         """
 
     def on_stop(self) -> Any:
-        """End a virtual user that has started, once, after its last iteration."""
+        """End a virtual user that has started, once, after its last iteration.
+
+        Does nothing unless it is overridden. `async def` if the scenario is.
+        """
 
     @property
     def user(self) -> VirtualUser:
@@ -199,7 +214,7 @@ class Scenario:
         """Call a method that is drawn by its weight: `self.one_of({self.look: 3, self.buy: 1})`.
 
         The call is an atomic action with the method's name. Returns the method's result, which is
-        awaited if it is `async def`. Raises ValueError if a weight is below 0 or none above, and
+        awaited if it is `async def`. Raises ValueError if a weight is below 0 or none is above, and
         TypeError if something other than a method is drawn.
         """
         weights = list(parts.values())
@@ -221,10 +236,10 @@ class Scenario:
             return await part()
 
     def verify(self, name: str, holds: object) -> bool:
-        """Count a soft check, which the iteration does not fail by. Returns whether it holds.
+        """Count a soft check, which does not fail the iteration; return whether it holds.
 
-        Reports show how often each held, by its name; the criterion `checks` judges it. A name that
-        is not a plain string is converted to one.
+        Reports show how often each check held, by name; the criterion `checks` judges it. A name
+        that is not a plain string is converted to one.
         """
         if self._checks is None:
             self._checks = {}
@@ -244,14 +259,18 @@ class Scenario:
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Prepare this process before the load, outside every timer: imports, connections."""
+        """Prepare a worker process before the load, outside every timer: imports, connections.
+
+        Does nothing by default.
+        """
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return errors in arguments that fit the signature of `method`, as messages.
+        """Return messages on errors in arguments that fit the signature of `method`.
 
-        Called before a run; it makes no connection. `args` may be a part of the arguments: the
-        task's, or a row's of its data file. In texts {iteration} and {run} are not filled in yet.
+        [] unless a subclass overrides it. Called before a run; it makes no connection. `args` may
+        be a part of the arguments: the task's, or a row's of its data file. In texts {iteration}
+        and {run} are not filled in yet.
         """
         return []
 
@@ -259,9 +278,10 @@ class Scenario:
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Return errors in arguments that name columns of the data file of virtual users.
+        """Return messages on errors in arguments that name columns of the virtual users' data file.
 
-        `columns` are all it has; empty if the workload has no such file.
+        [] unless a subclass overrides it. `columns` are all it has; empty if the workload has no
+        such file.
         """
         return []
 
@@ -269,9 +289,9 @@ class Scenario:
     def check_branches(
         cls, method: str, args: Mapping[str, Any], names: Collection[str]
     ) -> list[str]:
-        """Return errors in arguments if the argument `branch` takes these values.
+        """Return messages on errors in arguments if the argument `branch` takes the values `names`.
 
-        Called for the runner `replay`, whose file has them.
+        [] unless a subclass overrides it. Called for the runner `replay`, whose file has them.
         """
         return []
 
@@ -285,7 +305,10 @@ class Scenario:
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return errors in arguments of a workload without `http: {base: ...}` or a service."""
+        """Return messages on errors in arguments if `http` has no base URL or service.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def sleep_between(
@@ -306,7 +329,7 @@ class Scenario:
         self._idle_ns += time.monotonic_ns() - begin
 
     def think(self, min_sleep: float, max_sleep: float | None = None) -> Awaitable[None]:
-        """Wait as a user who reads or types does: `sleep_between` for scenarios of both kinds.
+        """Wait like a user who reads or types: `sleep_between` for scenarios of both kinds.
 
         An `async def` scenario awaits the result, and others run meanwhile; in others it has waited
         when it returns. Raises ValueError if 0 <= min_sleep <= max_sleep does not hold.
@@ -326,10 +349,10 @@ class Scenario:
         self._idle_ns += time.monotonic_ns() - begin
 
     async def run_blocking(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call a blocking function from an `async def` scenario; others run meanwhile.
+        """Call a blocking function from an `async def` scenario and return its result.
 
-        It runs in a thread, in a copy of the context of the caller; its result and exceptions pass.
-        A call cannot be interrupted: give it a separate time limit.
+        Other virtual users run meanwhile. It runs in a thread, in a copy of the caller's context;
+        its exceptions pass. A call cannot be interrupted: give it a separate time limit.
         """
         result: R = await self._recorder.run_blocking(partial(function, *args, **kwargs))
         return result

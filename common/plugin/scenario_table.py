@@ -1,4 +1,4 @@
-"""Scenarios by name: from files, and from entry points for a class or for a method.
+"""Finds scenarios by name: of files, and of entry points for a class or for a method.
 
 An entry point for a class stands for all methods of it that `scenario.configure` marks. It has the
 part of their names before the first dot as its name. So a scenario is found by importing one class.
@@ -19,7 +19,7 @@ _KIND = "scenario"
 
 
 class ScenarioTable:
-    """All native scenarios of a process, imported as late as possible."""
+    """All native scenarios of a process; classes are imported as late as possible."""
 
     def __init__(self, points: Iterable[EntryPoint]) -> None:
         self._points = definitions(_KIND, points)
@@ -33,7 +33,7 @@ class ScenarioTable:
         self.get(name)
 
     def get(self, name: str) -> Definition | None:
-        """Return the scenario `name`; imports no other class.
+        """Return the scenario `name`, None if there is none; imports no other class.
 
         Raises PluginError if its class cannot be imported, or the name is defined twice.
         """
@@ -44,7 +44,7 @@ class ScenarioTable:
         return found.get(name)
 
     def names(self) -> list[str]:
-        """Return names of all scenarios, sorted. Imports their classes.
+        """Return the names of all scenarios, sorted. Imports their classes.
 
         Raises PluginError if one cannot be imported, or a name is defined twice.
         """
@@ -55,7 +55,10 @@ class ScenarioTable:
         return sorted(found)
 
     def candidates(self, name: str) -> set[str]:
-        """Return names to compare an unknown one with: of its class, else all that are found."""
+        """Return the names to compare an unknown name with: of its class, else all that are found.
+
+        In the latter case it imports all classes, except for classes that cannot be imported.
+        """
         found = {*self._in_files, *self._dotted(), *self._of_class(name)}
         of_class = {one for one in found if _beginning(one) == _beginning(name)}
         if of_class:
@@ -67,15 +70,18 @@ class ScenarioTable:
         return found
 
     def _dotted(self) -> dict[str, Definition]:
-        """Return the entry points whose own name is a full scenario name: names with a dot."""
+        """Return the entry points whose own name has a dot: full names of scenarios."""
         return {name: one for name, one in self._points.items() if "." in name}
 
     def _undotted(self) -> list[str]:
-        """Return names of the other entry points: of classes, or of scenarios without a dot."""
+        """Return the names of the other entry points: of classes, or of scenarios without a dot."""
         return [name for name in self._points if "." not in name]
 
     def _of_class(self, name: str) -> dict[str, Definition]:
-        """Return scenarios of the entry point named as the part of `name` before the dot."""
+        """Return the scenarios of the entry point named like the part of `name` before the dot.
+
+        Imports it once; empty if there is none.
+        """
         point = _beginning(name)
         if point not in self._imported and point in self._points:
             self._imported[point] = dict(_scenarios(point, self._points[point]))
@@ -88,7 +94,10 @@ def _beginning(name: str) -> str:
 
 
 def _scenarios(point: str, definition: Definition) -> Iterator[tuple[str, Definition]]:
-    """Yield the scenarios of an entry point. Raises PluginError."""
+    """Yield name and definition of the scenarios of an entry point, which is imported.
+
+    Raises PluginError if that fails, or a name does not begin with that of the entry point.
+    """
     cls, method = definition.load()
     marked = [] if method else list(plugin_files.marked_methods(cls, definition.place))
     if not marked or MARK in vars(cls):

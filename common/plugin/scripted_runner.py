@@ -1,4 +1,4 @@
-"""Runners whose own code starts iterations: it runs in one process of one worker."""
+"""The interface of runners whose own code starts iterations, in one worker process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osbench.common.plugin.runner import Runner, Step, Totals, split
 
 @dataclass(frozen=True, kw_only=True)
 class DoneAction:
-    """An atomic action of an iteration; times are seconds since 1970-01-01 UTC."""
+    """An atomic action of an iteration that has ended; times are seconds since 1970-01-01 UTC."""
 
     name: str
     #: Position of the enclosing action in the iteration; -1 without one.
@@ -39,7 +39,7 @@ class DoneIteration:
 
 
 class LoadOver(SystemExit):
-    """The load is over. Ends the thread that would start an iteration.
+    """The load is over: ends the thread that would start an iteration.
 
     Threads end by it without a message, and `except Exception` does not catch it.
     """
@@ -54,50 +54,50 @@ class ScriptedLoad(Protocol):
 
     @property
     def context(self) -> Mapping[str, Any]:
-        """Return the context of the workload."""
+        """Return the context of the workload: the data that its contexts prepared."""
 
     @property
     def over(self) -> bool:
-        """Return whether nothing starts any more."""
+        """Return whether no iteration starts any more."""
 
     def call_when_over(self, callback: Any) -> None:
-        """Call a function without arguments, once, as soon as nothing starts any more."""
+        """Call `callback` without arguments, once, as soon as no iteration starts any more."""
 
     def iterate(self, args: Mapping[str, Any]) -> DoneIteration:
-        """Run the next iteration in this thread. Raises LoadOver if nothing starts any more.
+        """Run the next iteration in this thread, as soon as it may start, and return its result.
 
-        Waits until one may start. Several threads may call this at once.
+        Several threads may call this at once. Raises LoadOver if no iteration starts any more.
         """
 
     def tell_aside(self, what: str) -> None:
-        """Report an error outside the iterations."""
+        """Report an error that belongs to no iteration; the report shows `what` with a count."""
 
 
 class ScriptedRunner(Runner):
-    """Base of runners whose own code starts iterations, and decides when the load is over."""
+    """Base class of runners whose own code starts iterations, and decides when the load is over."""
 
     #: SHA-256, in hex, of the file of the code: workers need the same.
     SOURCE_HASH: ClassVar[str] = ""
 
     @property
     def concurrency(self) -> int:
-        """Return 1: the code itself decides how many iterations run at once, in one process."""
+        """Return 1, for one worker process: the code decides how many iterations run at once."""
         return 1
 
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return no load: it is not known beforehand."""
+        """Return no points: the load is not known beforehand."""
         return ()
 
     def step(self, elapsed_s: float, totals: Totals, capacity: Sequence[int]) -> Step:
-        """Let the code run until it returns, then wait for running iterations."""
+        """Request one worker process until the code has returned; then wait for its iterations."""
         if totals.ended:
             done = totals.settled >= totals.allotted
             return Step(shares=(0,) * len(capacity), stop_s=max(0.0, elapsed_s), done=done)
         return Step(shares=split(self.concurrency, capacity))
 
     def drive(self, load: ScriptedLoad) -> None:
-        """Start iterations, in a worker process, until the load is over.
+        """Start iterations with `load.iterate` until the load is over; runs in a worker process.
 
-        Any exception but LoadOver ends the load as failed.
+        Subclasses override this. Any exception but LoadOver ends the load as failed.
         """
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Checks of keyword arguments against a signature: missing, unexpected or of another type."""
+"""Checks keyword arguments against a signature: missing, unexpected or of a wrong type."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _PLACEHOLDERS: Mapping[Any, Any] = types.MappingProxyType(
 
 
 def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> list[str]:
-    """Return messages on missing and unknown names if `method`, called `name`, gets `args`.
+    """Return a message on each missing or unknown argument if `method` gets the names `args`.
 
-    The first parameter, the instance, is left out. One message per problem.
+    `name` is the name of the method in messages. Its first parameter, the instance, is left out.
     """
     parameters = list(inspect.signature(method).parameters.values())
     instance = "".join(p.name for p in parameters[:1])
@@ -61,7 +61,7 @@ def misnamed(name: str, method: Callable[..., Any], args: Collection[str]) -> li
 
 
 def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, str]:
-    """Return a message for each of `args` that the annotations of `method` refuse."""
+    """Return messages, by argument, on `args` whose type the annotations of `method` forbid."""
     types_of = _types_of(getattr(method, "__func__", method))
     return {
         key: f"argument {key!r} of {name} must be {inspect.formatannotation(types_of[key])},"
@@ -72,7 +72,7 @@ def mistyped(name: str, method: Callable[..., Any], args: Mapping[str, Any]) -> 
 
 
 def _in_seconds(value: Any, annotation: Any) -> str:
-    """Return the number of seconds to write for a duration, for the end of a message, or ""."""
+    """Return the end of a message: the seconds of a duration that was given for a float, or ""."""
     if not isinstance(value, str) or annotation is not float:
         return ""
     try:
@@ -83,7 +83,7 @@ def _in_seconds(value: Any, annotation: Any) -> str:
 
 @functools.cache
 def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return annotations of a caller's arguments; cached: needed for every row of a data file."""
+    """Return the annotations of parameters that callers pass; cached for rows of data files."""
     parameters = list(inspect.signature(method).parameters.values())[1:]
     types_of = hints(method)
     return {
@@ -94,13 +94,13 @@ def _types_of(method: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown name: known ones like it, or nothing."""
+    """Return the end of a message on an unknown name with similar `known` names; "" without any."""
     found = difflib.get_close_matches(name, list(known))
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
 def placeholder(hint: Any) -> Any:
-    """Return a value that fits an annotation, for examples; "..." if anything fits."""
+    """Return an example value that fits an annotation; "..." for text and unknown annotations."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return placeholder(next(iter(typing.get_args(hint))))
     plain = typing.get_origin(hint) or hint
@@ -110,7 +110,7 @@ def placeholder(hint: Any) -> Any:
 
 
 def hints(method: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of the parameters of `method`, by name."""
+    """Return the annotations of `method` by name, as types; empty if they cannot be resolved."""
     try:
         # as `inspect.signature`: decorators that change the arguments set a signature
         declares = inspect.unwrap(method, stop=lambda one: hasattr(one, "__signature__"))

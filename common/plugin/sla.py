@@ -1,4 +1,4 @@
-"""The SLA interface: a criterion over the merged results of one workload."""
+"""The interface of SLA criteria, which judge the merged results of one workload."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = [
 
 
 class Times(Protocol):
-    """Durations by how the iteration, or the action, ended."""
+    """Durations of iterations, or of an action, by how they ended."""
 
     def state(self, name: str) -> Histogram:
-        """Return the nanoseconds of iterations that ended as "ok", "failed" or "timed_out"."""
+        """Return the histogram of durations, ns, that ended as "ok", "failed" or "timed_out"."""
         ...
 
 
@@ -39,27 +39,27 @@ class Drill(Protocol):
 
     @property
     def problem(self) -> str:
-        """Reason why the drill is void: a hook failed, or did not fire; "" if there is none."""
+        """The reason why the drill is void: a hook failed, or did not fire; "" if there is none."""
         ...
 
     @property
     def bad(self) -> int:
-        """Failed, timed out and dropped iterations from the fault on."""
+        """The number of failed, timed out and dropped iterations since the fault."""
         ...
 
     @property
     def recovery_s(self) -> float | None:
-        """Seconds from the fault until the load is as before; None if it is not, see `doubt`."""
+        """The seconds from the fault until the load is as before; None if unknown, see `doubt`."""
         ...
 
     @property
     def recovery_ci(self) -> tuple[float | None, ...] | None:
-        """The 95 % interval of it."""
+        """The bounds of the 95 % interval of `recovery_s`, seconds; None without one."""
         ...
 
     @property
     def doubt(self) -> str:
-        """Reason why there is no time to recover; "" if there is one."""
+        """The reason why there is no time to recover; "" if there is one."""
         ...
 
 
@@ -67,58 +67,58 @@ class Statistics(Protocol):
     """The merged results of a workload that criteria judge."""
 
     def count(self, state: str) -> int:
-        """Return the count of iterations in a state of `osbench.common.outcomes.STATES`."""
+        """Return the number of iterations in a state of `osbench.common.outcomes.STATES`."""
         ...
 
     @property
     def service(self) -> Times:
-        """Return the run times of iterations, think time left out."""
+        """Return the durations of iterations from start to end, without think time."""
         ...
 
     @property
     def response(self) -> Times:
-        """Return the times from the due time of an iteration to its end, think time left out."""
+        """Return the durations of iterations from due time to end, without think time."""
         ...
 
     @property
     def actions(self) -> Mapping[str, Times]:
-        """Return durations of atomic actions by name; of nested ones by path, "outer > inner"."""
+        """Return durations of atomic actions by name, or if nested, by path: "outer > inner"."""
         ...
 
     @property
     def checks(self) -> Mapping[str, Sequence[int]]:
-        """Return how often each soft check held, and how often it did not, by name."""
+        """Return by name of a soft check how often it held, and how often it did not."""
         ...
 
     @property
     def drill(self) -> Drill | None:
-        """A drill of the workload; None for loads without the key `phases`."""
+        """The drill of the workload; None for loads without the key `phases`."""
         ...
 
     @property
     def start_lag(self) -> Histogram:
-        """Return the nanoseconds from due to started, of all iterations that ran."""
+        """Return the nanoseconds from due time to start, of all iterations that ran."""
         ...
 
     @property
     def ok_per_s(self) -> float | None:
-        """Return successful iterations per second of the window; None for a single iteration."""
+        """Return successful iterations per second of the load; None if a single iteration ended."""
         ...
 
     @property
     def first_start(self) -> int | None:
-        """Return when the first iteration started, ns after t0; None while there is none."""
+        """Return when the first iteration started, nanoseconds after t0; None while none has."""
         ...
 
     @property
     def last_end(self) -> int | None:
-        """Return when the last one ended, nanoseconds after t0; None while there is none."""
+        """Return when the last iteration ended, nanoseconds after t0; None while none has."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The result of a criterion for a workload."""
+    """The verdict of a criterion on a workload: success or failure, with a message."""
 
     criterion: str
     success: bool
@@ -139,7 +139,7 @@ class SpanSelection:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanFigures:
-    """Selected spans in the complete traces of successful iterations."""
+    """Figures of selected spans in the complete traces of successful iterations."""
 
     #: Number of these traces, and of incomplete ones, which are left out.
     traces: int = 0
@@ -154,7 +154,7 @@ class SpanFigures:
 
 
 class Sla:
-    """Base of criteria. One instance per workload; `check` may be called many times."""
+    """Base class of SLA criteria. One instance per workload; `check` may be called many times."""
 
     #: JSON schema of the criterion's configuration.
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
@@ -166,7 +166,10 @@ class Sla:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return messages on errors that the schema cannot detect; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     @classmethod
@@ -178,36 +181,46 @@ class Sla:
         """Take result rows, for criteria that need more than `Statistics` provides.
 
         Each iteration is passed once, in the order in which results arrive: by end time for one
-        worker, interleaved for several.
+        worker, interleaved for several. Does nothing by default.
         """
 
     def check(self, statistics: Statistics) -> Verdict:
-        """Evaluate the results so far. A criterion without data fails."""
+        """Return the verdict on the results so far; subclasses override this.
+
+        A criterion without data fails.
+        """
         raise NotImplementedError
 
     def selections(self) -> Sequence[SpanSelection]:
-        """Return spans that the criterion judges; if any, `check_spans` replaces `check`."""
+        """Return the spans that the criterion judges; if any, `check_spans` replaces `check`.
+
+        None unless a subclass overrides it.
+        """
         return ()
 
     def check_spans(self, figures: Sequence[SpanFigures]) -> Verdict:
-        """Evaluate the spans of a run that is over, in the order of `selections`."""
+        """Return the verdict on a finished run's spans, given in the order of `selections`.
+
+        Subclasses with `selections` override this.
+        """
         raise NotImplementedError
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
         """Return the verdict as soon as failure is certain, whatever the remaining iterations do.
 
-        `plan` is the largest number of iterations of the workload; None is unlimited. A run that
-        aborts on SLA failure stops at the first breach. Returns None to continue.
+        Returns None to continue, and unless it is overridden. `plan` is the largest number of
+        iterations of the workload; None is unlimited. A run that aborts on SLA failure stops at the
+        first breach.
         """
         return None
 
     def verdict(self, success: bool, detail: str) -> Verdict:
-        """Return a verdict of this criterion."""
+        """Return a Verdict with the name of this criterion and these values."""
         return Verdict(criterion=self.NAME, success=success, detail=detail)
 
 
 def remaining(statistics: Statistics, plan: int | None) -> int | None:
-    """Return the largest number of iterations that may still run; None is unlimited."""
+    """Return the largest number of iterations that may still end; None, unlimited, as `plan`."""
     if plan is None:
         return None
     seen = sum(map(statistics.count, ("ok", "failed", "timed_out", "dropped")))

@@ -1,4 +1,4 @@
-"""The trigger interface: when a hook fires."""
+"""The interface of triggers, which decide when a hook fires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEAST: Mapping[str, int] = {"time": 0, "iteration": 1}
 
 
 class Trigger:
-    """Base of triggers. One instance per hook and workload; it runs in the coordinator.
+    """Base class of triggers. One instance per hook and workload; it runs in the coordinator.
 
     `unit` is the unit that it counts: "time", whole seconds after the start of the load, or
     "iteration", iterations reported. By default it is the configuration's key `unit`.
@@ -27,14 +27,17 @@ class Trigger:
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return errors that the schema cannot detect, as messages; `config` fits the schema."""
+        """Return messages on errors that the schema cannot detect; `config` fits the schema.
+
+        [] unless a subclass overrides it.
+        """
         return []
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Return values of the unit at which to fire that are above `after` and at most `until`.
+        """Return the values of the unit, above `after` and at most `until`, at which to fire.
 
-        Called several times per second, each time with `after` equal to the last `until`, at first
-        -1. The result must not depend on how often it is called. After an exception the hook is not
-        fired any more.
+        Subclasses override this. Called several times per second, each time with `after` equal to
+        the last `until`, at first -1. The result must not depend on how often it is called. After
+        an exception the hook is not fired any more.
         """
         raise NotImplementedError

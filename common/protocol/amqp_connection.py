@@ -1,4 +1,4 @@
-"""AMQP connections that bound every wait, and that know of the broker's alarms.
+"""AMQP connections that limit every wait and notice alarms of the broker.
 
 RabbitMQ stops reading from publishers while it is short of memory or disk: it announces
 `connection.blocked` with the reason, and replies to no method until it is over
@@ -22,7 +22,7 @@ _BLOCKED = spec.Connection.Blocked
 
 
 class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no types
-    """A connection that raises `amqp.exceptions.Blocked` in an alarm and does not wait it out."""
+    """A connection that raises `amqp.exceptions.Blocked` during an alarm instead of waiting."""
 
     # py-amqp does not read the reason
     _METHODS = {**pyamqp.Connection._METHODS, _BLOCKED: spec.method(_BLOCKED, "s")}  # noqa: RUF012
@@ -42,7 +42,10 @@ class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no t
         self.alarm = ""
 
     def drain_events(self, timeout: float | None = None) -> None:
-        """Read up to the end of a method. Raises TimeoutError after `ANSWER_S`, and Blocked."""
+        """Wait for a method of the broker and process it, at most `timeout` s (None: `ANSWER_S`).
+
+        Raises TimeoutError, or Blocked during an alarm.
+        """
         try:
             super().drain_events(ANSWER_S if timeout is None else timeout)
         except TimeoutError:
@@ -53,12 +56,12 @@ class AmqpConnection(pyamqp.Connection):  # type: ignore[misc]  # kombu has no t
 
 
 class AmqpTransport(pyamqp.Transport):  # type: ignore[misc]  # see above
-    """Connects as kombu's transport for AMQP does."""
+    """kombu's transport for AMQP with connections of this module."""
 
     Connection = AmqpConnection
 
 
 class AmqpsTransport(pyamqp.SSLTransport):  # type: ignore[misc]  # see above
-    """The same over TLS."""
+    """kombu's transport for AMQP over TLS with connections of this module."""
 
     Connection = AmqpConnection

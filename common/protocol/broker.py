@@ -33,7 +33,11 @@ QUEUE_TTL_S = 60
 
 
 def application(broker_url: str) -> Celery:
-    """Return the Celery application, for delivery only: no result backend, no events."""
+    """Return the Celery application, for delivery only: no result backend, no events.
+
+    Connects to nothing. Changes kombu for the whole process: connections to Redis keep addresses,
+    compressed messages are refused.
+    """
     # kombu has no option for it
     KombuChannel.connection_class = KeptConnection
     KombuChannel.connection_class_ssl = KeptSSLConnection
@@ -73,7 +77,7 @@ def application(broker_url: str) -> Celery:
 
 
 def _for_celery(url: str) -> str:
-    """Return an address as Celery has it: a socket of Redis has another scheme there."""
+    """Return a broker URL as Celery wants it: another scheme for a socket, no TLS parameters."""
     parts = urlsplit(url)
     if parts.scheme == "amqps":
         # these are not its names of them
@@ -85,7 +89,7 @@ def _for_celery(url: str) -> str:
 
 
 def sending_application(broker_url: str) -> Celery:
-    """Return the same with all that its first message needs.
+    """Return the application, with all imported that its first message needs.
 
     Celery would import that with the message, between the decision on t0 and t0.
     """
@@ -118,8 +122,9 @@ def _transport_options(broker_url: str) -> dict[str, Any]:
 def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
     """Raise StoreMissing if the broker is not reachable, StoreError if it refuses something.
 
-    RabbitMQ is checked for rights that are needed later: with a `receiver`, the worker process that
-    will have a queue, to declare and read that; else to send to one.
+    `timeout_s` limits each connection attempt. RabbitMQ is checked for rights that are needed
+    later: with a `receiver`, the worker process that will have a queue, to declare and read that
+    queue; else to send to a queue.
     """
     connection = application(broker_url).connection_for_write(connect_timeout=timeout_s)
     try:
@@ -152,7 +157,7 @@ def check(broker_url: str, timeout_s: float, receiver: str = "") -> None:
 
 
 def open_connection(connection: Connection, timeout_s: float) -> None:
-    """Connect within `timeout_s` seconds or so. Raises the transport's exceptions."""
+    """Connect, with one retry, within about `timeout_s` seconds; raises the transport's errors."""
     # without a limit Celery would retry for ever
     connection.ensure_connection(max_retries=1, interval_start=0, timeout=timeout_s)
 
@@ -176,7 +181,7 @@ def refusal(error: Exception) -> str:
 
 
 def queue(incarnation: str) -> Queue:
-    """Return the queue of one worker process, for its consumer and its publisher alike."""
+    """Return the queue of the worker process `incarnation`, for its consumer and its publisher."""
     with warnings.catch_warnings():
         return Queue(
             redis_keys.queue(incarnation),

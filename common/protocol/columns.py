@@ -59,7 +59,7 @@ _PACK_ONE = struct.Struct(f"<{WIDTH}q").pack
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A number that each row has."""
+    """A numeric column of a result block, one number per row."""
 
     #: Key in a block, and field of `Columns`.
     name: str
@@ -78,17 +78,17 @@ class Column:
 
     @property
     def dtype(self) -> str:
-        """Return the type of its array on the wire."""
+        """Return the numpy type of the column on the wire, such as "<i8"."""
         return {"q": "<i8", "I": "<u4", "B": "|u1"}[self.code]
 
     @property
     def size(self) -> int:
-        """Return the bytes of a row."""
+        """Return the bytes that a row takes in the column."""
         return np.dtype(self.dtype).itemsize
 
 
 def _time(name: str, place: int, *, sparse: bool = False, instant: bool = False) -> Column:
-    """Return a column of nanoseconds."""
+    """Return a column of nanoseconds; `instant`: points in time instead of durations."""
     return Column(
         name=name,
         place=place,
@@ -138,7 +138,7 @@ _JOINED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A distinct error of a workload; rows name it by `number`."""
+    """A distinct error of a worker in a workload; rows refer to it by `number`."""
 
     #: Number within the worker's failure table, from 1.
     number: int
@@ -189,7 +189,7 @@ class Columns:
 
     @property
     def response(self) -> Ints:
-        """Return response times, nanoseconds: from the due time to the end, without think time."""
+        """Return response times in nanoseconds: from due time to end, without think time."""
         return self.ended - self.due - self.idle
 
 
@@ -205,12 +205,15 @@ def row(  # noqa: PLR0913 - a row, by name
     actions: Sequence[int] = (),
     extra: Any = None,
 ) -> Row:
-    """Return a row by names. The hot path writes the tuple itself: a call costs time."""
+    """Return the tuple of a row, for callers whose speed does not matter.
+
+    The hot path writes the tuple itself, since a call costs time.
+    """
     return iteration, outcome, due, started, ended, idle, failure, actions, extra
 
 
 def replaced(one: Row, **numbers: int) -> Row:
-    """Return a row with some of its numbers replaced, by name."""
+    """Return a copy of a row with some of its numbers replaced, given by column name."""
     found: list[Any] = list(one)
     for name, number in numbers.items():
         found[_PLACES[name]] = number
@@ -218,7 +221,10 @@ def replaced(one: Row, **numbers: int) -> Row:
 
 
 def pack_actions(actions: Sequence[int]) -> bytes:
-    """Return actions as bytes, which the garbage collector does not track. Raises OverflowError."""
+    """Return the integers of actions as bytes, which the garbage collector does not track.
+
+    Raises OverflowError for an integer beyond 64 bits.
+    """
     # from a copy: a thread that the scenario started may still add to the list
     flat = tuple(actions)
     try:
@@ -239,8 +245,9 @@ def _packer(code: str, count: int) -> Callable[..., bytes]:
 
 
 def encode_rows(rows: Sequence[Row], names: Sequence[str], t0_ns: int) -> dict[str, Any]:
-    """Pack rows into columns. `t0_ns` is the start of the load on the rows' own clock.
+    """Pack rows into a dict of columns for msgpack; sparse columns of zeros are left out.
 
+    `names` are the names of actions. `t0_ns` is the start of the load on the clock of the rows.
     Raises OverflowError for a number that does not fit its column.
     """
     made: list[list[bytes]] = [[] for _ in _ENCODED]
@@ -285,7 +292,7 @@ def _nested(name: str, entries: Sequence[bytes]) -> dict[str, bytes]:
 
 
 def _beside(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return trace ids and outputs, which few rows have, with the iterations that have them."""
+    """Return trace ids and outputs, with the numbers of iterations that have them; {} if none."""
     some = [(one[0], *one[EXTRA][:2]) for one in rows if one[EXTRA] and any(one[EXTRA][:2])]
     if not some:
         return {}
@@ -304,9 +311,10 @@ def _bytes(column: array[int]) -> bytes:
 
 
 def decode_rows(columns: dict[str, Any]) -> Columns:
-    """Unpack the result of `encode_rows`. Raises Untrusted if lengths do not agree.
+    """Unpack the result of `encode_rows`, with times relative to t0.
 
-    The result takes memory in proportion to the columns, whatever numbers they hold.
+    The result takes memory in proportion to the columns, whatever numbers they hold. Raises
+    Untrusted if columns are malformed, of different lengths or out of range.
     """
     try:
         return _decode(columns)
@@ -376,7 +384,11 @@ def _greatest(values: NDArray[Any]) -> int:
 
 
 def _actions(columns: Mapping[str, Any], names: int) -> Ints:
-    """Return the actions with the row of each; `lengths` has how many of them each row has."""
+    """Return a line per action: its row and its integers, times relative to t0.
+
+    Raises ValueError for numbers out of range. The column `lengths` has the number of actions of
+    each row.
+    """
     flat = np.frombuffer(raw_bytes(columns["actions"]), "<i8").reshape(-1, WIDTH)
     lengths = _column(columns, "lengths", "<u4")
     if int(np.add.reduce(lengths, dtype=np.int64)) != len(flat):
@@ -407,7 +419,7 @@ def _traces(columns: Mapping[str, Any], iterations: Ints) -> tuple[Ints, NDArray
 
 
 def _all_among(some: Ints, numbers: Ints) -> bool:
-    """Return whether each number is among others. `np.isin` takes longer for a few."""
+    """Return whether each number of `some` is in `numbers`; faster than `np.isin` for a few."""
     if len(some) == len(numbers) and np.array_equal(some, numbers):
         return True
     if not len(numbers):
@@ -418,7 +430,7 @@ def _all_among(some: Ints, numbers: Ints) -> bool:
 
 
 def raw_bytes(value: Any) -> bytes:
-    """Return a column as it was sent. Raises TypeError for anything else."""
+    """Return a column, which must be bytes. Raises TypeError if it is not."""
     if not isinstance(value, bytes):
         raise TypeError("a column is not bytes")
     return value
@@ -437,9 +449,10 @@ def _outputs(number: Any, parts: Any) -> tuple[int, tuple[bytes, ...]]:
 
 
 def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Join the columns of several blocks of a worker. Raises `MALFORMED` if they do not fit.
+    """Join the columns of successive blocks of a worker into one dict; {} for no blocks.
 
-    Only the lengths of more than one are checked: decoding checks the rest.
+    Only the lengths of more than one are checked: decoding checks the rest. Raises `MALFORMED` if
+    they do not fit together.
     """
     if len(parts) < 2:
         return parts[0] if parts else {}
@@ -464,7 +477,10 @@ def join_columns(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _last_names(lists: Sequence[list[str]]) -> list[str]:
-    """Return the names of the last block: a worker's list of names only grows."""
+    """Return the names of the last block; a worker's list of names only grows.
+
+    Raises ValueError if an earlier list is not its beginning.
+    """
     last = lists[-1]
     if any(last[: len(names)] != names for names in lists):
         raise ValueError("the names of actions differ")
@@ -472,7 +488,10 @@ def _last_names(lists: Sequence[list[str]]) -> list[str]:
 
 
 def _check(part: Mapping[str, Any]) -> None:
-    """Check a block by itself, so that its surplus does not make up for a lack in another."""
+    """Raise an exception of MALFORMED if the lengths of a block's columns do not agree.
+
+    Each block is checked by itself, so that a surplus does not make up for a lack in another.
+    """
     rows = part["rows"]
     if type(rows) is not int or rows < 0:
         raise ValueError("its number of rows is not a valid number")
@@ -489,7 +508,10 @@ def _check(part: Mapping[str, Any]) -> None:
 
 
 def select(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
-    """Return the rows where `keep` is true, with their actions, requests, trace ids and outputs."""
+    """Return the rows for which `keep` is true, with their actions, requests, traces, outputs.
+
+    Returns `columns` itself if all rows are kept.
+    """
     kept = np.flatnonzero(keep)
     if len(kept) == len(columns):
         return columns

@@ -1,4 +1,4 @@
-"""Rows of a data file: their header, and their transport with a batch.
+"""Rows of a data file as arguments, and as encrypted sections that batches carry.
 
 A header names an argument for each column. Cells are text; in a column whose name ends in `:json`
 they are JSON. A batch carries its rows as a section of the file, compressed and encrypted, because
@@ -27,24 +27,30 @@ JSON = ":json"
 
 
 def names(header: Sequence[str]) -> list[str]:
-    """Return the arguments that the columns set."""
+    """Return the argument that each column of a header sets, without the ending `:json`."""
     return [column.strip().removesuffix(JSON) for column in header]
 
 
 def records(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the cells of each row, header included; empty for a blank line. Raises csv.Error."""
+    """Yield the cells of each CSV row, header included; an empty list for a blank line.
+
+    Raises csv.Error for malformed CSV.
+    """
     return csv.reader(lines, strict=True)
 
 
 class RowReader:
-    """Converts rows to keyword arguments."""
+    """Converts rows of a data file to keyword arguments, by the file's header."""
 
     def __init__(self, header: Sequence[str]) -> None:
         self._names = names(header)
         self._json = [at for at, column in enumerate(header) if column.strip().endswith(JSON)]
 
     def arguments(self, cells: Sequence[str]) -> dict[str, Any]:
-        """Return the arguments of a row. Raises ValueError if the row does not fit the header."""
+        """Return the arguments of a row by name; cells of columns `:json` are decoded.
+
+        Raises ValueError if the row has another number of cells or malformed JSON.
+        """
         if len(cells) != len(self._names):
             raise ValueError(f"has {len(cells)} cells, the header {len(self._names)}")
         found: dict[str, Any] = dict(zip(self._names, cells, strict=True))
@@ -56,7 +62,10 @@ class RowReader:
         return found
 
     def read(self, text: str) -> Iterator[dict[str, Any]]:
-        """Yield arguments of each row of a section of the file. Raises ValueError and csv.Error."""
+        """Yield the arguments of each row of CSV text without header; blank lines are skipped.
+
+        Raises ValueError and csv.Error.
+        """
         for cells in records(io.StringIO(text, newline="")):
             if cells:
                 yield self.arguments(cells)
@@ -67,14 +76,14 @@ def _refuse(constant: str) -> None:
 
 
 def encrypt(section: bytes, key: bytes) -> bytes:
-    """Compress and encrypt a section of the file, in UTF-8."""
+    """Compress and encrypt a section of a data file, which is UTF-8, with a Fernet key."""
     return Fernet(key).encrypt(zstandard.ZstdCompressor(level=1).compress(section))
 
 
 def decrypt(token: bytes, key: bytes) -> str:
-    """Decrypt and decompress a section.
+    """Decrypt and decompress a section and return its text.
 
-    Raises Untrusted if it was signed with another key, or is not a section of at most `SECTION`
+    Raises Untrusted if it was encrypted with another key, or is not a section of at most `SECTION`
     bytes in UTF-8.
     """
     try:

@@ -44,9 +44,9 @@ class Signer:
         self._kind_keys: dict[tuple[bytes, str], bytes] = {}
 
     def sign(self, kind: str, body: dict[str, Any]) -> bytes:
-        """Pack and sign a body of msgpack types.
+        """Pack and sign a body of msgpack types as a message of a kind; return its bytes.
 
-        Raises TypeError for other types, OsbenchError for more than a receiver would accept.
+        Raises TypeError for other types, OsbenchError if the message exceeds `size_of(kind)`.
         """
         packed = msgpack.packb(body)
         key = self._keyring.signing()
@@ -61,7 +61,7 @@ class Signer:
         """Return the body of a message that was signed as `kind`; no other message is unpacked.
 
         Raises Untrusted if size, version, kind, key or signature is wrong, or if the body is not a
-        map or beyond the bounds of `osbench.common.protocol.unpacking`.
+        map or beyond the limits of `osbench.common.protocol.unpacking`.
         """
         key_id, mac, packed = _parts(kind, data)
         key = self._keyring.find(key_id)
@@ -82,7 +82,7 @@ class Signer:
 
 
 def size_of(kind: str) -> int:
-    """Return the most bytes of a signed message of a kind."""
+    """Return the most bytes that a signed message of a kind may have."""
     return SIZES.get(kind, SIZE)
 
 
@@ -133,11 +133,17 @@ class Vault:
         self._keyring = keyring
 
     def encrypt(self, record: dict[str, Any]) -> bytes:
-        """Encrypt and sign a record of msgpack types. Raises TypeError for other types."""
+        """Pack, encrypt and sign a record of msgpack types; return the token.
+
+        Raises TypeError for other types.
+        """
         return _fernet(self._keyring.signing()).encrypt(msgpack.packb(record))
 
     def decrypt(self, token: bytes) -> dict[str, Any]:
-        """Return the record of a token. Raises Untrusted if no key of the ring decrypts it."""
+        """Return the record of a token; reads the key file again if no known key decrypts it.
+
+        Raises Untrusted if no key of the ring decrypts it, or the record is malformed.
+        """
         keys = self._keyring.keys
         packed = _decrypted(keys, token)
         if packed is None and self._keyring.changed(keys):

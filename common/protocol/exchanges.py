@@ -57,17 +57,21 @@ _LAST_STATUS = 999
 
 
 def pack_other(action: int, client: int, *, false_body: bool = False) -> bytes:
-    """Pack a request that another client makes, which measures nothing."""
+    """Return the record of a request of another client than osbench's, without measurements.
+
+    `action` and `client` are numbers as in `EXCHANGE`.
+    """
     return pack_kept(action, client, 0, 0, 0, 0, FALSE_BODY if false_body else 0)
 
 
 def read_exchanges(
     packed: bytes, of_rows: NDArray[np.uint32], actions: Ints, names: int
 ) -> tuple[NDArray[Any], Ints]:
-    """Return the requests of a block, and the row of each; `of_rows` has how many each row has.
+    """Return the requests of a block as an array of EXCHANGE, and the row of each.
 
-    `actions` are the actions of all rows (`Columns.actions`), `names` is how many names there are.
-    Raises ValueError for data that no worker of osbench sends.
+    `of_rows` has the number of requests of each row. `actions` are the actions of all rows
+    (`Columns.actions`), `names` is the number of names. Raises ValueError for data that no worker
+    of osbench sends.
     """
     found: NDArray[Any] = np.frombuffer(packed, EXCHANGE)
     if int(of_rows.sum(dtype=np.int64)) != len(found):
@@ -97,5 +101,5 @@ def read_exchanges(
 
 
 def action_lines(rows: Ints, actions: Ints) -> Ints:
-    """Return the positions at which the actions of each of these rows begin among all of them."""
+    """Return for each row in `rows` the position of its first action among all actions."""
     return np.searchsorted(actions[:, 0], rows).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Charts of iterations, unpacked from the bytes of result rows."""
+"""Unpacks the charts of iterations from the bytes of result rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from osbench.common.protocol.unpacking import unpack
 
 
 def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """Return the charts of an iteration under "additive" and "complete".
+    """Return the charts of an iteration in lists under "additive" and "complete".
 
-    Anything else, which a faulty worker may have sent, is under "malformed".
+    Other data, which a faulty worker may have sent, is under "malformed". Soft checks are left out.
     """
     found: dict[str, list[Any]] = {"additive": [], "complete": [], "malformed": []}
     for one in packed:
@@ -32,7 +32,7 @@ def outputs(packed: Iterable[bytes]) -> dict[str, list[Any]]:
 
 
 def _without_secrets(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a chart without the connection string and password, which Rally adds."""
+    """Return a chart without `conn_str`, a connection string with password that Rally adds."""
     data = item["data"]
     if isinstance(data, dict) and "conn_str" in data:
         return {**item, "data": {key: data[key] for key in data if key != "conn_str"}}

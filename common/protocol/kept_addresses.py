@@ -2,8 +2,8 @@
 
 `socket.getaddrinfo` has no timeout: with a broken search domain each lookup takes several seconds,
 and so would each new connection. Only the first connection of a process to a server waits for its
-name to be looked up. Later ones use the addresses of the last lookup, that which worked last first,
-while the name is looked up again in the background.
+name to be looked up. Later connections use the addresses of the last lookup, the last successful
+one first, while the name is looked up again in the background.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AGAIN_AFTER_FAILURE_S = 2.0
 
 @dataclass
 class _NamedServer:
-    """A server by host and port, with its known addresses, in numbers."""
+    """A server by host and port, with its known IP addresses, the last successful one first."""
 
     host: str
     port: int
@@ -39,7 +39,10 @@ class _NamedServer:
     failed: bool = False
 
     def look_up(self) -> None:
-        """Replace the addresses by the result of a lookup. Raises OSError if it finds none."""
+        """Look the name up and replace the addresses; known ones stay first.
+
+        Blocks without a timeout. Raises OSError if the lookup finds no address.
+        """
         self.looked = time.monotonic()
         found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
         fresh = list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -47,7 +50,11 @@ class _NamedServer:
         self.addresses = [*known, *(one for one in fresh if one not in known)]
 
     def look_up_again(self) -> None:
-        """Look up in the background, if that is due and not under way."""
+        """Look the name up in a background thread, if that is due and not under way.
+
+        It is due AGAIN_S seconds after the last lookup, AGAIN_AFTER_FAILURE_S after a failed
+        connection. A failed lookup changes nothing.
+        """
         age_s = time.monotonic() - self.looked
         if age_s < (AGAIN_AFTER_FAILURE_S if self.failed else AGAIN_S):
             return
@@ -66,22 +73,23 @@ class _NamedServer:
             self.looking.release()
 
     def note(self, address: str) -> None:
-        """Note that a connection to an address was made."""
+        """Put an address first, after a connection to it was made."""
         self.failed = False
         if self.addresses[:1] != [address]:
             self.addresses = [address, *(one for one in self.addresses if one != address)]
 
 
 class KeptAddresses:
-    """The addresses of servers, by host and port; for all threads of a process."""
+    """The addresses of servers, by host and port; shared by all threads of a process."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, int], _NamedServer] = {}
 
     def of(self, host: str, port: int) -> _NamedServer:
-        """Return the server at a host and port with its addresses; waits only if none is known.
+        """Return the server with its addresses; blocks for a lookup only if none is known.
 
-        Raises OSError if the first lookup finds nothing.
+        If some are known, a lookup that is due runs in the background. Raises OSError if the first
+        lookup finds nothing.
         """
         place = self._places.setdefault((host, port), _NamedServer(host, port))
         if place.addresses:
@@ -105,7 +113,7 @@ def _is_number(host: str) -> bool:
 
 
 class KeptConnection(Connection):
-    """A connection of redis-py that uses kept addresses."""
+    """A connection of redis-py to the cached addresses of its host, tried one after another."""
 
     def _connect(self) -> Any:
         name = self.host
@@ -132,7 +140,7 @@ class KeptConnection(Connection):
 
 
 class KeptSSLConnection(SSLConnection, KeptConnection):
-    """The same with TLS; the server has to prove the name, not the address.
+    """A `KeptConnection` with TLS; the certificate must have the host's name, not its address.
 
     `SSLConnection._connect` wraps the socket that the next class makes.
     """

@@ -1,8 +1,8 @@
 """The keys that coordinator and workers share: a file of secrets, the newest first.
 
-Keys can be rotated while processes run: a ring that was loaded looks at its file now and then,
-and at once when a message names a key that it does not have. Files are copied from host to host,
-so a new key is accepted as soon as it is there, and used for signing only `ADOPT_S` later.
+Keys can be rotated while processes run: a loaded ring checks its file for changes at most every
+second, and when a message names an unknown key. Files are copied from host to host, so a new key is
+accepted as soon as it is there, and used for signing only `ADOPT_S` later.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Key:
 
     @classmethod
     def derive(cls, secret: bytes) -> Self:
-        """Derive the keys of a secret."""
+        """Derive id, signing key and encryption key from a secret."""
         return cls(
             id=_derived(secret, b"osbench key id 1", 4),
             signing=_derived(secret, b"osbench signing 1", 32),
@@ -68,7 +68,7 @@ def _derived(secret: bytes, label: bytes, size: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """A key file as it was read."""
+    """A key file as it was when it was read."""
 
     path: Path
     #: Changes when the file does: time of change in nanoseconds, size, inode.
@@ -76,7 +76,7 @@ class _Place:
 
     @property
     def changed_at(self) -> float:
-        """Return when it was written, seconds since 1970."""
+        """Return the modification time of the file, seconds since 1970."""
         return self.identity[0] / 1e9
 
 
@@ -100,19 +100,24 @@ class Keyring:
 
     @classmethod
     def generate(cls) -> Self:
-        """Create a keyring with one new random secret."""
+        """Create a keyring with one new random secret and no file."""
         return cls([secrets.token_bytes(SECRET_SIZE)])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a key file: one secret per line, 32 bytes in URL-safe base64.
+        """Return the keyring of a key file; it follows later changes of the file.
 
-        Raises ConfigError if it is missing, malformed, or open to others than its owner.
+        The file has one secret per line: 32 bytes in URL-safe base64. Raises ConfigError if it is
+        missing, malformed, or accessible to others than its owner.
         """
         return cls(*_read(Path(path)))
 
     def signing(self) -> Key:
-        """Return the key to sign and encrypt with now."""
+        """Return the key to sign and encrypt with now: the first, or the second if the file is new.
+
+        The first is used ADOPT_S seconds after the file was changed. Reads a changed file again, at
+        most once a second.
+        """
         self._look_now_and_then()
         keys, place = self.keys, self._place
         if place is None or len(keys) == 1 or not 0 <= time.time() - place.changed_at < ADOPT_S:
@@ -120,7 +125,11 @@ class Keyring:
         return keys[1]
 
     def find(self, key_id: bytes) -> Key | None:
-        """Return the key with this id; a file that has changed is read again for it."""
+        """Return the key with this id; None if there is none.
+
+        Reads the key file again if it has changed, for an unknown id at most every UNKNOWN_S
+        seconds.
+        """
         self._look_now_and_then()
         before = self.keys
         found = _with_id(before, key_id)
@@ -129,7 +138,11 @@ class Keyring:
         return found
 
     def changed(self, before: tuple[Key, ...]) -> bool:
-        """Return whether the keys differ from `before`; a file that has changed is read for it."""
+        """Return whether the keys are others than `before`.
+
+        If they are the same, checks the file, at most every UNKNOWN_S seconds, and reads it if it
+        has changed.
+        """
         if self._place is not None:
             with self._lock:
                 now = time.monotonic()
@@ -146,7 +159,7 @@ class Keyring:
                 self._look(place)
 
     def _look(self, place: _Place) -> None:
-        """Read the file if it has changed."""
+        """Read the file if it has changed; on an error log a warning and keep the known keys."""
         try:
             identity = _identity(place.path.stat())
         except OSError:
@@ -166,25 +179,28 @@ class Keyring:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the keyring of a `text`. Raises ConfigError if it is malformed."""
+        """Return the keyring of a text in the format of key files, without a file.
+
+        Raises ConfigError if a line is malformed, ValueError if there is none.
+        """
         lines = text.splitlines()
         return cls([_secret("keys", number, line) for number, line in enumerate(lines, 1)])
 
     @property
     def text(self) -> str:
-        """Return the content of a key file: the secrets."""
+        """Return the secrets in the format of a key file."""
         lines = [base64.urlsafe_b64encode(secret).decode("ascii") for secret in self._secrets]
         return "\n".join(lines) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the key file atomically, mode 0600. Raises ConfigError if that fails."""
+        """Write the secrets to a file atomically, mode 0600. Raises ConfigError if that fails."""
         try:
             write_private(Path(path), self.text.encode("ascii"))
         except OSError as error:
             raise ConfigError(f"key file {path}: {error.strerror}") from None
 
     def rotated(self) -> Keyring:
-        """Return a keyring with a new current secret that still accepts the newest old ones."""
+        """Return a new keyring with a new current secret and the newest old ones, KEPT in all."""
         return Keyring([secrets.token_bytes(SECRET_SIZE), *self._secrets][:KEPT])
 
 
@@ -197,7 +213,10 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
 
 
 def _read(path: Path) -> tuple[list[bytes], _Place]:
-    """Return the secrets of a key file, and the state of the file. Raises ConfigError."""
+    """Return the secrets of a key file, and its state.
+
+    Raises ConfigError if it is unreadable, malformed or empty.
+    """
     try:
         # looked at before it is read: what is changed in between is read again
         place = _Place(path=path, identity=_identity(path.stat()))

@@ -1,4 +1,4 @@
-"""Checks of the fields of a message against the types that its class declares.
+"""Checks the fields of a message against the types that its class declares.
 
 A signature says who wrote a message, not that the program that wrote it was osbench: code behind
 this check may rely on the types, on numbers within an int64, and on well-formed intervals.
@@ -16,17 +16,17 @@ from osbench.common.errors import Untrusted
 from osbench.common.escaping import escaped
 from osbench.common.intervals import Interval
 
-#: Whole numbers of messages are below it, and not below its negative.
+#: Integers of messages are below this number, and not below its negative.
 _END = 2**63
 
 _Check = Callable[[Any], bool]
 
 
 def checked_fields(cls: type, kind: str, body: Mapping[Any, Any]) -> Mapping[str, Any]:
-    """Return `body`, if its values have the types that the dataclass `cls` declares.
+    """Return `body` if its values have the types that the dataclass `cls` declares.
 
-    Whether a field is missing is left to the class. Raises Untrusted, naming the first field that
-    is unknown or wrong.
+    Missing fields are not checked. Raises Untrusted, with the first unknown or wrong field; `kind`
+    is the kind of message in it.
     """
     checks, plain = _checks(cls)
     for name, value in body.items():
@@ -52,7 +52,10 @@ def _checks(cls: type) -> tuple[dict[str, _Check], dict[str, type]]:
 
 
 def _check(hint: Any) -> _Check:
-    """Return a predicate that checks a field. Raises NotImplementedError for other types."""
+    """Return a predicate that checks the value of a field with this type hint.
+
+    Raises NotImplementedError for an unsupported type hint.
+    """
     if hint in _SCALARS:
         return _SCALARS[hint]
     if hint == Interval:
@@ -87,7 +90,7 @@ def _is_float(value: Any) -> bool:
 
 
 def _is_interval(value: Any) -> bool:
-    """Return whether it is a half-open interval of iteration numbers, which begin at 1."""
+    """Return whether `value` is a half-open interval of iteration numbers, which begin at 1."""
     if not isinstance(value, (list, tuple)) or len(value) != 2:
         return False
     low, high = value

@@ -12,18 +12,21 @@ from osbench.common.protocol.message_fields import checked_fields
 
 
 class Message:
-    """Base of messages: a dataclass whose fields are the body."""
+    """Base class of messages: dataclasses whose fields are the body."""
 
     #: Kind of message that the signature covers.
     KIND: ClassVar[str]
 
     def body(self) -> dict[str, Any]:
-        """Return the fields as msgpack types."""
+        """Return the fields by name, as msgpack types."""
         return dict(vars(self))
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
-        """Return the message of a verified body. Raises Untrusted for missing or unknown fields."""
+        """Create the message from a body whose signature was verified.
+
+        Raises Untrusted for missing, unknown or wrongly typed fields.
+        """
         try:
             return cls(**checked_fields(cls, cls.KIND, body))
         except TypeError as error:
@@ -50,7 +53,10 @@ class Offer(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(Message):
-    """A grant of iteration numbers of one workload to one session of a worker."""
+    """A grant of iteration numbers of one workload to a worker, which then may start them.
+
+    It is for one session: a worker's part in a run under one coordinator process.
+    """
 
     KIND: ClassVar[str] = "batch"
 
@@ -73,7 +79,10 @@ class Batch(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Control(Message):
-    """The coordinator's current instructions to one membership; replaces the previous record."""
+    """The coordinator's current instructions to one membership; replaces the previous record.
+
+    A membership is one worker process's part in one run.
+    """
 
     KIND: ClassVar[str] = "control"
 
@@ -189,13 +198,16 @@ class Heartbeat(Message):
 
     @property
     def refused(self) -> int:
-        """Return the messages refused since the start."""
+        """Return the number of messages refused since the process started."""
         return sum(self.refusals.values())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block(Message):
-    """Numbered results of one membership: rows, returned numbers and failures."""
+    """Numbered results of one membership, a worker process's part in a run.
+
+    It has result rows, iteration numbers that are given back, and failures.
+    """
 
     KIND: ClassVar[str] = "block"
 
@@ -250,8 +262,8 @@ class Block(Message):
 class Will(Message):
     """A will, signed by a supervisor: the work that an ended worker process cannot have started.
 
-    Its process took batches in their order, and the numbers of a closed load in theirs. `workload`
-    is the last that it began with, -1 if there is none: of all others, the numbers in batches
+    The process took batches in their order, and the numbers of a closed load in theirs. `workload`
+    is the last workload that it began, -1 if there is none: of all others, the numbers in batches
     behind `seq` were not started.
     """
 
@@ -272,7 +284,7 @@ class Will(Message):
 
 @dataclass(frozen=True, kw_only=True)
 class Specification(Message):
-    """All that a worker needs to know of a workload. Sent encrypted: it contains credentials."""
+    """All that a worker needs to run a workload. Sent encrypted: it contains credentials."""
 
     KIND: ClassVar[str] = "specification"
 

@@ -1,4 +1,4 @@
-"""Factory of all Redis clients.
+"""Creates all Redis clients, and translates their errors.
 
 redis-py resends a command whose reply was lost. For SET NX or XADD that is wrong: the first one may
 have taken effect. So clients made here never retry; callers resend on purpose, and only commands
@@ -47,10 +47,11 @@ _WRONG_ADDRESS = "is [messaging] redis_url right?"
 
 
 def connect(url: str, timeout_s: float) -> Client:
-    """Return a client that never resends. `timeout_s` bounds connecting and each reply.
+    """Return a client that never resends commands; it connects at its first command.
 
-    It must be longer than any BLOCK that is sent. Only the first connection of a process to a
-    server waits for its name to be looked up. Raises StoreError for a malformed URL.
+    `timeout_s` limits connecting and each reply; it must be longer than any BLOCK that is sent.
+    Only the first connection of a process to a server waits for its name to be looked up. Raises
+    StoreError for a malformed URL.
     """
     kinds: dict[str, type[Connection]] = {"redis": KeptConnection, "rediss": KeptSSLConnection}
     kind = kinds.get(url.partition("://")[0].lower())
@@ -75,9 +76,10 @@ def connect(url: str, timeout_s: float) -> Client:
 
 @contextmanager
 def reached(server: Client | str) -> Iterator[None]:
-    """Translate redis-py's errors: StoreError if the server refuses access, else StoreUnreachable.
+    """Translate redis-py's errors within the block: StoreError if Redis refuses a command.
 
-    Messages name the `server`: a client, or an address.
+    StoreUnreachable if there is no reply, or an error that may pass, such as no memory left.
+    Messages name the `server`, a client or a URL.
     """
     try:
         yield
@@ -100,12 +102,12 @@ def _away(server: Client | str, how: str) -> StoreUnreachable:
 
 
 def named(server: Client | str) -> str:
-    """Return the name of a server for messages, without user and password."""
+    """Return "Redis at ADDRESS" for messages, without user and password."""
     return f"Redis at {shown(server if isinstance(server, str) else _address(server))}"
 
 
 def _address(client: Client) -> str:
-    """Return the address of the server of a client, without user and password."""
+    """Return the URL of the server of a client, without user and password."""
     pool = client.connection_pool
     how = pool.connection_kwargs
     if "path" in how:
@@ -117,7 +119,7 @@ def _address(client: Client) -> str:
 
 
 def _remedy(error: redis.RedisError) -> str:
-    """Return the remedy for a server that refuses access."""
+    """Return the remedy for a server that refuses access, for a message."""
     if isinstance(error, redis.exceptions.NoPermissionError):
         return f"give its user the permissions of {_ACL_PAGE}"
     # with the older and the newer protocol
@@ -152,13 +154,16 @@ _CERTIFICATES = (
 
 
 def certificate_remedy(text: str) -> str:
-    """Return the remedy for an error of TLS that is due to a certificate; "" for other errors."""
+    """Return the remedy for a TLS error that is due to a certificate; "" for other errors."""
     lower = text.lower()
     return next((what for sign, what in _CERTIFICATES if sign.lower() in lower), "")
 
 
 def _address_remedy(url: str, error: StoreUnreachable) -> str:
-    """Return the remedy for a server that does not respond as it should at an address."""
+    """Return the remedy for a server that does not respond, by its URL and the error.
+
+    _WRONG_ADDRESS if neither certificates nor TLS seem to be the reason.
+    """
     text = str(error)
     if remedy := certificate_remedy(text):
         return remedy
@@ -175,9 +180,9 @@ def _address_remedy(url: str, error: StoreUnreachable) -> str:
 
 
 def check(client: Client, url: str) -> None:
-    """Raise StoreMissing if no server responds, StoreError if it is unusable.
+    """Raise StoreMissing if no server responds at `url`, StoreError if it is unusable.
 
-    It is unusable if it is too old, may evict keys, or speaks otherwise than its address says.
+    It is unusable if it is too old, may evict keys, refuses access, or if TLS fails.
     """
     try:
         with reached(url):

@@ -56,7 +56,7 @@ def offer(incarnation: str) -> str:
 
 
 def run(run_id: str, part: str) -> str:
-    """Return a key of a run: results, specs or turns."""
+    """Return a key of a run; `part` is "results", "specs" or "turns"."""
     return f"{PREFIX}run:{run_id}:{part}"
 
 
@@ -66,5 +66,8 @@ def control(run_id: str, membership: str) -> str:
 
 
 def queue(incarnation: str) -> str:
-    """Return the name of a worker process's queue; on a Redis broker behind `PREFIX`."""
+    """Return the name of the Celery queue of a worker process.
+
+    On a Redis broker the key has `PREFIX` before it.
+    """
     return f"osbench.w.{incarnation}"

@@ -30,7 +30,7 @@ _NO_COUNT = ("WRONGTYPE", "value is not an integer", "increment or decrement wou
 
 
 class Store:
-    """Result blocks, specifications and control records of one run.
+    """Result blocks, specifications and control records of one run in Redis.
 
     All methods raise StoreUnreachable and StoreError.
     """
@@ -44,10 +44,10 @@ class Store:
         return redis_keys.run(self._run, part)
 
     def tend(self) -> int:
-        """Make the result stream if it is missing or unusable (coordinator).
+        """Create the result stream if it is missing or unusable; renew the expiry of keys if due.
 
-        Returns how often this was called, by a count that the store keeps: a count that does not
-        grow shows that the store has lost something.
+        The coordinator calls it again and again. Returns how often, by a counter in Redis: a
+        counter that does not grow shows that Redis has lost something.
         """
         results = self._key("results")
         with reached(self._client):
@@ -90,9 +90,10 @@ class Store:
         return int(text.partition("-")[0]) < seconds * 1000 + FUTURE_MS
 
     def append(self, entry: bytes, *, instead_of: str = "") -> str:
-        """Add an entry to the results and remove an earlier one, if that is still there.
+        """Add an entry to the result stream, then remove the entry with the id `instead_of`.
 
-        Returns the id of the entry; does nothing and returns "" if the run does not exist.
+        "" removes none. Returns the id of the new entry; "", without an entry, if the stream does
+        not exist.
         """
         results = self._key("results")
         with reached(self._client):
@@ -105,7 +106,11 @@ class Store:
         return decoded(place) if place else ""
 
     def read(self, wait_s: float, limit: int) -> list[tuple[str, bytes]]:
-        """Read the oldest entries with their ids, waiting for the first."""
+        """Return the oldest entries of the result stream with their ids, at most `limit`.
+
+        Waits at most `wait_s` seconds for the first; the entries stay in the stream. Empty if there
+        are none or there is no stream.
+        """
         block = max(1, int(wait_s * 1000)) if wait_s > 0 else None
         key = self._key("results")
         with reached(self._client):
@@ -122,7 +127,7 @@ class Store:
         return [(decoded(place), (values or {}).get(b"d", b"")) for place, values in entries]
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove entries."""
+        """Remove entries from the result stream by their ids; missing ones do not matter."""
         if not ids:
             return
         with reached(self._client):
@@ -134,11 +139,11 @@ class Store:
                     raise
 
     def control(self, membership: str) -> bytes | None:
-        """Read the control record of a membership."""
+        """Return the control record of a membership; None if there is none. It is not verified."""
         return Wire(self._client).records([redis_keys.control(self._run, membership)])[0]
 
     def put_controls(self, records: Mapping[str, bytes]) -> None:
-        """Write control records by membership."""
+        """Write control records, by membership; each expires after RUN_TTL_S seconds."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for membership, data in records.items():
@@ -146,10 +151,7 @@ class Store:
             pipe.execute()
 
     def specification(self, workload: int) -> bytes | None:
-        """Read the encrypted specification of a workload.
-
-        None if there is none, or a larger one.
-        """
+        """Return the encrypted specification of a workload; None if missing or too large."""
         key, field = self._key("specs"), str(workload)
         with reached(self._client):
             try:
@@ -163,7 +165,7 @@ class Store:
                 return None
 
     def put_specifications(self, records: Mapping[int, bytes]) -> None:
-        """Write encrypted specifications by workload."""
+        """Write encrypted specifications, by workload number; replaces a key of another type."""
         if not records:
             return
         specs = self._key("specs")
@@ -179,7 +181,7 @@ class Store:
             self._client.expire(specs, redis_keys.RUN_TTL_S)
 
     def close(self, left: Iterable[str] = ()) -> None:
-        """Remove the keys that the run has once.
+        """Remove the keys of the run, except control records.
 
         Control records expire, soon for the memberships that have `left`. A worker that is
         unreachable may read only hours later that the run is over, and keeps its blocks until then.

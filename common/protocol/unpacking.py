@@ -1,4 +1,4 @@
-"""Unpacking of MessagePack from others, within bounds of memory, depth and types."""
+"""Unpacks MessagePack of other programs, with limits on memory, depth and types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTAINERS = (dict, list)
 
 
 class _Count:
-    """Counts lists and maps as they are unpacked."""
+    """Counts lists and maps as they are unpacked; raises ValueError after `most`."""
 
     __slots__ = ("left",)
 
@@ -35,9 +35,10 @@ class _Count:
 
 
 def unpack(data: bytes, *, containers: int = CONTAINERS, extensions: bool = False) -> Any:
-    """Return the value of a MessagePack. Maps may have keys of any type that can be a key.
+    """Return the value of one MessagePack. Maps may have keys of any type that can be a key.
 
-    Extension types are refused, unless `extensions` has them returned as `msgpack.ExtType`.
+    Extension types are refused, unless `extensions` has them returned as `msgpack.ExtType` (a
+    timestamp as `msgpack.Timestamp`).
 
     Raises ValueError if the bytes are anything else, end early, go on behind the value, hold more
     than `containers` lists and maps, or more than `DEPTH` levels of them.
@@ -63,7 +64,10 @@ def unpack(data: bytes, *, containers: int = CONTAINERS, extensions: bool = Fals
 
 
 def unpack_all(data: bytes) -> list[Any]:
-    """Return consecutive MessagePack values, each as from `unpack`. Raises ValueError."""
+    """Return the values of consecutive MessagePacks, each as from `unpack`; [] for no bytes.
+
+    Raises ValueError if a value is malformed or beyond the limits of `unpack`.
+    """
     walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
     walker.feed(data)
     found, at = [], 0
@@ -78,9 +82,10 @@ def unpack_all(data: bytes) -> list[Any]:
 
 
 def unpack_parts(data: bytes, *, parts: int, text: int) -> list[Any]:
-    """Return a list of at most `parts` scalars, its strings of at most `text` bytes.
+    """Return the list of one MessagePack: at most `parts` scalars, strings of at most `text` bytes.
 
-    No other container is made for it, whatever the bytes announce. Raises ValueError.
+    No other container is made for it, whatever the bytes announce. Raises ValueError for other
+    bytes.
     """
     try:
         value = msgpack.unpackb(
@@ -104,10 +109,10 @@ def _refuse_extension(code: int, _: bytes) -> Any:
 
 
 def _walk(data: bytes) -> None:
-    """Look at the headers without making anything.
+    """Raise ValueError unless the bytes are one MessagePack; make nothing of it.
 
-    A header may announce 2**32 elements, for which `unpackb` makes room before it looks for
-    them. What has passed here has all elements that it announces.
+    A header may announce 2**32 elements, for which `unpackb` makes room before it looks for them.
+    Bytes that pass have all elements that they announce.
     """
     walker = msgpack.Unpacker(max_buffer_size=max(1, len(data)))
     try:

@@ -1,4 +1,4 @@
-"""Waiting for servers that are not there yet: programs start in any order."""
+"""Waits for servers that are not there yet, since programs start in any order."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ def wait_until_there(
     wait_s: float | None = None,
     patient: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Call `look` until it does not raise StoreMissing; `tell` gets a message now and then.
+    """Call `look` every LOOK_S seconds until it does not raise StoreMissing.
 
-    `wait_s` is the longest wait, seconds; None is for ever. Exceptions of `look` pass, StoreMissing
-    once the wait is over. Raises KeyboardInterrupt if `patient` returns False.
+    `tell` gets a message at first and every TELL_S seconds. After `wait_s` seconds (None: never)
+    the StoreMissing passes; other exceptions of `look` pass at once. Raises KeyboardInterrupt if
+    `patient` returns False.
     """
     begun = time.monotonic()
     told = begun - TELL_S

@@ -1,8 +1,8 @@
 """Heartbeats, offers and queues: how workers and coordinators find each other in Redis.
 
-The keys of a run are in `store.py`; no other module gives Redis commands for a run. Any
-bytes read from Redis are untrusted until their signature is verified. A key of a wrong Redis type
-is removed here.
+The keys of a run are in `store.py`; no other module gives Redis commands for a run. Any bytes read
+from Redis are untrusted until their signature is verified. A key of a wrong Redis type is removed
+here.
 """
 
 from __future__ import annotations
@@ -22,18 +22,22 @@ _WRONG_TYPE = "WRONGTYPE"
 
 
 def wrong_type(error: object) -> bool:
-    """Return whether a reply of Redis says that a key holds a value of another type."""
+    """Return whether an error of Redis says that a key holds a value of another type."""
     return isinstance(error, redis.ResponseError) and str(error).startswith(_WRONG_TYPE)
 
 
 class Wire:
-    """The keys of worker processes. Methods raise StoreUnreachable and StoreError."""
+    """The keys of worker processes in Redis. Methods raise StoreUnreachable and StoreError."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def records(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return `RECORD_BYTES` of some string keys; None for missing keys and other types."""
+        """Return the values of string keys; None for a missing or empty key or another type.
+
+        A value longer than `RECORD_BYTES` is cut to one byte more, so that it is refused as too
+        large.
+        """
         if not keys:
             return []
         with reached(self._client):
@@ -49,7 +53,7 @@ class Wire:
         ]
 
     def ping(self) -> None:
-        """Check that Redis responds."""
+        """Check that Redis responds. Raises StoreUnreachable if it does not."""
         with reached(self._client):
             self._client.ping()
 
@@ -62,9 +66,10 @@ class Wire:
     # what a worker process writes
 
     def beat(self, incarnation: str, heartbeat: bytes, *, listed: bool) -> bool:
-        """Write a heartbeat, and `listed` the name into the set of all workers.
+        """Write a heartbeat; if `listed`, add the worker to the set of all workers.
 
-        Returns False if another value stood in the place of the set: it is removed.
+        Returns False if the key of the set held another type: it is deleted, and the caller adds
+        the worker with the next heartbeat.
         """
         unspoilt = True
         with reached(self._client):
@@ -81,7 +86,7 @@ class Wire:
         return unspoilt
 
     def repair_queue(self, incarnation: str) -> None:
-        """Delete a value of another type that stands in the place of a queue on a Redis broker."""
+        """Delete a worker's queue key on a Redis broker if it holds another type than a list."""
         key = _queue(incarnation)
         with reached(self._client):
             if self._client.type(key) not in (b"list", b"none"):
@@ -90,7 +95,10 @@ class Wire:
     # what a coordinator reads and writes
 
     def names(self) -> list[bytes]:
-        """Return the names of all workers that are listed, at most `NAMES_MOST`."""
+        """Return the names in the set of all workers, unverified, at most `NAMES_MOST`.
+
+        If the key holds another type, deletes it and returns none.
+        """
         with reached(self._client):
             try:
                 return list(self._client.sscan_iter(redis_keys.WORKERS, count=1000))[:NAMES_MOST]
@@ -102,17 +110,17 @@ class Wire:
                 return []
 
     def unlist(self, names: Sequence[bytes]) -> None:
-        """Remove names from the set of all workers."""
+        """Remove names from the set of all workers; missing ones do not matter."""
         if names:
             with reached(self._client):
                 self._client.srem(redis_keys.WORKERS, *names)
 
     def heartbeats(self, incarnations: Iterable[str]) -> list[bytes | None]:
-        """Return the heartbeat of each worker."""
+        """Return the signed heartbeat of each worker, in order; None if it has expired."""
         return self.records([redis_keys.worker(name) for name in incarnations])
 
     def offer(self, offers: Mapping[str, bytes]) -> None:
-        """Write offers by worker; each expires soon."""
+        """Write signed offers by worker; each expires after OFFER_TTL_S seconds."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             for incarnation, data in offers.items():
@@ -120,17 +128,14 @@ class Wire:
             pipe.execute()
 
     def withdraw(self, incarnations: Iterable[str]) -> None:
-        """Remove the offers to some workers."""
+        """Delete the offers to these workers; missing ones do not matter."""
         keys = [redis_keys.offer(incarnation) for incarnation in incarnations]
         if keys:
             with reached(self._client):
                 self._client.delete(*keys)
 
     def forget(self, incarnation: str) -> None:
-        """Remove all keys of a worker process that has ended, its queue included.
-
-        There is a queue in Redis only if Redis is the broker.
-        """
+        """Remove all keys of a worker process that has ended, also its queue on a Redis broker."""
         with reached(self._client):
             pipe = self._client.pipeline(transaction=False)
             pipe.delete(

@@ -17,10 +17,10 @@ _GIVE = "no deployment is in use: give --deployment, or see osbench-coord deploy
 
 
 def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[Problem]:
-    """Return problems of the deployment with plug-ins that were checked without it.
+    """Return the problems found by validators that need a deployment or its cloud.
 
-    For validators that query the cloud a temporary user is created there, unless the record has
-    users.
+    Validators that query the cloud run only if the others find no problem. For them a temporary
+    user is created in the cloud, unless the record has users; it is removed afterwards.
     """
     try:
         known = trial_users.platforms(deployment)
@@ -37,7 +37,7 @@ def problems(uses: Sequence[SourceUse], deployment: Deployment | None) -> list[P
 
 
 def unasked(uses: Sequence[SourceUse]) -> list[str]:
-    """Return validators that `problems` would run: platforms first, then the others."""
+    """Return the names of validators that `problems` would run, platforms first."""
     found = {
         (within != PLATFORM, f"platform {name}" if within == PLATFORM else name)
         for use in uses

@@ -14,7 +14,10 @@ Options = Mapping[str, Mapping[str, Any]]
 
 
 def effective() -> dict[str, dict[str, Any]]:
-    """Return options of Rally and its plug-ins that are set in this process, from any source."""
+    """Return options of Rally and its plug-ins that are set in this process, by group and name.
+
+    Options at their defaults are left out, and the group `database`, which has a password.
+    """
     conf = _conf()
     found: dict[str, dict[str, Any]] = {}
     for group, name in _names(conf):
@@ -26,10 +29,11 @@ def effective() -> dict[str, dict[str, Any]]:
 
 
 def apply(options: Options) -> None:
-    """Set Rally's options in this process to the result of `effective`, and all others to defaults.
+    """Set Rally's options in this process to `options`, and all others to their defaults.
 
-    Rally's own tracing is disabled: osbench traces iterations itself, and Rally would put the trace
-    store's password into the results of every iteration.
+    `options` is the result of `effective`; unknown ones are ignored. Rally's own tracing is
+    disabled: osbench traces iterations itself, and Rally would put the trace store's password into
+    the results of every iteration.
     """
     conf = _conf()
     conf([], project="rally", default_config_files=[], default_config_dirs=[])

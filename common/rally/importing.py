@@ -1,4 +1,4 @@
-"""Imports Rally, all its plug-ins and the plug-in files that are for it, once per process."""
+"""Imports Rally, all its plug-ins, and plug-in files for Rally, once per process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FILES = (
 
 
 class OwnPath:
-    """Contents of a plug-in path for Rally."""
+    """The plug-ins for Rally under one plug-in path, and messages on unusable files and classes."""
 
     def __init__(self) -> None:
         #: Why files or classes cannot be used.
@@ -49,7 +49,7 @@ class OwnPath:
 
 
 class _Loaded:
-    """The imports of this process so far."""
+    """The imports of Rally and of plug-in paths in this process so far."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -64,15 +64,16 @@ _LOADED = _Loaded()
 
 
 def installed() -> bool:
-    """Return whether Rally can be imported here."""
+    """Return whether Rally is installed; imports nothing."""
     return importlib.util.find_spec("rally") is not None
 
 
 def load(paths: Sequence[str] = ()) -> bool:
-    """Import Rally's plug-ins, the plug-ins of its entry points, and the files and folders `paths`.
+    """Import Rally, the plug-ins of its entry points, and the files and folders `paths`.
 
     Each is imported once, however often this is called and from any thread. Returns False if Rally
-    is not installed. Raises PluginError if Rally or its configuration file is broken.
+    is not installed. Raises PluginError if Rally or its configuration file is broken; problems of
+    `paths` are in `own`.
     """
     if not installed():
         return False
@@ -89,13 +90,13 @@ def load(paths: Sequence[str] = ()) -> bool:
 
 
 def own(paths: Sequence[str]) -> list[OwnPath]:
-    """Return the contents of each of `paths` that was loaded."""
+    """Return the contents of each of `paths` that was loaded, in their order."""
     wanted = [expanded(path).resolve() for path in paths]
     return [_LOADED.paths[path] for path in wanted if path in _LOADED.paths]
 
 
 def configuration_file() -> Path | None:
-    """Return Rally's configuration file, if there is one."""
+    """Return Rally's configuration file; None if there is none."""
     found = (expanded(path) for path in FILES)
     return next((path for path in found if path.is_file()), None)
 
@@ -104,7 +105,8 @@ def divide(path: str, imported: Mapping[Path, frozenset[str]]) -> tuple[list[Pat
     """Return the files under `path` that osbench imports, and the paths that Rally loads.
 
     A file that imports Rally and not osbench is Rally's. A folder in which no file imports osbench
-    is Rally's as a whole, because its plug-ins may import the files next to them.
+    is Rally's as a whole, because its plug-ins may import the files next to them. `imported` has by
+    file the names that it imports.
     """
     of_rally = [file for file, names in imported.items() if names & _RALLY and _OURS not in names]
     if of_rally and not any(_OURS in names for names in imported.values()):
@@ -134,7 +136,10 @@ def _load() -> None:
 
 
 def _load_from(path: Path) -> OwnPath:
-    """Import the files of a plug-in path, in the order and with the search path of Rally."""
+    """Import the files of a plug-in path, in Rally's order; append its folders to `sys.path`.
+
+    Failures are in the result.
+    """
     found = OwnPath()
     with _quiet():
         if path.is_file():
@@ -149,7 +154,10 @@ def _load_from(path: Path) -> OwnPath:
 
 
 def _load_file(file: Path, found: OwnPath) -> None:
-    """Import a file; Rally itself would pass over all of it for one class."""
+    """Import a file and add its classes or faults to `found`.
+
+    A class that fails does not spoil the file, as it does for Rally itself.
+    """
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None:
         found.faults.append(f"{file}: not importable as Python")
@@ -168,7 +176,7 @@ def _load_file(file: Path, found: OwnPath) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of foreign imports, and undo their changes to the root logger."""
+    """Suppress warnings during foreign imports, and remove handlers added to the root logger."""
     root = logging.getLogger()
     before = root.handlers[:]
     try:

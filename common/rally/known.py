@@ -1,4 +1,4 @@
-"""Names of Rally's plug-ins, for error messages if they are not installed."""
+"""Names of plug-ins that Rally has or had, for error messages if they are not installed."""
 
 from __future__ import annotations
 

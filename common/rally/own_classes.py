@@ -1,4 +1,4 @@
-"""Classes of plug-in files for Rally: their kinds and names, and advice on unusable ones."""
+"""Classes of plug-in files for Rally: kinds, names, and advice on unusable classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OwnClass(NamedTuple):
 
 
 def own_classes(module: ModuleType) -> Iterator[OwnClass]:
-    """Yield the plug-ins for Rally of a file: classes with a plug-in name, and unnamed ones.
+    """Yield the plug-ins for Rally of a file: classes with a plug-in name, and unnamed classes.
 
     Unnamed classes have a remedy. An unnamed class with a subclass, or named `_...`, is left out.
     """
@@ -44,7 +44,7 @@ def own_classes(module: ModuleType) -> Iterator[OwnClass]:
 
 
 def fault(file: str, found: ClassFault) -> str:
-    """Return a message on a class that Rally refuses, with the advice how to write it."""
+    """Return a message on a class whose definition failed, with advice if it marks methods."""
     said = f"{place(found.error, file)}: class {found.name}: {reason(found.error)}"
     if _marks_methods(found.node):
         return (
@@ -74,7 +74,7 @@ def _nameless(kind: str, cls: type) -> str:
 
 
 def _marks_methods(node: ast.ClassDef) -> bool:
-    """Return whether `configure(...)` stands above a method of a class."""
+    """Return whether a method of a class has a decorator `....configure(...)`."""
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     return any(
         isinstance(mark, ast.Call)

@@ -1,4 +1,4 @@
-"""Error messages for plug-ins that only Rally has, had, or will have."""
+"""Error messages on plug-ins that only Rally has, had, or will have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ OPENSTACK = "rally-openstack"
 def why_absent(kind: str, name: str) -> str | None:
     """Return why the plug-in that Rally calls `name` is missing; None if Rally never had it.
 
-    `kind` is "scenario", "context", "sla", "hook" or "trigger". Names may end with a platform.
+    It is text for "PLUGIN ...": removed in a release, not installed with the command to install it,
+    or not in the installed release. Names may end with a platform.
     """
     bare = name.partition("@")[0]
     since = removed(kind).get(bare)
@@ -40,7 +41,7 @@ def why_absent(kind: str, name: str) -> str | None:
 
 @functools.cache
 def names(kind: str) -> frozenset[str]:
-    """Return known names of a kind: scenarios without platform, the others with it."""
+    """Return the known names of a kind: scenarios without platform, the others with it."""
     if kind == "scenario":
         return frozenset(_expanded(known.SCENARIOS))
     text = known.CONTEXTS if kind == "context" else known.OTHERS.get(kind, "")
@@ -49,7 +50,10 @@ def names(kind: str) -> frozenset[str]:
 
 @functools.cache
 def removed(kind: str) -> Mapping[str, str]:
-    """Return plug-ins removed from Rally: the distribution, and its first release without."""
+    """Return removed plug-ins of a kind, each with the first release without it.
+
+    Empty for other kinds than "scenario" and "context".
+    """
     if kind == "scenario":
         dropped = known.REMOVED_SCENARIOS.items()
         return {name: release for release, text in dropped for name in _expanded(text)}

@@ -20,7 +20,7 @@ BASES = {
 
 
 def plugin(kind: str, name: str) -> Any | None:
-    """Return Rally's class for `name` or `name@platform`, also a hidden one; None if there is none.
+    """Return Rally's class for `name` or `name@platform`, also a hidden one; None if missing.
 
     Raises PluginError if several platforms have one and none of them is the default.
     """
@@ -34,12 +34,12 @@ def plugin(kind: str, name: str) -> Any | None:
 
 
 def plugins(kind: str) -> list[Any]:
-    """Return all plug-ins of a kind that are not hidden, by name."""
+    """Return Rally's classes of a kind that are not hidden, sorted by name and platform."""
     found: list[Any] = base(kind).get_all()
     return sorted(found, key=lambda one: (one.get_name(), one.get_platform()))
 
 
 def base(kind: str) -> Any:
-    """Return Rally's class that plug-ins of a kind derive from."""
+    """Return Rally's base class of plug-ins of a kind."""
     module, name = BASES[kind]
     return getattr(importlib.import_module(module), name)

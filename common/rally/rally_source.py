@@ -1,4 +1,4 @@
-"""Rally's plug-ins as a plug-in source; Rally is loaded when the first is requested."""
+"""Rally's plug-ins as a plug-in source; Rally is imported when the first is requested."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ADAPTED = {
 
 
 class RallySource(PluginSource):
-    """Looks plug-ins up in Rally."""
+    """The plug-in source that looks plug-ins up in Rally."""
 
     TITLE: ClassVar[str] = "Rally"
 
@@ -37,25 +37,31 @@ class RallySource(PluginSource):
         self._faults: list[str] = []
 
     def divide(self, path: str, imported: Mapping[Path, frozenset[str]]) -> list[Path]:
-        """Keep the files that import Rally and not osbench, or the folder that none does."""
+        """Keep the files under `path` for Rally, by their imports; return the others.
+
+        `importing.divide` has the rule.
+        """
         ours, theirs = importing.divide(path, imported)
         self._paths += theirs
         return ours
 
     def missing(self) -> str:
-        """Return how Rally is installed; "" if it is."""
+        """Return "not installed: " and the command to install Rally; "" if it is installed."""
         return "" if importing.installed() else f"not installed: {plugin_hints.INSTALL}"
 
     def names(self, kind: str) -> frozenset[str]:
-        """Return known names of a kind."""
+        """Return the names of a kind that osbench knows of Rally, installed or not."""
         return plugin_hints.names(kind)
 
     def why_absent(self, kind: str, name: str) -> str | None:
-        """Return why it is missing: removed from Rally, not installed, or too new."""
+        """Return why a plug-in is missing: removed from Rally, not installed, or too new.
+
+        None if Rally never had it.
+        """
         return plugin_hints.why_absent(kind, name)
 
     def ready(self) -> bool:
-        """Load Rally and the plug-ins of the paths; return False if it is not installed.
+        """Import Rally and the plug-ins of the paths; return False if Rally is not installed.
 
         Raises PluginError if it is not installed and the paths contain plug-ins for it.
         """
@@ -71,11 +77,11 @@ class RallySource(PluginSource):
         return False
 
     def faults(self) -> list[str]:
-        """Return why files of the paths cannot be used, once Rally is loaded."""
+        """Return messages on unusable files of the paths; empty before Rally is loaded."""
         return list(self._faults)
 
     def held(self) -> dict[str, list[str]]:
-        """Return contents of each file of the paths, as in "scenario Queue.work".
+        """Return by file of the paths its plug-ins, such as "scenario Queue.work"; imports them.
 
         Raises PluginError if there are such files and Rally is not installed.
         """
@@ -88,7 +94,7 @@ class RallySource(PluginSource):
         }
 
     def remedies(self, kind: str) -> list[str]:
-        """Return advice on classes without a name, of a kind or of all, once Rally is loaded."""
+        """Return advice on classes without a name, of one kind or all (""); [] until imported."""
         return [
             one.remedy
             for path in importing.own(self._paths)
@@ -98,7 +104,7 @@ class RallySource(PluginSource):
         ]
 
     def scenario(self, name: str) -> ScenarioPlugin | None:
-        """Return the scenario that Rally calls `name`, or None."""
+        """Return the scenario that Rally calls `name`; None if there is none or no Rally."""
         if not self.ready():
             return None
         adapter = _module("adapters.scenario_adapter")
@@ -106,7 +112,7 @@ class RallySource(PluginSource):
         return found
 
     def get(self, kind: str, name: str) -> type | None:
-        """Return the adapter class of the plug-in that Rally calls `name`, or None."""
+        """Return the adapter class of Rally's plug-in `name`; None if there is none."""
         if kind not in _ADAPTED or not self.ready():
             return None
         module, function = _ADAPTED[kind]
@@ -124,7 +130,7 @@ class RallySource(PluginSource):
         return full
 
     def titles(self, kind: str) -> dict[str, str]:
-        """Return full names and titles of all plug-ins of a kind that are not hidden.
+        """Return the title of each plug-in of a kind that is not hidden, by full name.
 
         Empty if Rally is not installed.
         """
@@ -137,18 +143,18 @@ class RallySource(PluginSource):
     def problems(
         self, kind: str, name: str, config: Any = None, workload: Workload | None = None
     ) -> list[str]:
-        """Return problems found by the validators of Rally that need no deployment."""
+        """Return problems found by Rally's validators that need no deployment."""
         return validators.problems(kind, name, config, workload=workload)
 
     def cloud_problems(
         self, uses: Sequence[SourceUse], deployment: Deployment | None
     ) -> list[Problem]:
-        """Return problems found by Rally's other validators."""
+        """Return problems found by Rally's other validators; may send requests to the cloud."""
         found: list[Problem] = _module("cloud_validation").problems(uses, deployment)
         return found
 
     def unasked(self, uses: Sequence[SourceUse]) -> list[str]:
-        """Return platforms and validators that `cloud_problems` would ask for."""
+        """Return the names of platforms and validators that `cloud_problems` would check."""
         found: list[str] = _module("cloud_validation").unasked(uses)
         return found
 

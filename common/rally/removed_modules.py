@@ -13,7 +13,7 @@ from osbench.common.syntax_trees import syntax_tree
 
 
 class _Removal(NamedTuple):
-    """The end of a module and of those below it."""
+    """The removal of a module and of the modules below it."""
 
     #: First release without it.
     release: str
@@ -99,9 +99,9 @@ _REMOVALS: Mapping[str, _Removal] = {
 
 
 def imports_removed(file: Path) -> list[str]:
-    """Return a message on each import of a file whose module was removed, by line.
+    """Return a message, in order of lines, on each import of a file whose module was removed.
 
-    Modules that can be imported here are not among them, whatever became of them elsewhere.
+    Modules that can be imported here are left out. Raises OSError if the file cannot be read.
     """
     tree = syntax_tree(read_named(file), str(file))
     found = {(line, _sentence(module, attribute)) for line, module, attribute in _removed(tree)}
@@ -109,7 +109,7 @@ def imports_removed(file: Path) -> list[str]:
 
 
 def _removed(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """Yield line, module, and name imported from it; "" if the module itself is imported."""
+    """Yield line, module and imported name of each such import; "" for the module itself."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             named = [(one.name, "") for one in node.names]
@@ -130,7 +130,7 @@ def _joined(module: str, attribute: str) -> str:
 
 
 def _known(module: str) -> str:
-    """Return the module itself, or the nearest one above it, that was removed; "" if none was."""
+    """Return the removed module that `module` is or is in; "" if none was removed."""
     while module and module not in _REMOVALS:
         module = module.rpartition(".")[0]
     return module

@@ -1,4 +1,4 @@
-"""Rally's validators of its plug-ins; they return a message per problem."""
+"""Runs Rally's validators of its plug-ins; a message per problem."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def problems(
 
     Validators of scenarios get the `workload` and no configuration. `validation_context` is
     Rally's: `platforms`, or the resources that its context of users has created. A validator that
-    raises an unexpected exception counts as a problem, too.
+    raises an unexpected exception counts as a problem, too. Problems of the JSON schema are left
+    out.
     """
     if within == SYNTAX and within not in dict(_validators(plugin_registry.plugin(kind, name))):
         return []
@@ -59,7 +60,7 @@ def problems(
 
 
 def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield type and name of each validator of a plug-in whose type is not `SYNTAX`."""
+    """Yield type and name of each validator of a plug-in that needs a deployment or cloud."""
     for within, validator in _validators(plugin_registry.plugin(kind, name)):
         if within != SYNTAX:
             yield within, validator
@@ -67,7 +68,11 @@ def needing(kind: str, name: str) -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
-    """Return type and name of each validator of a plug-in, except `SCHEMA`."""
+    """Return type and name of each validator of a plug-in, each once, except `SCHEMA`.
+
+    Of the type PLATFORM the name is that of the platform. A validator that needs platforms itself
+    is SEMANTIC.
+    """
     validation = importlib.import_module("rally.common.validation")
     found = []
     for validator, _, arguments in plugin._meta_get("validators", default=[]):
@@ -83,7 +88,7 @@ def _validators(plugin: Any) -> tuple[tuple[str, str], ...]:
 
 
 def as_rally(workload: Workload) -> dict[str, Any]:
-    """Return a workload in Rally's format; contexts by the names of the task file."""
+    """Return a copy of a workload in Rally's format; contexts by the names of the task file."""
     return copy.deepcopy(
         {
             "name": workload.scenario,

@@ -1,1 +1,1 @@
-"""Secrets: their names and forms, and how they are masked."""
+"""Secrets: how they are recognised by name and form, and how they are masked."""

@@ -1,4 +1,4 @@
-"""Values that a scenario hides from logs, in addition to secrets known by name or form."""
+"""Hides values that a scenario names, in addition to secrets known by name or form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIDDEN: ContextVar[Hidden | None] = ContextVar("osbench_hidden", default=None)
 
 
 def without(hidden: Iterable[str], text: str) -> str:
-    """Return a text with `***` for some values, also in the forms of JSON, HTML and URLs."""
+    """Return `text` with `***` instead of the values, also as written in JSON, HTML and URLs."""
     # longer ones first: one may be part of another
     for value in sorted(hidden, key=len, reverse=True):
         for form in {value, json.dumps(value)[1:-1], html.escape(value), quote_plus(value)}:
@@ -26,6 +26,6 @@ def without(hidden: Iterable[str], text: str) -> str:
 
 
 def hide(text: str) -> str:
-    """Return a text without the values that the current task or thread hides."""
+    """Return `text` with `***` instead of the values that the current task or thread hides."""
     hidden = HIDDEN.get()
     return text if hidden is None else without(hidden(text), text)

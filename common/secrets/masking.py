@@ -1,4 +1,4 @@
-"""Masking of secrets in shown and stored values; `secret_names` defines secrets.
+"""Masks secrets in shown and stored values; `secret_names` defines secrets.
 
 `mask` is for values, `mask_text` for texts of others, and `mask_url` for messages of osbench, in
 which `password: expected a text` names a field.
@@ -68,7 +68,7 @@ _LEAST_SECRET = 4
 
 
 def mask_text(text: str) -> str:
-    """Return `text` with secrets hidden: in URLs, behind names of secrets, and by their form."""
+    """Return `text` with `***` for secrets: in URLs, after names of secrets, or known by form."""
     text = mask_url(text)
     if not _MARK.search(text):
         return text
@@ -84,27 +84,34 @@ def mask_text(text: str) -> str:
 
 
 def mask_field(name: str, value: str, place: Place = Place.FIELD) -> str:
-    """Return the masked value of a name, such as of a header field."""
+    """Return `***` if the value of this name is a secret, else the value with secrets masked."""
     return MASK if value and is_secret(name, value, place) else mask_text(value)
 
 
 def error_text(error: BaseException) -> str:
-    """Return type and message of an exception of others, without secrets."""
+    """Return "TYPE: message" of an exception of other code, with secrets masked."""
     return f"{type(error).__name__}: {mask_text(str(error))}"
 
 
 def holds_secret(name: str, value: str, place: Place = Place.FIELD) -> bool:
-    """Return whether a text is a secret by its name or by its form, or holds one."""
+    """Return whether `value` is a secret by its name or form, or contains one."""
     return bool(value) and (is_secret(name, value, place) or mask_text(value) != value)
 
 
 def mask(value: Any) -> Any:
-    """Return a copy of a JSON value in which secrets are hidden."""
+    """Return a copy of a JSON value with `***` instead of secrets.
+
+    Tuples become lists; bytes stay bytes unless they contain a secret.
+    """
     return _masked(value, Place.FIELD)
 
 
 def secret_values(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """Yield the texts within a value whose names suggest a secret; of long ones each line."""
+    """Yield the secret strings in a JSON value: under secret names, and in URLs.
+
+    Of a string with several lines each line; none of less than 4 characters. `secret`: all strings
+    of `value` are secret.
+    """
     yield from _secrets(value, Place.FIELD, secret)
 
 
@@ -143,7 +150,10 @@ def _masked_member(name: str, inner: Any, place: Place, beside: frozenset[str]) 
 
 
 def _members(value: Mapping[Any, Any]) -> Iterator[tuple[Any, str, Any, frozenset[str]]]:
-    """Yield name, name that shows a secret, and value of each member; and all names."""
+    """Yield of each member its name, the name that decides on secrecy, value and all names.
+
+    The second differs in `{name: ..., value: ...}`: the value's is the given name.
+    """
     pair = _named_pair(value)
     beside = names_beside(map(str, value))
     for name, inner in value.items():
@@ -170,14 +180,17 @@ def _secrets(value: Any, place: Place, secret: bool) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a secret, and the text behind the scheme of a header field."""
+    """Yield the lines of a secret, and the text after the scheme of a header field."""
     yield from text.splitlines()
     if scheme := _SCHEME.match(text):
         yield text[scheme.end() :]
 
 
 def _of_urls(text: str) -> Iterator[str]:
-    """Yield the password and the secret parameters of a text that is a URL or a form."""
+    """Yield the password and the secret parameters of a text that is a URL or a form.
+
+    Each as written and decoded.
+    """
     if "://" in text:
         user, _, _ = text.partition("://")[2].rpartition("@")
         password = user.partition(":")[2]
@@ -192,7 +205,7 @@ def _of_urls(text: str) -> Iterator[str]:
 
 
 def _named_pair(value: Mapping[Any, Any]) -> str:
-    """Return the name in `{name: ..., value: ...}`, as of header fields of a recording; or ""."""
+    """Return the name in `{name: ..., value: ...}`, such as a recorded header field; or ""."""
     if "value" not in value:
         return ""
     found = (value.get(name) for name in _NAMES)
@@ -200,7 +213,7 @@ def _named_pair(value: Mapping[Any, Any]) -> str:
 
 
 def _is_pair(value: Sequence[Any]) -> bool:
-    """Return whether it is a name with its value, which `methods: [password, totp]` is not."""
+    """Return whether a list is a name with its value; `[password, totp]` (methods) is not."""
     if len(value) != 2 or not all(isinstance(one, str | bytes) for one in value):
         return False
     second = _text(value[1])
@@ -208,7 +221,7 @@ def _is_pair(value: Sequence[Any]) -> bool:
 
 
 def _is_option(before: Any) -> bool:
-    """Return whether the next item of a list is a secret, as in `[mysql, --password, ...]`."""
+    """Return whether an item is an option whose value, the next item, is secret: `--password`."""
     if not isinstance(before, str) or not before.startswith("-"):
         return False
     return "=" not in before and is_secret(before.lstrip("-"))
@@ -223,7 +236,7 @@ def _shown_name(name: Any) -> Any:
 
 
 def _value_span(text: str, found: re.Match[str]) -> tuple[int, int]:
-    """Return begin and end of the secret behind a name; an empty span if there is none."""
+    """Return begin and end of the secret after the name that `found` matched; empty if none."""
     at = found.end()
     nothing = at, at
     name = found["part"] or found["pair"] or found["tag"] or found["option"] or found["name"]
@@ -250,7 +263,7 @@ def _opens_pair(text: str, found: re.Match[str]) -> bool:
 
 
 def _is_whole_line(text: str, at: int, name: str, said: str) -> bool:
-    """Return whether it is a header field whose value may have spaces and quotes in it."""
+    """Return whether a header field's value goes to the end of the line, with spaces and quotes."""
     if not _LINES.search(name) or _SCHEME.match(text, at):
         return False
     return said.rstrip().endswith(":") or not text.startswith(("'", '"'), at)
@@ -273,7 +286,7 @@ def _value_end(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
-    """Return begin and end of a value without quotes or brackets."""
+    """Return begin and end of a secret value without quotes or brackets; empty if not secret."""
     scheme = _SCHEME.match(text, at)
     begin = scheme.end() if scheme else at
     if ":" in said and (marks := _YAML.match(text, at)):
@@ -290,14 +303,14 @@ def _bare_span(text: str, at: int, name: str, said: str) -> tuple[int, int]:
 
 
 def _is_kept(name: str, text: str) -> bool:
-    """Return whether a list or an object is empty, or has counts."""
+    """Return whether a list or an object is shown: it is empty, or has counts."""
     if not text.strip("[]{} \t\r\n"):
         return True
     return not is_secret(name, [1]) and bool(_NUMBERS.fullmatch(text))
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """Return the end of the bracket that opens at a position, or of a text that is cut."""
+    """Return the end of the bracket that opens at a position; the end of a text that is cut."""
     depth = 0
     for found in _BRACKETS.finditer(text, at):
         if found[0] in "[{":

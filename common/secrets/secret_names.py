@@ -1,4 +1,4 @@
-"""Decision whether a value is a secret: by its name, by its place, and by its form.
+"""Decides whether a value is a secret: by its name, by its place, and by its form.
 
 One table for all of osbench: values to mask, values that a recording replaces by arguments, and
 header fields that stay behind on a redirect to another host.
@@ -185,15 +185,19 @@ def is_secret(
 
 
 def names_beside(names: Iterable[str], path: str = "") -> frozenset[str]:
-    """Return `beside` for the parameters of one query or form.
+    """Return the names of one query or form in lower case, as `beside` of `is_secret`.
 
-    At a path of a login, as `/oauth/callback`, `code` is a secret on its own.
+    If `path` is that of a login, such as `/oauth/callback`, "state" is added: `code` is secret
+    then.
     """
     return frozenset({*map(str.lower, names), *(["state"] if _LOGIN_PATH.search(path) else ())})
 
 
 def secret_segments(segments: Collection[str]) -> list[bool]:
-    """Return for each segment of a path whether it is secret, as in `/reset/9f8e7d6c5b4a3928`."""
+    """Return for each segment of a path whether it is secret, as in `/reset/9f8e7d6c5b4a3928`.
+
+    Secret is a random-looking segment at most two after a word such as reset or invite.
+    """
     found, left = [], 0
     for segment in segments:
         secret = bool(left) and bool(_RANDOM.fullmatch(segment))
@@ -260,7 +264,7 @@ def _beside_login(name: str, beside: Collection[str]) -> bool:
 
 
 def _is_login(value: Any) -> bool:
-    """Return whether it is a method of Keystone, `password: {user: {name: ..., password: ...}}`."""
+    """Return whether `value` is a login of Keystone: `password: {user: {name: ..., ...}}`."""
     return isinstance(value, Mapping) and value.keys() == {"user"}
 
 
@@ -271,7 +275,7 @@ def _is_section(value: Any) -> bool:
 
 
 def _counts(value: Any) -> bool:
-    """Return whether it is a number, or a list of them, also as texts."""
+    """Return whether `value` is a number, or a non-empty list of numbers, also as texts."""
     if isinstance(value, list | tuple):
         return bool(value) and all(_counts(one) for one in value)
     if isinstance(value, str):

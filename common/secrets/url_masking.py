@@ -1,4 +1,4 @@
-"""Masking of secrets in URLs within a text, and of secrets that are known by their form."""
+"""Masks secrets in URLs within a text, and secrets that are known by their form."""
 
 from __future__ import annotations
 
@@ -31,12 +31,15 @@ _PATH_CHARS = 120
 
 
 def mask_url(text: str) -> str:
-    """Return `text` with secrets hidden: in URLs, and secrets that are known by their form."""
+    """Return `text` with `***` for secrets in URLs, and for secrets known by their form."""
     return _masked(text, _shown_query)
 
 
 def without_credentials(url: str) -> str:
-    """Return the URL without user, password and secret parameters; "" if unsure of the rest."""
+    """Return the URL without user, password and secret parameters.
+
+    "" if it has no scheme, or a secret would remain in the rest.
+    """
     scheme, mark, rest = url.partition("://")
     if not mark:
         return ""

@@ -1,1 +1,1 @@
-"""Imports plug-in files, with the modules that they import from their own folders."""
+"""Imports plug-in files, and the modules that they import from their own folders."""

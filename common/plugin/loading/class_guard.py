@@ -1,4 +1,4 @@
-"""Execution of a plug-in file: a class that cannot be made is left out, the others stay."""
+"""Executes a plug-in file: a class whose definition fails is left out, the others stay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GUARD = "__osbench_guard__"
 
 
 class ClassFault(NamedTuple):
-    """A class at the top of a file that could not be made."""
+    """A top-level class of a file whose definition raised an exception."""
 
     name: str
     error: Exception
@@ -22,7 +22,7 @@ class ClassFault(NamedTuple):
 
 
 def execute(source: bytes, file: str, namespace: dict[str, Any]) -> list[ClassFault]:
-    """Run a file in a namespace; return the classes that could not be made.
+    """Execute a file in `namespace`; return the top-level classes whose definition failed.
 
     Classes that fail only because they need such a class are left out of the list. Raises
     SyntaxError, and the exceptions of the rest of the file.
@@ -57,7 +57,7 @@ class _Guard:
         self._found = found
 
     def __enter__(self) -> None:
-        """Enter the block in which the class is made."""
+        """Begin the block that defines the class."""
 
     def __exit__(
         self,

@@ -15,10 +15,10 @@ LOG = logging.getLogger(__name__)
 
 
 def refuse_exits() -> Callable[[int], NoReturn]:
-    """Make `os._exit` raise SystemExit in this process; return the function that really exits.
+    """Make `os._exit` raise SystemExit in this process; return the original function.
 
-    It would end the process without a word on its caller. Processes that are forked from this one
-    still end by it.
+    The original would end the process without naming its caller. Processes forked from this one
+    still end by it. In other threads than the main one, a warning names the caller, too.
     """
     really, here = os._exit, os.getpid()
 
@@ -38,7 +38,7 @@ def refuse_exits() -> Callable[[int], NoReturn]:
 
 @contextlib.contextmanager
 def exits_refused() -> Iterator[None]:
-    """Make `os._exit` raise SystemExit within the block."""
+    """Make `os._exit` raise SystemExit while the block runs."""
     really = refuse_exits()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Several scenarios as one: each iteration runs a scenario that is drawn by its weight."""
+"""Mixes scenarios: each iteration runs one scenario of the mix, drawn by its weight."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS = {True: "async def", False: "def"}
 
 @dataclass(frozen=True, kw_only=True)
 class MixPart:
-    """A scenario of a mix."""
+    """A scenario that is part of a mix: its class, method, contexts and check of arguments."""
 
     name: str
     cls: type[Scenario]
@@ -36,13 +36,13 @@ class MixPart:
 
 
 class MixedScenario(Scenario):
-    """Base of mixes. Arguments are `{weight, args}` by the name of a part."""
+    """Base class of mixes. Arguments are `{weight, args}` by the name of a part."""
 
     PARTS: ClassVar[Mapping[str, MixPart]] = {}
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Warm up each part, with its own arguments."""
+        """Warm up each part with its own arguments; store each part's context in `context`."""
         given = context["args"]
         context[_CONTEXTS] = {}
         for name, part in cls.PARTS.items():
@@ -52,7 +52,7 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return the errors in the arguments of each part."""
+        """Return messages on errors in the arguments of each part."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -63,7 +63,7 @@ class MixedScenario(Scenario):
     def check_user_data(
         cls, method: str, args: Mapping[str, Any], columns: Collection[str]
     ) -> list[str]:
-        """Return the errors in the columns that each part names."""
+        """Return messages on errors in the columns that arguments of each part name."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -72,7 +72,7 @@ class MixedScenario(Scenario):
 
     @classmethod
     def check_without_base(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return the errors in the arguments of each part if there is no base."""
+        """Return messages on errors in the arguments of each part without a base URL."""
         return [
             what
             for name, part in cls.PARTS.items()
@@ -80,7 +80,10 @@ class MixedScenario(Scenario):
         ]
 
     def _of_part(self, name: str, method: str) -> Callable[..., Any]:
-        """Return a method of a part, bound to an object of its class."""
+        """Return a method of a part, bound to a new object that shares this object's attributes.
+
+        So all that the part measures and outputs is that of this iteration.
+        """
         part: Scenario = object.__new__(self.PARTS[name].cls)
         own = self.context[_CONTEXTS][name] | {"iteration": self.context["iteration"]}
         # one state: what the part measures and puts out is that of this iteration
@@ -96,9 +99,9 @@ class MixedScenario(Scenario):
 
 
 def mixed(parts: Sequence[MixPart]) -> type[MixedScenario]:
-    """Return the class whose method `run` runs a drawn scenario of `parts`.
+    """Return a new class whose method `run` runs a scenario drawn from `parts`.
 
-    Raises PluginError if only some are `async def`, or if one has files.
+    Raises PluginError if only some are `async def`, or if a part reads files.
     """
     loops = {part.name: _is_loop(part.cls, part.method) for part in parts}
     if len(set(loops.values())) > 1:
@@ -132,12 +135,15 @@ def _is_loop(cls: type[Scenario], method: str) -> bool:
 
 
 def source_hash(parts: Sequence[MixPart]) -> str:
-    """Return a SHA-256, in hex, over the hashes of the parts."""
+    """Return a SHA-256, in hex, of the source hashes of the parts."""
     return hashlib.sha256("".join(part.source_hash for part in parts).encode()).hexdigest()
 
 
 def contexts(parts: Sequence[MixPart]) -> Mapping[str, Any]:
-    """Return the contexts that the parts need. Raises PluginError if two need one differently."""
+    """Return the configuration of all contexts that the parts need, by name.
+
+    Raises PluginError if two parts need a context with different configurations.
+    """
     found: dict[str, Any] = {}
     for part in parts:
         for name, config in part.context.items():

@@ -11,7 +11,7 @@ GEVENT = "gevent.monkey"
 
 
 class PatchRefused(ImportError):
-    """A plug-in patches the modules of Python that this process lives on."""
+    """A plug-in patches modules of Python that this process needs unpatched."""
 
     def __init__(self, package: str) -> None:
         super().__init__(
@@ -21,7 +21,7 @@ class PatchRefused(ImportError):
 
 
 def watch_gevent() -> None:
-    """Let gevent ask before it patches; the caller that tries to patch gets PatchRefused."""
+    """Make gevent raise PatchRefused to a caller that tries to patch; imports gevent.events."""
     subscribers = importlib.import_module("gevent.events").subscribers
     if _refuse not in subscribers:
         subscribers.append(_refuse)

@@ -1,4 +1,4 @@
-"""The modules that a plug-in file imports from its own folder, or from the package it is in."""
+"""Finds the modules that a plug-in file imports from its own folder or package."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ RELATIVE = "."
 def neighbours(file: Path) -> dict[str, Path]:
     """Return the modules that a plug-in file imports from its folder, also indirectly, by name.
 
-    A package is named by its `__init__.py`; with a relative import the file imports the package
-    that it is in. A name that can be imported without the plug-in's folder means the module that is
-    found so, as ever.
+    The path of a package is its `__init__.py`; with a relative import the file imports its own
+    package. Left out is a name that Python also finds elsewhere: it means the other module.
     """
     found: dict[str, Path] = {}
     waiting = [file]
@@ -37,7 +36,7 @@ def neighbours(file: Path) -> dict[str, Path]:
 
 
 def package_of(file: Path) -> Path | None:
-    """Return the `__init__.py` of the outermost package that a file is in; None for no package."""
+    """Return the `__init__.py` of the outermost package that a file is in; None if in none."""
     top = None
     for folder in file.parents:
         if not (folder / "__init__.py").is_file():
@@ -47,19 +46,25 @@ def package_of(file: Path) -> Path | None:
 
 
 def files_of_module(path: Path) -> list[Path]:
-    """Return the files of a module: one, or all of a package that is named by its `__init__.py`."""
+    """Return the files of a module: the file itself, or for an `__init__.py` all of its package."""
     return sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
 
 
 def sources(file: Path) -> bytes:
-    """Return the text of a plug-in file and of the modules that it imports from its folder."""
+    """Return the content of a plug-in file, then of all modules that it imports from its folder.
+
+    Raises OSError if a file cannot be read.
+    """
     modules = [part for path in neighbours(file).values() for part in files_of_module(path)]
     others = sorted(set(modules) - {file})
     return b"".join(read_named(one) for one in (file, *others))
 
 
 def imported_names(file: Path) -> frozenset[str]:
-    """Return the top-level names that a file imports; none if it is not valid Python."""
+    """Return the top-level names that a file imports, RELATIVE for relative imports.
+
+    Empty if the file cannot be read or is not valid Python.
+    """
     try:
         return frozenset(_named(syntax_tree(read_named(file))))
     except (OSError, SyntaxError, ValueError):
@@ -74,7 +79,10 @@ def _beside(file: Path, name: str) -> Path | None:
 
 
 def _origin(name: str) -> str | None:
-    """Return the file of a name outside the folders of plug-ins; None if there is none."""
+    """Return the file of a module outside the folders of plug-ins: "" if it has none.
+
+    None if there is no such module.
+    """
     finders = [one for one in sys.meta_path if not hasattr(one, "of_plugins")]
     specs = (one.find_spec(name, None) for one in finders)
     return next((spec.origin or "" for spec in specs if spec is not None), None)

@@ -1,4 +1,4 @@
-"""Imports plug-in files, each under a separate name."""
+"""Imports plug-in files, each as a separate module."""
 
 from __future__ import annotations
 
@@ -38,20 +38,27 @@ _ALONE = "osbench_plugin_"
 
 
 class PluginImport(MetaPathFinder):
-    """Imports files once each, also where one imports another from its folder."""
+    """Imports each file once, even if another plug-in file imports it from its folder.
+
+    It is a finder in `sys.meta_path`, for modules in the folders of plug-ins.
+    """
 
     #: Distinguishes finders of this class from others.
     of_plugins = True
 
     def __init__(self) -> None:
         self._modules: dict[Path, ModuleType] = {}
-        #: Classes that could not be made, a sentence each, by file.
+        #: Messages on classes whose definition failed, by file.
         self.faults: dict[Path, list[str]] = {}
         #: What plug-ins may import from their folders, by name.
         self._neighbours: dict[str, Path] = {}
 
     def load(self, file: Path) -> ModuleType:
-        """Return the module of a file. Raises PluginError if it cannot be imported."""
+        """Import a file, unless that is done, and return its module; sets `faults` of the file.
+
+        Logs output and slow imports; refuses `os._exit` and monkey patches. Raises PluginError with
+        file and line if the import fails.
+        """
         known = self._modules.get(file)
         if known is not None:
             return known
@@ -90,7 +97,11 @@ class PluginImport(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module that a plug-in imports from its folder, if nothing else has the name."""
+        """Return the spec of a module in a plug-in's folder; None for other names.
+
+        Called by Python's import. Before gevent.monkey is imported, gevent is made to refuse
+        patches.
+        """
         if fullname == GEVENT:
             watch_gevent()
         top, *inner = fullname.split(".")
@@ -109,9 +120,10 @@ class PluginImport(MetaPathFinder):
         return None
 
     def _admit(self, file: Path) -> str:
-        """Let a file import its neighbours; return the name of its module. Raises PluginError.
+        """Let a file import modules of its folder; return the name of its module.
 
-        Python knows one module of a name, so no two folders may have it.
+        Imports the package that it is in. Raises PluginError if that fails, or if a module of that
+        name is in another plug-in's folder, since Python knows one module of a name.
         """
         beside = neighbours(file)
         for name, path in beside.items():
@@ -153,10 +165,10 @@ class PluginImport(MetaPathFinder):
 
 
 class _TextLoader(SourceFileLoader):
-    """Loads a module of a package from its text, whatever has been compiled of it before."""
+    """Loads a module of a package from its source, never from an older .pyc."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """Return the compiled text."""
+        """Return the compiled source of a module."""
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(read_named(path), path)
         return code
@@ -170,22 +182,22 @@ class _LoaderOfFile(Loader):
         self._file = file
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the file, or return its partial module while it is being imported."""
+        """Import the file and return its module, which is partial while it is being imported."""
         return self._imports.load(self._file)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the module is executed already."""
+        """Do nothing, since `create_module` has executed the module."""
 
 
 class _LoggedPrints(io.TextIOBase):
-    """Stands for stdout, which a program may read: logs printed lines with their place."""
+    """Replaces stdout during an import, since a program may read it: logs printed lines."""
 
     def __init__(self, file: str) -> None:
         self._file = file
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Log each line that is complete."""
+        """Log each complete line as a warning with its file and line; keep the rest for later."""
         *lines, self._line = (self._line + text).split("\n")
         for line in lines:
             LOG.warning("%s prints: %s", self._place(), line)
@@ -199,7 +211,7 @@ class _LoggedPrints(io.TextIOBase):
 
 
 def place(error: BaseException, file: str) -> str:
-    """Return where in `file` an import failed, as `file:line`; the file alone if unknown."""
+    """Return where in `file` an import failed, as `file:line`; only `file` if unknown."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"{file}:{error.lineno}"
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
@@ -207,7 +219,7 @@ def place(error: BaseException, file: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """Return the exception and its message in one line."""
+    """Return the type of the exception and its message, with a remedy if one is known."""
     text = str(error)
     if isinstance(error, SyntaxError):
         line = (error.text or "").strip()
@@ -217,7 +229,7 @@ def reason(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException) -> str:
-    """Return the spelling to use for an import or decorator that this package lacks, or ""."""
+    """Return the remedy for an import or decorator that osbench lacks, for a message; or ""."""
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("osbench.plugin."):
         return f": write `from osbench.plugin import {str(error.name).rpartition('.')[2]}`"
     if isinstance(error, ImportError) and "no known parent package" in str(error):

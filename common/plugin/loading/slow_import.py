@@ -1,4 +1,4 @@
-"""Log message on a plug-in file that takes long to import, with the line at which it is."""
+"""Logs that a plug-in file takes long to import, and at which line it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ SLOW_S = 5.0
 
 @contextlib.contextmanager
 def told_if_slow(file: str, after_s: float = SLOW_S) -> Iterator[None]:
-    """Log at which line of `file` its import is, if it takes longer than `after_s` seconds."""
+    """Log a warning with the line of `file` that runs, if the block takes over `after_s` seconds.
+
+    Repeats it after pauses that double each time. A separate thread watches this thread.
+    """
     thread, done = threading.get_ident(), threading.Event()
 
     def tell() -> None:

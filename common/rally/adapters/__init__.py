@@ -1,1 +1,1 @@
-"""Rally plug-ins behind the interfaces of osbench: one module per kind."""
+"""Adapters of Rally's plug-ins to the interfaces of osbench: one module per kind."""

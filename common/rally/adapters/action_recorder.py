@@ -1,7 +1,7 @@
-"""Rally's atomic actions, recorded as they begin and end.
+"""Records Rally's atomic actions as they begin and end.
 
-Rally collects actions in a list of the scenario, which its services share. Here that list holds
-the iteration's recorder, and Rally's timer is patched to call it. So the actions of a timed-out
+Rally collects actions in a list of the scenario, which its services share. Here that list holds the
+iteration's recorder, and Rally's timer is patched to call it. So the actions of a timed-out
 iteration are kept, and the span of an action is open while its requests are made.
 """
 
@@ -23,7 +23,7 @@ _LOCK = threading.Lock()
 
 
 class Actions(list[Any]):
-    """The list in which Rally collects the actions of one iteration."""
+    """The list in which Rally collects actions of an iteration, with the iteration's recorder."""
 
     __slots__ = ("_recorder",)
 

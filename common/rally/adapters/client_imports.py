@@ -1,4 +1,4 @@
-"""Imports of Rally's clients, done before the load instead of at their first creation."""
+"""Imports Rally's clients before the load, instead of when they are first created."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _VERSIONS = ("v1", "v2", "v2_0", "v3")
 
 
 def import_for(rally: Any) -> None:
-    """Import the client libraries of a scenario; import errors are left for its iterations."""
+    """Import the client libraries of an OpenStack scenario class; ignore errors.
+
+    Iterations report the errors. Does nothing for other scenarios.
+    """
     try:
         osclients: Any = importlib.import_module("rally_openstack.common.osclients")
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
@@ -33,14 +36,14 @@ def import_for(rally: Any) -> None:
 
 
 def _services(rally: Any) -> Iterator[str]:
-    """Yield names of the services that the scenario's cleanup lists."""
+    """Yield the names of the services that the scenario's cleanup lists."""
     for name, config in rally.get_default_context().items():
         if name.partition("@")[0] in ("cleanup", "admin_cleanup"):
             yield from (service.partition(".")[0] for service in config)
 
 
 def _import_client(client: Any) -> None:
-    """Import the modules that a client's methods import: its library, by version."""
+    """Import the modules that a client's methods import, and its library's client by version."""
     libraries = set()
     for _, method in inspect.getmembers(client, inspect.isfunction):
         if method.__module__ != client.__module__:

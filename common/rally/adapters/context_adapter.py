@@ -18,13 +18,16 @@ BEGUN = "rally_begun"
 
 
 class RallyContext(Context):
-    """Sets up and cleans up one Rally context."""
+    """Base class of adapters: sets up and cleans up one Rally context."""
 
     #: The class of Rally's or of one of its plug-ins.
     RALLY: ClassVar[Any]
 
     def setup(self) -> None:
-        """Run Rally's setup, and store the resulting context object."""
+        """Run Rally's setup on the context object, and store the object before and after.
+
+        Exceptions of Rally's setup pass. Raises ContextError if the object cannot be stored.
+        """
         carried = self._carried()
         # if this process is killed, cleanup finds the resources by the object's owner id
         self.made[BEGUN] = True
@@ -38,7 +41,10 @@ class RallyContext(Context):
         self._keep(carried)
 
     def cleanup(self) -> None:
-        """Run Rally's cleanup. Raises ContextError with the resources that it did not remove."""
+        """Run Rally's cleanup on the stored object; does nothing if there is none.
+
+        Raises ContextError with the resources that it did not remove.
+        """
         packed = self.made.get(KEY)
         if packed is None:
             return
@@ -76,9 +82,10 @@ class RallyContext(Context):
 
 
 def context_class(name: str) -> type[Context] | None:
-    """Return the Rally context `name`, with or without @platform; None if there is none.
+    """Return the adapter of the Rally context `name`, with or without @platform.
 
-    Raises PluginError if Rally is broken, or if several platforms have the name.
+    None if there is none. Raises PluginError if Rally is broken, or if several platforms have the
+    name.
     """
     if not importing.load():
         return None
@@ -88,7 +95,7 @@ def context_class(name: str) -> type[Context] | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyContext]:
-    """Return osbench's class that runs a Rally context."""
+    """Return the adapter class of a Rally context class."""
     body = {
         "RALLY": rally,
         "NAME": rally.get_fullname(),

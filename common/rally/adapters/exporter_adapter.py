@@ -1,4 +1,4 @@
-"""Exporters of Rally: their classes get a run as Rally's own results."""
+"""Rally's exporters as osbench's: their classes get a run as Rally's own results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from osbench.common.rally import importing, plugin_registry
 
 
 def exporter_class(name: str) -> type[Exporter] | None:
-    """Return the exporter `name`, or `name@platform`, of Rally; None if there is none."""
+    """Return the adapter of Rally's exporter `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     found = plugin_registry.plugin("exporter", name) if importing.load() else None
     if found is None:
         return None
@@ -22,14 +25,17 @@ def exporter_class(name: str) -> type[Exporter] | None:
 
 
 class RallyExporter(Exporter):
-    """An exporter that is a class of Rally; the whole run has to fit in memory."""
+    """Base class of adapters of Rally's exporters; the whole run has to fit in memory."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
     ANY_SUFFIX: ClassVar[bool] = True
 
     def export(self, run: ExportedRun, path: Path) -> None:
-        """Write the files that Rally's class makes for the destination `path`."""
+        """Write the files that Rally's class makes for the destination `path`, else its output.
+
+        Raises ExportError if Rally refuses the destination.
+        """
         made = self._made(run, str(path))
         for name, text in made.get("files", {}).items():
             expanded(name).write_text(text, encoding="utf-8")
@@ -37,7 +43,10 @@ class RallyExporter(Exporter):
             path.write_text(made["print"], encoding="utf-8")
 
     def send(self, run: ExportedRun, url: str) -> str:
-        """Send the run by Rally's class; return its message."""
+        """Send the run by Rally's class; return its message.
+
+        Raises ExportError if Rally refuses the URL.
+        """
         made = self._made(run, url)
         return str(made.get("print") or f"Rally's exporter {self.NAME} has sent the run")
 

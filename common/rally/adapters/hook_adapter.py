@@ -1,4 +1,4 @@
-"""Hook actions of Rally: their classes run in the coordinator, a new instance per firing."""
+"""Rally's hook actions as osbench's: a new instance of their class for each firing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ _BAD = ("failed", "validation_failed")
 
 
 def hook_class(name: str) -> type[Hook] | None:
-    """Return the action `name`, or `name@platform`, of Rally; None if there is none."""
+    """Return the adapter of Rally's action `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     return adapted(RallyHook, "hook", name)
 
 
 class RallyTask(dict[str, Any]):
-    """Replaces Rally's task object: has the run's id, and no database."""
+    """A substitute for Rally's task object: only the run's id, and no database.
+
+    Any other key raises LookupError.
+    """
 
     def __init__(self, run: str) -> None:
         super().__init__(uuid=run)
@@ -33,21 +39,27 @@ class RallyTask(dict[str, Any]):
 
 
 class RallyHook(Hook):
-    """An action that is performed by a class of Rally. It cannot be ended early."""
+    """Base class of adapters of Rally's hook actions. An action cannot be ended early."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems found by Rally's validators, or the action's need of Rally's database."""
+        """Return problems found by Rally's validators.
+
+        For an action that needs Rally's database, a message that it cannot run here.
+        """
         wanted = NEEDS_DATABASE.get(cls.RALLY.get_fullname())
         if wanted:
             return [f"cannot run here: it reads {wanted} from Rally's database; use sys_call"]
         return problems("hook", cls.RALLY, config)
 
     def run(self, event: Event) -> Mapping[str, Any] | None:
-        """Perform the action. Raises Failed with the error that Rally's class reports."""
+        """Perform the action and return its charts, or None.
+
+        Raises Failed with the error that Rally's class reports.
+        """
         cause = {"event_type": event.unit, "value": event.value}
         action = self.RALLY(RallyTask(event.run), self.config, cause)
         action.run()

@@ -24,8 +24,8 @@ _NO_TEXT = {
 def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[int, Any]]:
     """Yield number and record of each iteration that ran, in the order of the rows.
 
-    `failures` maps failure numbers of the rows to exception type, message and traceback. `t0_at` is
-    t0 of the rows, seconds since 1970-01-01 UTC.
+    Times are seconds since 1970-01-01 UTC, durations seconds. `failures` has type, message and
+    traceback by failure number of the rows. `t0_at` is t0 of the rows, seconds since 1970.
     """
     charts = dict(columns.outputs)
     actions = _actions_by_row(columns, t0_at)
@@ -47,13 +47,13 @@ def records(columns: Columns, failures: Texts, t0_at: float) -> Iterator[tuple[i
 
 
 def _charts(packed: Iterable[bytes]) -> dict[str, list[Any]]:
-    """Return `outputs` as Rally has them, secrets masked."""
+    """Return the charts of an iteration by kind, "additive" and "complete", secrets masked."""
     found: dict[str, list[Any]] = mask(outputs(packed))
     return {kind: found[kind] for kind in ("additive", "complete")}
 
 
 def _actions_by_row(columns: Columns, t0_at: float) -> dict[int, list[dict[str, Any]]]:
-    """Return each row's actions as a tree; in input rows an action names its parent's position."""
+    """Return by row its actions as a tree; in input rows an action has its parent's position."""
     found: dict[int, list[dict[str, Any]]] = {}
     of_row: dict[int, list[dict[str, Any]]] = {}
     for row, name, parent, started, ended, failed in columns.actions.tolist():

@@ -29,9 +29,10 @@ OWN: Mapping[str, tuple[str, str]] = {
 
 
 def runner_class(name: str) -> type[Runner] | None:
-    """Return the runner `name`, or `name@platform`, of Rally; None if there is none.
+    """Return osbench's class for Rally's runner `name` or `name@platform`; None if there is none.
 
-    Raises PluginError if osbench cannot run it.
+    Rally's own four become osbench's runners of the same names. Raises PluginError if osbench
+    cannot run it.
     """
     found = plugin_registry.plugin("runner", name) if importing.load() else None
     return None if found is None else _class(found)
@@ -58,7 +59,7 @@ def _class(found: Any) -> type[Runner]:
 
         @classmethod
         def check(cls, config: Mapping[str, Any]) -> list[str]:
-            """Return the problems that Rally's validators find, else osbench's runner."""
+            """Return problems found by Rally's validators, or if none, by osbench's runner."""
             said = problems("runner", found, config)
             return said or cast(list[str], super().check(_settled(found, config)))
 
@@ -92,7 +93,7 @@ def _changes(found: Any, theirs: Any) -> bool:
 
 
 def _schema(found: Any) -> Mapping[str, Any]:
-    """Return Rally's schema of a runner; tasks name its type as the key."""
+    """Return Rally's schema of a runner without the required key `type`, which tasks lack."""
     schema = dict(found.CONFIG_SCHEMA)
     required = [name for name in schema.pop("required", ()) if name != "type"]
     return {**schema, "required": required} if required else schema

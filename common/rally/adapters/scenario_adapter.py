@@ -1,4 +1,4 @@
-"""Rally's scenarios as osbench's: an adapter class for each, which runs Rally's own."""
+"""Rally's scenarios as osbench's: an adapter class for each, which runs Rally's own class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from osbench.common.secrets.masking import error_text
 
 
 class RallyScenario(Scenario):
-    """Runs iterations of one Rally scenario."""
+    """Base class of adapters: runs iterations of one Rally scenario."""
 
     #: The class of Rally's or of one of its plug-ins.
     RALLY: ClassVar[Any]
@@ -34,7 +34,8 @@ class RallyScenario(Scenario):
     def warm_up(cls, context: dict[str, Any]) -> None:
         """Import, unpack and set up everything that must not be timed as part of an iteration.
 
-        Replaces the packed context object in `context` by the unpacked one.
+        Replaces the packed context object in `context` by a `Shared`, sets Rally's options, and
+        patches Rally's timers in this process.
         """
         carried = codec.unpack(context[KEY])
         configuration.apply(carried["options"])
@@ -43,7 +44,11 @@ class RallyScenario(Scenario):
         context[KEY] = Shared(carried["object"], choose=_chooses(cls.RALLY))
 
     def run(self, **given: Any) -> None:
-        """Run an iteration, from the constructor of Rally's scenario to the end of its `run`."""
+        """Run an iteration, from the constructor of Rally's scenario to the end of its `run`.
+
+        Exceptions pass. Idle time and outputs are taken over in any case. Raises TypeError if it
+        succeeded and an output cannot be stored.
+        """
         context = self.context[KEY].narrowed(self.context["iteration"])
         scenario = self.RALLY.__new__(self.RALLY)
         setattr(scenario, action_recorder.RECORDER, self._recorder)
@@ -56,7 +61,10 @@ class RallyScenario(Scenario):
         self._take(scenario, strict=True)
 
     def _take(self, scenario: Any, *, strict: bool) -> None:
-        """Take over idle time and outputs of the iteration."""
+        """Set the iteration's idle time, and add its outputs.
+
+        Raises TypeError for an output that cannot be stored, or if not `strict`, leaves it out.
+        """
         self._idle_ns = int(getattr(scenario, "_idle_duration", 0.0) * 1e9)
         for kind, items in getattr(scenario, "_output", {}).items():
             for item in items:
@@ -83,7 +91,7 @@ def scenario_plugin(name: str) -> ScenarioPlugin | None:
 
 @functools.cache
 def adapter(rally: Any) -> type[RallyScenario]:
-    """Return the adapter class of a Rally scenario."""
+    """Return the adapter class of a Rally scenario class."""
 
     @functools.wraps(rally.run)
     def run(self: Any, **given: Any) -> None:
@@ -96,9 +104,10 @@ def adapter(rally: Any) -> type[RallyScenario]:
 def prepare(
     rally: Any, args: Mapping[str, Any], environment: ContextEnvironment
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return arguments and context for the workers, once the workload's contexts are set up.
+    """Return arguments and context for the workers, after the workload's contexts are set up.
 
-    The arguments are the task's, converted by Rally's types. Raises ContextError.
+    The arguments are the task's, converted by Rally's types, packed if they are not plain data.
+    Raises ContextError.
     """
     types: Any = importlib.import_module("rally.task.types")
     packed = environment.context.get(KEY)
@@ -129,7 +138,7 @@ def _plugin(name: str, rally: Any) -> ScenarioPlugin:
 
 
 def _file(rally: Any) -> Path:
-    """Return the file that defines a scenario."""
+    """Return the path of the file that defines a scenario."""
     module = sys.modules.get(rally.__module__)
     if module is not None and module.__file__:
         return Path(module.__file__)
@@ -138,7 +147,7 @@ def _file(rally: Any) -> Path:
 
 
 def _chooses(rally: Any) -> bool:
-    """Return whether the scenario uses Rally's own selection of users."""
+    """Return whether the scenario uses Rally's own selection of users and does not override it."""
     try:
         base = importlib.import_module("rally_openstack.task.scenario").OpenStackScenario
     except ImportError:

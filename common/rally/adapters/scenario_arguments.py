@@ -1,4 +1,4 @@
-"""Arguments of Rally's scenarios: serialized for workers, resolved for each iteration."""
+"""Arguments of Rally's scenarios: packed for workers, resolved for each iteration."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ PACKED = "osbench.rally.packed"
 
 
 def for_workers(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments in types that messages support. Raises ContextError for others."""
+    """Return the arguments in types that messages support, others packed as bytes.
+
+    Raises ContextError for a value that cannot be packed.
+    """
     return {name: _sendable(name, value) for name, value in args.items()}
 
 
 def for_iteration(args: Mapping[str, Any], scenario: Any) -> dict[str, Any]:
     """Return copies of the arguments, so that changes by an iteration do not affect others.
 
-    Arguments that Rally resolves with the scenario object are resolved here.
+    Unpacks packed arguments. Arguments that Rally resolves with the scenario object are resolved.
     """
     return {name: _settled(value, scenario) for name, value in args.items()}
 

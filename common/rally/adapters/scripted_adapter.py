@@ -40,14 +40,17 @@ _LOCK = threading.Lock()
 
 
 class RallyScripted(ScriptedRunner):
-    """Runs `_run_scenario` of a runner of Rally's plug-ins."""
+    """Base class of adapters: runs `_run_scenario` of a runner of Rally's plug-ins."""
 
     #: The class of the plug-in.
     RALLY: ClassVar[Any]
 
     @classmethod
     def check(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return problems that Rally's validators find."""
+        """Return problems found by Rally's validators.
+
+        If there are none, tries the plug-in's constructor, whose exceptions pass.
+        """
         found = problems("runner", cls.RALLY, config)
         if not found:
             cls.RALLY(RallyTask(""), dict(config))
@@ -55,7 +58,7 @@ class RallyScripted(ScriptedRunner):
 
     @classmethod
     def notes(cls, config: Mapping[str, Any]) -> list[str]:
-        """Return a note on where iterations start."""
+        """Return a note that iterations run in one process of one worker only."""
         return [
             f"{cls.RALLY.__name__} starts its iterations itself, in one process of one worker: "
             "others take no part"
@@ -63,13 +66,17 @@ class RallyScripted(ScriptedRunner):
 
     @property
     def timeout_s(self) -> float:
-        """Return the timeout of an iteration in seconds; 0 means none."""
+        """Return the timeout of an iteration in seconds; 0 if there is none or it is invalid."""
         limit = self.config.get("timeout", 0)
         known = isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0
         return float(limit) if known else 0.0
 
     def drive(self, load: ScriptedLoad) -> None:
-        """Call the plug-in's `_run_scenario` once."""
+        """Call the plug-in's `_run_scenario` once; returns when it does.
+
+        Its exceptions pass. Raises the first failure of an iteration or of a thread, unless the
+        load is over.
+        """
         _replace_functions()
         context = LoadContext(_rally_context(load.context), load)
         handle = ScenarioHandle(load, context)
@@ -87,32 +94,35 @@ class RallyScripted(ScriptedRunner):
 
 
 class LoadTask(RallyTask):
-    """Rally's task object, which the runner queries about each result."""
+    """Rally's task object, of which a runner asks whether each result is valid."""
 
     def __init__(self, load: ScriptedLoad) -> None:
         super().__init__(str(load.context["run"]))
         self._load = load
 
     def result_has_valid_schema(self, result: Any) -> bool:
-        """Return True; osbench counts iterations as they run, and no other results."""
+        """Return True; osbench counts iterations as they run.
+
+        Reports an error for a result that the runner made itself.
+        """
         if not isinstance(result, IterationResult):
             self._load.tell_aside("results that the runner made itself, of no iteration")
         return True
 
 
 class IterationResult(dict[str, Any]):
-    """The result of an iteration, as Rally's runners have it."""
+    """The result of an iteration, in the format of Rally's runners."""
 
 
 class LoadContext(dict[str, Any]):
-    """The context object of a load; copies of it share its items."""
+    """The context object of a load; copies of it, even deep ones, share its items and load."""
 
     def __init__(self, given: Mapping[str, Any], load: ScriptedLoad) -> None:
         super().__init__(given)
         self.load = load
 
     def of_iteration(self, number: int) -> LoadContext:
-        """Return a copy for an iteration."""
+        """Return a shallow copy with the key `iteration` set to `number`."""
         made = LoadContext(self, self.load)
         made["iteration"] = number
         return made
@@ -121,11 +131,14 @@ class LoadContext(dict[str, Any]):
         return LoadContext(self, self.load)
 
     def copy(self) -> LoadContext:
-        """Return a copy."""
+        """Return a shallow copy, of this class."""
         return LoadContext(self, self.load)
 
     def changed(self, given: Mapping[str, Any]) -> list[str]:
-        """Return keys in which a context differs from this one, except the iteration's number."""
+        """Return the keys in which `given` differs from this context, sorted.
+
+        The key `iteration` may differ.
+        """
         keys = (self.keys() | given.keys()) - {"iteration"}
         return sorted(key for key in keys if not _same(self, given, key))
 
@@ -137,7 +150,7 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
 
 
 class ScenarioHandle:
-    """The stand-in that the plug-in gets for a scenario's class."""
+    """A substitute for a scenario's class, which the plug-in gets."""
 
     def __init__(self, load: ScriptedLoad, context: LoadContext) -> None:
         self.load = load
@@ -155,7 +168,7 @@ class ScenarioHandle:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse to make a scenario."""
+        """Raise PluginError: the plug-in must not create the scenario itself."""
         raise self._refused(
             "the runner makes the scenario itself, so that its iterations could not be accounted "
             "for: call rally.task.runner._run_scenario_once"
@@ -166,7 +179,11 @@ class ScenarioHandle:
         return self.failed
 
     def iterate(self, context: Mapping[str, Any], args: Mapping[str, Any]) -> IterationResult:
-        """Run the next iteration. Raises LoadOver, and PluginError for another context."""
+        """Run the next iteration with `args` and return its result.
+
+        Raises LoadOver if none starts any more, PluginError if `context` was changed by the
+        plug-in.
+        """
         changed = self.context.changed(context)
         if changed:
             raise self._refused(
@@ -177,7 +194,11 @@ class ScenarioHandle:
 
 
 def scripted_class(found: Any) -> type[RallyScripted]:
-    """Return the adapter class of a plug-in. Raises PluginError if osbench cannot run it."""
+    """Return the adapter class of a plug-in.
+
+    Raises PluginError if osbench cannot run it: it is abstract, overrides `run`, or derives a class
+    from a process.
+    """
     base = importlib.import_module("rally.task.runner").ScenarioRunner
     named = f"runner {found.get_name()!r} of Rally's plug-in {found.__module__}.{found.__name__}"
     if inspect.isabstract(found):
@@ -202,12 +223,12 @@ def scripted_class(found: Any) -> type[RallyScripted]:
 
 
 def _file(found: Any) -> Path:
-    """Return the file of the code that starts iterations."""
+    """Return the path of the code that starts iterations."""
     return Path(inspect.unwrap(found._run_scenario).__code__.co_filename)
 
 
 def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Rally's context object of a load; of a native scenario there may be little of it."""
+    """Return Rally's context object of a load; for a native scenario perhaps only the task's id."""
     given = context.get(KEY)
     if isinstance(given, bytes):
         given = codec.unpack(given)["object"]
@@ -217,7 +238,10 @@ def _rally_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _replace_functions() -> None:
-    """Replace Rally's functions that make and run an iteration: they run iterations of osbench."""
+    """Replace Rally's functions that make and run an iteration, once per process.
+
+    For loads of osbench they run its iterations; other calls go to Rally's functions.
+    """
     runner: Any = importlib.import_module("rally.task.runner")
     with _LOCK:
         if hasattr(runner._run_scenario_once, _MARK):
@@ -237,7 +261,10 @@ def _asking(theirs: Any, ours: Any) -> Any:
 
 
 def _replacement(function: Any) -> Any:
-    """Return the stand-in for a function of Rally that a plug-in imported by name, or itself."""
+    """Return the replacement of a Rally function that a plug-in has imported by name.
+
+    Any other function is returned itself.
+    """
     runner: Any = importlib.import_module("rally.task.runner")
     for name in ("_run_scenario_once", "_get_scenario_context"):
         asks = getattr(runner, name)
@@ -247,7 +274,10 @@ def _replacement(function: Any) -> Any:
 
 
 def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
-    """Run an iteration of osbench like `_run_scenario_once`; None for other calls."""
+    """Run an iteration of osbench for a call of `_run_scenario_once`, and return its result.
+
+    None if the call is not for a load of osbench. Raises as `ScenarioHandle.iterate`.
+    """
     if len(args) == 1 and not kwargs and isinstance(args[0], tuple):
         # early releases: (i, cls, method_name, context, args)
         args = args[0][1:] if len(args[0]) >= len(_PARAMETERS) else args[0]
@@ -259,9 +289,10 @@ def _run_once(*args: Any, **kwargs: Any) -> IterationResult | None:
 
 
 def _context(*args: Any, **kwargs: Any) -> LoadContext | None:
-    """Return the result of `_get_scenario_context` for a load of osbench; None for others.
+    """Return an iteration's context for a call of `_get_scenario_context`.
 
-    Early releases took no number, or both in one tuple.
+    None if the call is not for a load of osbench. Early releases took no number, or both in one
+    tuple.
     """
     given = [*args, *kwargs.values()]
     if len(given) == 1 and isinstance(given[0], tuple):

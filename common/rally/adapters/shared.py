@@ -1,4 +1,4 @@
-"""Shared by the adapters of criteria, hooks and triggers: one class for each class of Rally."""
+"""Code shared by the adapters: a class of osbench for each class of Rally."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ T = TypeVar("T")
 
 
 def adapted(adapter: type[T], kind: str, name: str) -> type[T] | None:
-    """Return a class of `adapter` for Rally's plug-in `name`, or `name@platform`; None without one.
+    """Return a subclass of `adapter` for Rally's plug-in `name` or `name@platform`.
 
-    Its attribute RALLY is the plug-in. Raises PluginError if several platforms have one.
+    None if there is none. Its attribute RALLY is the plug-in. Raises PluginError if several
+    platforms have one.
     """
     found = plugin_registry.plugin(kind, name) if importing.load() else None
     key: Any = (adapter, found)

@@ -1,4 +1,4 @@
-"""SLA criteria of Rally: their classes get iterations in the format of Rally's runners."""
+"""Rally's SLA criteria as osbench's: they get iterations in the format of Rally's runners."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def sla_class(name: str) -> type[Sla] | None:
-    """Return the criterion `name`, or `name@platform`, of Rally; None if there is none."""
+    """Return the adapter of Rally's criterion `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     return adapted(RallySla, "sla", name)
 
 
 class RallySla(Sla):
-    """A criterion that is evaluated by a class of Rally."""
+    """Base class of adapters of Rally's SLA criteria; RALLY is the class that judges."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
@@ -33,20 +36,20 @@ class RallySla(Sla):
         return problems("sla", cls.RALLY, config)
 
     def add(self, columns: Columns) -> None:
-        """Pass the iterations on in the order in which results arrive."""
+        """Pass the iterations that ran to Rally's criterion, in the order of their results."""
         for _, record in records(columns, columns.failures, columns.t0_at):
             self._seen += 1
             if not self._criterion.add_iteration(record) and self._unmet is None:
                 self._unmet = self._verdict()
 
     def check(self, statistics: Statistics) -> Verdict:
-        """Return Rally's verdict; a failure if no iteration has ended."""
+        """Return Rally's verdict; a failing one if no iteration has ended."""
         if not self._seen:
             return self.verdict(False, "no iteration has ended")
         return self._verdict()
 
     def breach(self, statistics: Statistics, plan: int | None) -> Verdict | None:
-        """Return the first failing verdict: as in Rally, the load ends with that iteration."""
+        """Return the first failing verdict, None until then: as in Rally, the load ends with it."""
         return self._unmet
 
     def _verdict(self) -> Verdict:

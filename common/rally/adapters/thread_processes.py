@@ -34,10 +34,10 @@ _ALIKE = (
 
 
 class ThreadQueue(queue.Queue[Any]):
-    """A queue of multiprocessing for threads."""
+    """A queue with the methods of a multiprocessing queue, for threads."""
 
     def close(self) -> None:
-        """Do nothing: items in the queue can be read."""
+        """Do nothing: items in the queue can still be read."""
 
     def join_thread(self) -> None:
         """Do nothing: no thread feeds the queue."""
@@ -46,17 +46,20 @@ class ThreadQueue(queue.Queue[Any]):
 
 
 class ThreadProcesses:
-    """The processes of a runner, as threads, while the context is entered.
+    """Context manager in which a runner's modules see threads instead of processes.
 
-    Code that does not end with its load may still be there when the next one begins: then the names
-    are the names of the last context that was entered.
+    Code that does not end with its load may still run when the next load begins: then the last
+    context that was entered sets the names.
     """
 
     _lock: ClassVar[threading.Lock] = threading.Lock()
     _entered: ClassVar[ThreadProcesses | None] = None
 
     def __init__(self, runner: type, replacement: Callable[[Any], Any]) -> None:
-        """`replacement` returns the stand-in for a function, or the function itself."""
+        """Prepare the replacements; nothing is replaced yet.
+
+        `replacement` returns the substitute for a function of Rally, or the function itself.
+        """
         self._runner = runner
         self._replacement = replacement
         #: Module, name and earlier value of what was replaced.
@@ -68,7 +71,10 @@ class ThreadProcesses:
 
     @classmethod
     def refuse_own(cls, runner: type, named: str) -> None:
-        """Raise PluginError for a runner whose module derives a class from a process."""
+        """Raise PluginError if a module of the runner derives a class from a process.
+
+        `named` is the name of the runner in the message.
+        """
         for names in _namespaces(runner):
             for name, value in names.items():
                 own = isinstance(value, type) and value.__module__ == names.get("__name__")
@@ -105,7 +111,7 @@ class ThreadProcesses:
             names[name] = value
 
     def _replacements(self) -> dict[int, Any]:
-        """Return the stand-ins for modules and classes, by their ids."""
+        """Return the substitutes for modules and classes, by the `id` of the original."""
         threads = self._threads()
         pools = SimpleNamespace(
             **{
@@ -129,11 +135,11 @@ class ThreadProcesses:
         return found
 
     def _threads(self) -> SimpleNamespace:
-        """Return names of multiprocessing for threads."""
+        """Return a substitute for the module multiprocessing, whose processes are threads."""
         outer, dummy = self, multiprocessing.dummy
 
         class ThreadProcess(dummy.DummyProcess):
-            """A process that is a thread of this one."""
+            """A thread with the methods of a multiprocessing process."""
 
             pid = property(lambda self: os.getpid())
 
@@ -170,9 +176,9 @@ class ThreadProcesses:
 
 
 def _namespaces(runner: type) -> Iterator[dict[str, Any]]:
-    """Yield the names of the modules of a runner and of its base classes, except Rally's base.
+    """Yield the global names of the modules of a runner and of its bases, except Rally's base.
 
-    Files of a plug-in path may have no module: their functions know their names.
+    Files of a plug-in path may have no module: their functions have their names.
     """
     found: dict[int, dict[str, Any]] = {}
     for cls in runner.__mro__:

@@ -1,4 +1,4 @@
-"""Triggers of Rally: called with each value to see which values fire."""
+"""Rally's triggers as osbench's: they get each value, and run a substitute for the action."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from osbench.common.rally.adapters.shared import adapted, problems
 
 
 def trigger_class(name: str) -> type[Trigger] | None:
-    """Return the trigger `name`, or `name@platform`, of Rally; None if there is none."""
+    """Return the adapter of Rally's trigger `name` or `name@platform`; None if there is none.
+
+    Raises PluginError if Rally is broken, or if several platforms have the name.
+    """
     return adapted(RallyTrigger, "trigger", name)
 
 
 class _ActionRecorder:
-    """Replaces Rally's action: records for which values the trigger would run it."""
+    """A substitute for Rally's action class: records the values at which the trigger runs it."""
 
     def __init__(self) -> None:
         self.values: list[int] = []
@@ -33,12 +36,12 @@ class _ActionRecorder:
     __name__ = "action"
 
     def get_name(self) -> str:
-        """Return the name that Rally's triggers log."""
+        """Return "action", the name that Rally's triggers log."""
         return "action"
 
 
 class RallyTrigger(Trigger):
-    """A trigger that a class of Rally decides on."""
+    """Base class of adapters: a class of Rally decides when the hook fires."""
 
     #: Rally's class.
     RALLY: ClassVar[Any]
@@ -54,14 +57,14 @@ class RallyTrigger(Trigger):
 
     @classmethod
     def check_config(cls, config: Any) -> list[str]:
-        """Return problems found by Rally's validators, or an unknown unit."""
+        """Return problems found by Rally's validators, or a message on an unknown unit."""
         found = problems("trigger", cls.RALLY, config)
         if not found and (unit := cls(config).unit) not in LEAST:
             found = [f"listens to {unit}; there are {' and '.join(LEAST)}"]
         return found
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Return the values for which Rally's class runs its action."""
+        """Return the values from `after` + 1 to `until` at which Rally's class runs its action."""
         for value in range(max(after + 1, LEAST[self.unit]), until + 1):
             self._trigger.on_event(self.unit, value)
         found, self._recorder.values = self._recorder.values, []

@@ -1,4 +1,4 @@
-"""Errors of Rally's cleanup, which only logs the resources that it could not remove."""
+"""Collects errors of Rally's cleanup, which only logs the resources that it could not remove."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _MOST, _LONGEST = 20, 300
 
 
 class CleanupErrors(logging.Handler):
-    """Context manager that collects the warnings of Rally's cleanup while it is open."""
+    """Context manager that collects the warnings of Rally's cleanup, at most 20, in `messages`.
+
+    Its end adds a message with the number of further ones.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -49,7 +52,7 @@ class CleanupErrors(logging.Handler):
             self.messages.append(f"and {self._more} more")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message, unless it is about a resource that does not exist any more."""
+        """Keep the message of a log record, unless the resource does not exist any more."""
         # the message is logged inside the exception handler
         if _is_gone(sys.exc_info()[1]):
             return

@@ -1,4 +1,4 @@
-"""Serializes Rally's context object: plain data, credentials, and shared references.
+"""Packs Rally's context object: plain data, credentials, and shared references.
 
 Rally lists a user twice, among all users and among the users of its tenant, and both are the same
 object. So an object that occurs again is written as a reference to its first occurrence.
@@ -28,20 +28,25 @@ _TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
 
 
 def pack(value: Any) -> bytes:
-    """Return `value` as bytes. Raises ContextError naming the place of a value of another type."""
+    """Return a value as bytes.
+
+    Raises ContextError, which names the place, for a value of an unsupported type or nested more
+    than DEPTH levels deep.
+    """
     return _Writer().pack(value, "")
 
 
 def unpack(data: bytes) -> Any:
     """Return the value that was packed; shared objects are shared again.
 
-    Raises ValueError for bytes beyond the bounds of `common.protocol.unpacking`.
+    Raises ValueError for bytes beyond the limits of `common.protocol.unpacking`, ContextError if a
+    plug-in's class is not installed here.
     """
     return _Reader().unpack(data)
 
 
 class _Writer:
-    """Numbers containers in the order in which they are visited."""
+    """Packs a value; numbers containers in the order in which they are visited."""
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
@@ -121,7 +126,7 @@ class _Writer:
 
 
 class _Reader:
-    """Visits containers in the writer's order, so that their numbers are the same."""
+    """Unpacks a value; visits containers in the writer's order, so their numbers are the same."""
 
     def __init__(self) -> None:
         self._seen: list[Any] = []
@@ -175,13 +180,16 @@ class _Reader:
 
 
 def is_deferred(value: Any) -> bool:
-    """Return whether an argument is resolved for each iteration (Rally 5.1 and later)."""
+    """Return whether Rally resolves the argument for each iteration (Rally 5.1 and later)."""
     cls = getattr(importlib.import_module("rally.task.types"), "DeferredResource", None)
     return cls is not None and isinstance(value, cls)
 
 
 def copied(value: Any) -> Any:
-    """Return a copy, made faster than by `copy`; credentials are copied without caches."""
+    """Return a deep copy, faster than `copy.deepcopy`; credentials are copied without caches.
+
+    An object that occurs several times has several copies.
+    """
     kind = type(value)
     if kind in PLAIN:
         return value

@@ -1,4 +1,4 @@
-"""Rally's initial context object, made from a deployment record."""
+"""Creates Rally's initial context object from a deployment record."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _RUNS = uuid.UUID("6b0d3f2e-9f0c-4a55-8d4e-2f4a5d1c7e90")
 
 
 def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, Any]:
-    """Return the object with which Rally's engine would start a workload.
+    """Return the context object with which Rally's engine would start a workload.
 
     Its owner id, a new one each time, is part of the names of all resources of contexts and
-    scenarios; Rally's cleanup finds them by it.
+    scenarios; Rally's cleanup finds them by it. Raises ContextError as `platform_data` does.
     """
     return {
         "task": {"uuid": str(uuid.uuid5(_RUNS, environment.run))},
@@ -39,7 +39,10 @@ def context_object(environment: ContextEnvironment, scenario: str) -> dict[str, 
 
 
 def platform_data(deployment: Deployment) -> dict[str, Any]:
-    """Return Rally's data of a cloud. Raises ContextError without rally-openstack."""
+    """Return Rally's data of the deployment's cloud; sends no request.
+
+    Raises ContextError if rally-openstack is not installed or a user has no password.
+    """
     try:
         module = importlib.import_module("rally_openstack.environment.platforms.existing")
     except ImportError:
@@ -80,9 +83,9 @@ def _spec(deployment: Deployment) -> dict[str, Any]:
 
 
 def _user(deployment: Deployment, place: str, user: dict[str, Any]) -> dict[str, Any]:
-    """Return a user in Rally's form: rally-openstack knows passwords only.
+    """Return a user in Rally's form, since rally-openstack knows passwords only.
 
-    Raises ContextError if it cannot be put into it.
+    Raises ContextError for another type of login.
     """
     if "auth_type" not in user:
         return user

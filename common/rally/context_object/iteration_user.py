@@ -1,4 +1,4 @@
-"""The view of one iteration on Rally's context object: its user, and lazy copies of the rest."""
+"""An iteration's view of Rally's context object: its user, and lazy copies of the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Choice:
     """Chooses an iteration's user as Rally does, without copying all users."""
 
     def __init__(self, shared: Mapping[str, Any]) -> None:
-        """`shared` is Rally's context object; its `user_choice_method` names the way to choose."""
+        """Read the users of a context object; its `user_choice_method` says how to choose."""
         self._users: list[Any] = list(shared.get("users") or ())
         self._tenants: Mapping[str, Any] = shared.get("tenants") or {}
         self._method = shared.get("user_choice_method")
@@ -29,7 +29,10 @@ class Choice:
         return [users for users in found.values() if users]
 
     def user(self, iteration: int) -> Any:
-        """Return the user of an iteration, counted from 1; None if no users were prepared."""
+        """Return the user of an iteration, numbered from 1; None if no users were prepared.
+
+        At random, or one tenant after another and each tenant's users in turn.
+        """
         if not self._users or self._method is None:
             return None
         if self._method == "random":
@@ -39,7 +42,7 @@ class Choice:
         return users[turn // len(self._turns) % len(users)]
 
     def tenant(self, user: Mapping[str, Any]) -> Any:
-        """Return the tenant of a user."""
+        """Return the tenant of a user: the entry of the context object for its `tenant_id`."""
         return self._tenants[user["tenant_id"]]
 
 
@@ -47,17 +50,20 @@ class Shared:
     """The context object of a workload, shared by all its iterations."""
 
     def __init__(self, shared: Mapping[str, Any], *, choose: bool) -> None:
-        """`choose`: whether iterations are given a user; some scenarios need none."""
+        """Keep the context object; `choose`: iterations get a user (not all scenarios need one)."""
         self._shared = dict(shared)
         self._choice = Choice(shared) if choose else None
 
     @property
     def whole(self) -> dict[str, Any]:
-        """Return the context object itself."""
+        """Return the context object itself, not a copy."""
         return self._shared
 
     def narrowed(self, iteration: int) -> dict[str, Any]:
-        """Return a copy-on-write view of the context object for an iteration, counted from 1."""
+        """Return the copy-on-access view of the context object for an iteration, numbered from 1.
+
+        The view has the keys `iteration` and, if users are chosen, `user` and `tenant`.
+        """
         copies: dict[int, Any] = {}
         view = View(self._shared, copies)
         view["iteration"] = iteration

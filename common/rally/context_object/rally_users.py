@@ -1,4 +1,4 @@
-"""Admin and users of a cloud in Rally's contexts, and users that a failed setup left behind."""
+"""Admin and users of a cloud in Rally's contexts; removes users that a failed setup left behind."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from osbench.common.plugin.context import ContextEnvironment
 
 
 def users_for_rally(environment: ContextEnvironment, platform: Mapping[str, Any]) -> dict[str, Any]:
-    """Return entries to add to Rally's context object, for Rally's contexts next to native ones.
+    """Return entries to add to Rally's context object: admin, and users of the native context.
 
     Rally's own context `users` writes such entries. Without it, that is with the native `users` or
     none, other contexts of Rally would not find them.
 
-    `platform` is Rally's data of the cloud (`environment.platform_data`). The users are the users
-    of the native context `users`, if it was set up before.
+    `platform` is Rally's data of the cloud (`environment.platform_data`). If the native context
+    `users` was set up before, its users are added, with tenants and choice method.
     """
     added: dict[str, Any] = {}
     admin = platform.get("admin")
@@ -62,8 +62,8 @@ _RALLY_USERS = "users@openstack"
 def remove_orphans(context: Any) -> None:
     """Delete the users and projects of a `users` context whose setup did not finish.
 
-    They are found by name: Rally records them only after all are created. Other contexts find
-    their resources by name anyway.
+    They are found by name: Rally records them only after all are created. Other contexts find their
+    resources by name anyway.
     """
     if context.get_fullname() != _RALLY_USERS or context.existing_users:
         return

@@ -1,4 +1,4 @@
-"""Temporary users in a cloud for a validation, made by Rally."""
+"""Temporary users in a cloud for a validation, created by Rally."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USERS = {"users@openstack": dict[str, Any]()}
 
 
 def platforms(deployment: Deployment | None) -> dict[str, Any]:
-    """Return Rally's validation context for validators of platforms: no request is made.
+    """Return Rally's validation context for validators of platforms; sends no request.
 
     Raises ContextError if the deployment needs rally-openstack and it is not installed.
     """
@@ -34,10 +34,10 @@ def platforms(deployment: Deployment | None) -> dict[str, Any]:
 
 @contextmanager
 def users(deployment: Deployment) -> Iterator[dict[str, Any]]:
-    """Yield Rally's validation context for validators that query the cloud.
+    """Yield Rally's validation context for validators that query the cloud; clean up afterwards.
 
-    It has the users of the record, else a new user in a new project. Raises ContextError if they
-    cannot be made.
+    It has the users of the record, else a new user in a new project. Resources that cannot be
+    removed are logged. Raises ContextError if the users cannot be created.
     """
     rally: Any = importlib.import_module("rally.task.context")
     environment = ContextEnvironment(run="validate", deployment=deployment)

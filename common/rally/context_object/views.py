@@ -18,7 +18,7 @@ _FIXED = frozenset(PLAIN)
 
 
 class View(dict[Any, Any]):
-    """A copy of a mapping whose values are copied when they are accessed."""
+    """A dict whose values are copied when they are first accessed; the source stays unchanged."""
 
     __slots__ = ("_copies",)
 
@@ -44,7 +44,7 @@ class View(dict[Any, Any]):
         dict.__setitem__(self, key, keep(value, self._copies))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Set items, as `dict.update`."""
+        """Set items as `dict.update` does; the values are not copied when accessed."""
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
@@ -57,16 +57,16 @@ class View(dict[Any, Any]):
         return dict.__iter__(self)
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the copy of a value, as `dict.get`."""
+        """Return the iteration's copy of a value, or `default`, as `dict.get` does."""
         return self[key] if key in self else default  # noqa: SIM401 - this is get itself
 
     def values(self) -> Any:
-        """Return copies of all values, as `dict.values`."""
+        """Copy all values that are not copied yet, and return them, as `dict.values` does."""
         self._all()
         return dict.values(self)
 
     def items(self) -> Any:
-        """Return all items with copied values, as `dict.items`."""
+        """Copy all values that are not copied yet, and return the items, as `dict.items` does."""
         self._all()
         return dict.items(self)
 
@@ -76,24 +76,24 @@ class View(dict[Any, Any]):
                 self._own(key, value)
 
     def pop(self, key: Any, *default: Any) -> Any:
-        """Remove a key and return the copy of its value, as `dict.pop`."""
+        """Remove a key and return the copy of its value, as `dict.pop` does."""
         if key in self:
             self[key]
         return dict.pop(self, key, *default)
 
     def popitem(self) -> tuple[Any, Any]:
-        """Remove an item and return it with a copy of its value, as `dict.popitem`."""
+        """Remove the last item and return it with a copy of its value, as `dict.popitem` does."""
         key, value = dict.popitem(self)
         return key, own(value, self._copies)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the copy of a value, set first if it is missing, as `dict.setdefault`."""
+        """Return the copy of a value, set first if it is missing, as `dict.setdefault` does."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def copy(self) -> dict[Any, Any]:
-        """Return a dict with copies of all values, as `dict.copy`."""
+        """Return a plain dict with copies of all values."""
         self._all()
         return dict(dict.items(self))
 
@@ -111,7 +111,7 @@ class View(dict[Any, Any]):
 
 
 class ListView(list[Any]):
-    """A copy of a list whose items are copied when they are accessed."""
+    """A list whose items are copied when they are first accessed; the source stays unchanged."""
 
     __slots__ = ("_copies",)
 
@@ -136,15 +136,15 @@ class ListView(list[Any]):
         list.__setitem__(self, at, keep(value, self._copies))
 
     def append(self, value: Any) -> None:
-        """Append a value, as `list.append`; it is not copied when accessed."""
+        """Append a value, as `list.append` does; it is not copied when accessed."""
         list.append(self, keep(value, self._copies))
 
     def insert(self, at: SupportsIndex, value: Any) -> None:
-        """Insert a value, as `list.insert`; it is not copied when accessed."""
+        """Insert a value, as `list.insert` does; it is not copied when accessed."""
         list.insert(self, at, keep(value, self._copies))
 
     def extend(self, values: Iterable[Any]) -> None:
-        """Append values, as `list.extend`; they are not copied when accessed."""
+        """Append values, as `list.extend` does; they are not copied when accessed."""
         list.extend(self, [keep(value, self._copies) for value in values])
 
     def __iadd__(self, other: Any) -> Any:
@@ -164,15 +164,15 @@ class ListView(list[Any]):
         return self[:] + list(other)
 
     def pop(self, at: SupportsIndex = -1) -> Any:
-        """Remove an item and return its copy, as `list.pop`."""
+        """Remove an item and return its copy, as `list.pop` does."""
         return own(list.pop(self, at), self._copies)
 
     def copy(self) -> list[Any]:
-        """Return a list with copies of all items, as `list.copy`."""
+        """Return a plain list with copies of all items."""
         return list(self)
 
     def sort(self, **options: Any) -> None:
-        """Sort copies of the items in place, as `list.sort`."""
+        """Copy all items and sort them in place, as `list.sort` does."""
         self[:] = sorted(self, **options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
@@ -183,7 +183,10 @@ class ListView(list[Any]):
 
 
 def own(value: Any, copies: dict[int, Any]) -> Any:
-    """Return this iteration's own copy of a value; the value itself if it is immutable."""
+    """Return this iteration's copy of a value, made once; immutable values and views themselves.
+
+    Dicts and lists become views. `copies` has the copies by the `id` of the original.
+    """
     kind = type(value)
     if kind in _FIXED or kind is View or kind is ListView:
         return value
@@ -201,7 +204,7 @@ def own(value: Any, copies: dict[int, Any]) -> Any:
 
 
 def keep(value: Any, copies: dict[int, Any]) -> Any:
-    """Mark a value as this iteration's own, so that it is not copied when accessed."""
+    """Mark a value as this iteration's own in `copies`, so that it is not copied; return it."""
     kind = type(value)
     if kind not in _FIXED and kind is not View and kind is not ListView:
         copies[id(value)] = value
