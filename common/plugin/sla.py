@@ -160,6 +160,8 @@ class Sla:
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {"type": "object"}
     #: Name in task files.
     NAME: ClassVar[str] = ""
+    #: The results so far say nothing: there is no verdict while the load goes on.
+    AT_END: ClassVar[bool] = False
 
     def __init__(self, config: Any) -> None:
         self.config = config

@@ -159,7 +159,7 @@ class LiveFigures:
                 # an exception of a plug-in may contain an address with a password
                 detail=plain(mask_url(verdict.detail)),
             )
-            for verdict in self._results.judge()
+            for verdict in self._results.judge(running=True)
         )
 
     def _row(self, worker: WorkerHandle) -> WorkerProgress:

@@ -92,14 +92,15 @@ class WorkloadResults:
             self.stages.begin(self.statistics)
         self.stages.change(change.at_s, change.asked)
 
-    def judge(self) -> tuple[Verdict, ...]:
+    def judge(self, *, running: bool = False) -> tuple[Verdict, ...]:
         """Return the verdict of each SLA criterion, then the verdicts of osbench's own rules.
 
         The own rules are on virtual users that could never begin, who have no iterations that could
         fail, on the runner's own code, and on the rule to abort.
 
         A search has one verdict: its trials have the criteria. The rule to abort is judged in both.
-        Under load it is empty before the first iteration has ended.
+        Under load it is empty before the first iteration has ended. While the load is `running`,
+        criteria that are judged at its end are left out.
         """
         trials, sla = self.trials, self.sla
         if not self.statistics.ran and not self.ledger.closed:
@@ -107,7 +108,8 @@ class WorkloadResults:
         if trials is not None:
             found: tuple[Verdict, ...] = (trials.verdict(),)
         else:
-            found = (*sla.judge(self.statistics), *self._users_lacking(), *self._script_failed())
+            judged = sla.judge(self.statistics, running=running)
+            found = (*judged, *self._users_lacking(), *self._script_failed())
         return found if self.abort is None else (*found, self.abort.verdict())
 
     @property

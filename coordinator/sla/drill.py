@@ -18,6 +18,7 @@ class DrillLimits(sla.Sla):
     """
 
     NAME: ClassVar[str] = "drill"
+    AT_END: ClassVar[bool] = True
     CONFIG_SCHEMA: ClassVar[Mapping[str, Any]] = {
         "type": "object",
         "properties": {

@@ -48,14 +48,14 @@ class SlaEvaluator:
                 if criterion is not None:
                     criterion.add(columns)
 
-    def judge(self, statistics: Statistics) -> tuple[Verdict, ...]:
+    def judge(self, statistics: Statistics, *, running: bool = False) -> tuple[Verdict, ...]:
         """Return the verdicts on the results so far, in the order of the task file.
 
-        Criteria on spans are left out.
+        Criteria on spans are left out; if the load is `running`, also those judged at its end.
         """
         found = []
         for name, criterion in self._criteria.items():
-            if name in self._selected:
+            if name in self._selected or (running and criterion is not None and criterion.AT_END):
                 continue
             with self._guard(name):
                 if criterion is not None:

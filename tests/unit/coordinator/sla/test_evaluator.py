@@ -119,3 +119,16 @@ def test_a_criterion_that_cannot_check_its_configuration_is_a_problem(plugins):
 
     (problem,) = refused.value.problems
     assert "ValueError: what?" in problem.message
+
+
+def test_a_drill_is_not_judged_before_its_end():
+    criteria = SlaEvaluator(
+        [named("drill", {"failed": {"max": 5}}), named("failure_rate", {"max": 0})], Plugins()
+    )
+    rows = columns(ok(1))
+
+    during = criteria.judge(statistics(rows), running=True)
+    after = criteria.judge(statistics(rows))
+
+    assert [one.criterion for one in during] == ["failure_rate"]
+    assert [one.criterion for one in after] == ["drill", "failure_rate"]
