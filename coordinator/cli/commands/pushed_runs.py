@@ -10,6 +10,7 @@ import click
 
 from osbench.common.errors import ArchiveError, DamagedArchive, OsbenchError, RefusedRun, UsageError
 from osbench.common.escaping import escaped
+from osbench.common.secrets.url_masking import mask_url
 from osbench.coordinator.archives.run_archive import ArchivedRun, RunArchive
 from osbench.coordinator.cli.archive_access import archive_at
 from osbench.coordinator.cli.base import CommandSettings, echo, with_settings
@@ -45,6 +46,10 @@ def push(settings: CommandSettings, run: tuple[str, ...], url: str) -> None:
       osbench-coord runs push last s3://team-runs/shop
     """
     data_dir = str(settings.data_dir)
+    for name in run:
+        if "/" in name:
+            place = mask_url(name)
+            raise UsageError(f"{place} is not a run; the archive is the last argument: RUN... URL")
     # a wrong name is known before the archive is asked
     chosen = [RunDirectory.find(data_dir, name) for name in run]
     archive = archive_at(settings, url)
