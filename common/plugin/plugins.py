@@ -262,7 +262,11 @@ class Plugins:
         return source not in (None, NATIVE) and name in self.source(source).names(kind)
 
     def _order(self, name: str, prefer: str) -> list[str]:
-        """Return the sources to search for a name, in order: the source after its `@`, else all."""
+        """Return the sources to search for a plug-in, first to last; imports plug-in files before.
+
+        A name with an @ has only one: `native`, or Rally, which a platform means, too. Other names
+        have both, first `prefer`; without Rally's edge only `native`.
+        """
         self.import_files()
         known = {NATIVE, asked(name).source, *self._sources.names()}
         return [one for one in order(name, prefer) if one in known]

@@ -129,7 +129,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class SpanSelection:
-    """Spans that a criterion judges; `*` in either text stands for any text."""
+    """Spans that a criterion judges, by `service` and `name`; `*` in either stands for any text."""
 
     #: Name of the service; its first part, such as `shop` for `shop/web`, is enough.
     service: str

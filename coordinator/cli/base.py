@@ -156,9 +156,10 @@ class _Trimmed(io.TextIOBase):
 
 
 def _console(wide: int, **settings: Any) -> Console:
-    """Return a console for stdout, as wide as the terminal if it is one.
+    """Return a rich console for stdout; `settings` go to its constructor.
 
-    For files and pipes, as wide as the environment variable COLUMNS says, else `wide` characters.
+    On a terminal it is as wide as that. For files and pipes its width is the environment variable
+    COLUMNS, else `wide`, in characters, and lines have no blanks at the end.
     """
     if sys.stdout.isatty():
         return PipedConsole(**settings)

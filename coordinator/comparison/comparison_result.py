@@ -65,9 +65,9 @@ class ChangeRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """A number of a workload on both sides, as text, in addition to percentiles.
+    """A number of a workload before and after, as text, such as iterations or failures.
 
-    It is not tested.
+    It is shown next to the percentiles, without a test of significance.
     """
 
     name: str

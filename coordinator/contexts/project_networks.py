@@ -25,10 +25,10 @@ class _Plan:
 
 
 class ProjectNetworks(context.Context):
-    """Makes networks in every project, each with subnets and one router for all of them.
+    """Makes networks in every project, each with its own subnets and a router that connects them.
 
-    `router: {}` makes no routers. Without `router`, or with `external: true`, the gateway is the
-    first external network, if there is one.
+    `router: {}` makes no routers. Without `router`, or with `external: true` in it, each router
+    gets the first external network as gateway, if there is one.
     """
 
     NAME: ClassVar[str] = "network"

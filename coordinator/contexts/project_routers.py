@@ -12,7 +12,7 @@ _OF_GATEWAY = ("network_id", "external_fixed_ips")
 
 
 class ProjectRouters(PerProjectContext):
-    """Makes routers in every project."""
+    """Rally's context `router`: makes `routers_per_tenant` routers (default 1) in every project."""
 
     NAME: ClassVar[str] = "router"
     ORDER: ClassVar[int] = 351

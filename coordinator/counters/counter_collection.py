@@ -294,9 +294,10 @@ class _Reading:
         return found
 
     def _host_names(self) -> dict[str, str]:
-        """Return the names that hosts give themselves, by the host part of `instance`.
+        """Return the names that hosts give themselves (`nodename`), by `instance` without port.
 
-        Names that several hosts have are left out. Empty if the query is refused.
+        Names of more than one host, and empty names, are left out. {} if the server refuses the
+        query. Raises PrometheusAwayError.
         """
         try:
             found = self.settings.server.at(_HOST_NAMES)

@@ -62,7 +62,10 @@ class FleetPort(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Invitation:
-    """An offer that a worker has not followed yet, with the challenge of its heartbeat."""
+    """An offer that a worker has not followed yet: to join the run, or its new coordinator.
+
+    `challenge`: the random text of the heartbeat to which the offer is the reply.
+    """
 
     challenge: str
     session: str

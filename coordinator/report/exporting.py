@@ -89,7 +89,10 @@ class Export:
             self._try_draft()
 
     def _try_draft(self) -> None:
-        """Raise UsageError if the folder takes no new file, as folders of /proc do not."""
+        """Create a draft in the target's folder and remove it. Raises UsageError if that fails.
+
+        The mode bits are not enough: a folder of /proc looks writable but takes no file.
+        """
         draft = self._draft
         try:
             draft.touch()

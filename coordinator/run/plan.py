@@ -167,10 +167,10 @@ class RunPlan:
 
     @property
     def local_processes(self) -> int:
-        """The number of worker processes of local mode: as requested, or as configured.
+        """The number of worker processes of local mode: as requested, else as configured.
 
-        By default one per core, for closed runners no more than there are virtual users; at least
-        as many as the workloads of a group need.
+        Without either: one per core, but no more than the largest group has virtual users if all
+        runners are closed, and at least as many as a group has workloads.
         """
         wanted = self.options.workers or self.conf.worker.processes
         if wanted:

@@ -61,9 +61,11 @@ def calibration_of(workload: Workload, runner: Runner, lasts_s: float) -> Calibr
 
 
 def calibration_task(task: Task, calibrations: Sequence[Calibration]) -> Task:
-    """Return the task with the loads of calibrations, one workload at a time.
+    """Return a copy of the task with the loads of `calibrations`: one for each workload, in order.
 
-    SLA criteria, hooks, drills, warm-up and rules to abort are left out: they belong to the load.
+    Workloads run one after another, even if their subtask runs them in parallel. The title says
+    that it is a calibration. Tags, SLA criteria, hooks, drills, warm-up and `abort` are left out:
+    they fit only the full load.
     """
     left = list(calibrations)
     subtasks = tuple(

@@ -71,10 +71,10 @@ class Channel:
         return 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
 
     def tend(self) -> None:
-        """Create the result stream in Redis if it is missing or unusable.
+        """Create the result stream in Redis if missing or unusable; renew the expiry of keys.
 
-        If Redis has lost data since the last call, counts it in `rollbacks` and logs a warning.
-        Raises StoreUnreachable, StoreError.
+        To be called again and again. If Redis has lost data since the last call, counts it in
+        `rollbacks` and logs a warning. Raises StoreUnreachable, StoreError.
         """
         turn = self._store.tend()
         if turn <= self._turn:

@@ -89,7 +89,10 @@ class RunDocument:
         return self._logged
 
     def _lacks(self, status: dict[str, Any] | None) -> bool:
-        """Return whether the running workload is not in the report yet: it may be over soon."""
+        """Return whether the report has no chart of the workload in `status`, so that it is urgent.
+
+        False without a status, and once a report could not be drawn.
+        """
         if status is None or self._failed:
             return False
         return int(status["workload"]) >= len(self._report.get("charts", ()))

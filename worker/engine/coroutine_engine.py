@@ -332,12 +332,12 @@ class CoroutineEngine(Engine):
             self.abandoned.append(self._calls.left.pop())
 
     def _look_at_loop(self, now: int) -> None:
-        """Look whether the loop's beat is late by `BLOCKED_NS`; find the code that blocks the loop.
+        """If the loop's beat is late by `BLOCKED_NS`, find which scenario code blocks the loop.
 
-        Called by the watchdog at each interval, `now` in monotonic ns. If two looks in a row show
-        the same task at work or asleep in a call, the time counts for its place in `blocked`. A
-        loop that waits for a core does not count. Beyond `HELD_NS` a timed-out iteration is looked
-        for.
+        The watchdog calls it at each interval; `now` is in monotonic ns. If two calls in a row find
+        the loop in the same task, and it computes or sleeps in a blocking call, the time is added
+        to the line of code in `blocked`. Time in which the loop waits for a core is not. After
+        `HELD_NS` the loop is given up if an iteration that has timed out holds it: see `_see_held`.
         """
         overdue = self._loop.overdue_ns(now)
         last, self._sampled = self._sampled, None

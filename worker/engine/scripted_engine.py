@@ -230,10 +230,11 @@ class ScriptedEngine(GrantedNumbers, ThreadEngine):
     def _run_next(
         self, turn: Turn, asked: int, changes: tuple[Mapping[str, Any], set[str]] | None
     ) -> Row:
-        """Wait for a granted number, run it in this thread and return its row. Raises LoadOver.
+        """Wait for a granted number, run its iteration in this thread and return its row.
 
-        `asked`: when the iteration was due, monotonic ns. `changes`: see `_changes`. A number that
-        did not start is put back or given back, and another one is awaited.
+        `asked`: when `iterate` was called, monotonic ns; the iteration was due then. `changes`: see
+        `_changes`. If the iteration does not start, its number goes back to the queue or to the
+        coordinator, and the next number is awaited. Raises LoadOver if the load ends before.
         """
         source: Iterator[int] = iter(range(0))
         seq = 0

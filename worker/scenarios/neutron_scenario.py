@@ -28,9 +28,11 @@ class NeutronScenario(OpenStackScenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each argument that cannot work.
+        """Return messages on arguments that cannot work; empty without problems.
 
-        Reported are attributes that osbench sets itself, counts below 1, and wrong address ranges.
+        In addition to the checks of the base class: counts below 1, invalid address ranges and IP
+        versions, updates without attributes, and attributes that osbench sets itself, such as
+        `name`.
         """
         found = super().check_arguments(method, args)
         for name, value in args.items():

@@ -92,7 +92,11 @@ class Servers(ResourceScenario):
 
     @action_timer("nova.boot_servers")
     def boot_servers(self, image: str, count: int, wanted: Mapping[str, Any]) -> None:
-        """Boot `count` servers, one request per server, then wait until each is active."""
+        """Boot `count` servers, one request after another, then wait until each is active.
+
+        `image` may be "" (from a volume), the flavor is the task's, `wanted` are novaclient's
+        arguments. Raises NotReady if a server fails or does not become active in time.
+        """
         with ActionTimer(self, ACCEPTED):
             servers = [self._post_server(image, wanted) for _ in range(count)]
         for server in servers:

@@ -192,10 +192,11 @@ class Session:
         self.shipper.wake()
 
     def finish(self) -> bool:
-        """End a membership that is leaving, once all its iterations are in blocks.
+        """End the membership if it is leaving and all granted iterations are in blocks.
 
-        Makes the last block in the same step, and sends nothing. Returns whether the membership has
-        ended: False while iterations run, or if it is not leaving.
+        If it is leaving, gives back iterations that no engine will start, and packs results; sends
+        nothing. The last block is made at the end of the membership, under the same lock. Returns
+        whether the membership has ended, now or before.
         """
         with self._lock:
             if not self.leaving or self._ended:

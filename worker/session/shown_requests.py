@@ -127,7 +127,11 @@ class ShownRequests:
         return [f"{request.verb} {request.url}", *self._part(">", pairs, body + request.rest)]
 
     def _part(self, sign: str, fields: Fields, body: bytes) -> list[str]:
-        """Return lines of a request or response: header fields, if they are shown, and the body."""
+        """Return lines of a request (`sign` is ">") or response ("<"), secrets masked.
+
+        One per header field at level `WHOLE`, none at `BRIEF`; then the beginning of the body, if
+        any.
+        """
         lines = []
         if self._level == WHOLE:
             lines = [f"{sign} {name}: {mask_field(name, v)}" for name, v in fields]

@@ -28,10 +28,11 @@ _TIMES = ((datetime.datetime, _TIME), (datetime.date, _DATE))
 
 
 def pack(value: Any) -> bytes:
-    """Return a value as bytes.
+    """Return a part of Rally's context object as bytes for `unpack`.
 
-    Raises ContextError, which names the place, for a value of an unsupported type or nested more
-    than DEPTH levels deep.
+    Taken are plain data, dates, and Rally's credentials, resources and deferred objects;
+    dictionaries, lists and credentials that occur twice stay shared. Raises ContextError, which
+    names the place, for a value of another type or nested more than DEPTH levels deep.
     """
     return _Writer().pack(value, "")
 

@@ -1,4 +1,7 @@
-"""Creates Rally's initial context object from a deployment record."""
+"""Makes the context object with which Rally would start a workload, from osbench's deployment.
+
+It names task, scenario and owner, and has the configuration of contexts and the cloud's logins.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,10 @@ from osbench.common.rally.context_object.views import View, own
 
 
 class Choice:
-    """Chooses an iteration's user as Rally does, without copying all users."""
+    """Chooses the user of each iteration as Rally does: at random, or by turns through the tenants.
+
+    Unlike in Rally, no list of users is copied for an iteration.
+    """
 
     def __init__(self, shared: Mapping[str, Any]) -> None:
         """Read the users of a context object; its `user_choice_method` says how to choose."""

@@ -1,4 +1,7 @@
-"""A request from options, for runs without a file: `run --url http://host/path --rps 20`."""
+"""The options `--url`, `--method`, `--header` and `--body`: arguments of a scenario of one request.
+
+For runs without a file, such as `run --url http://host/path --rps 20`.
+"""
 
 from __future__ import annotations
 

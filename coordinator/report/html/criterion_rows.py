@@ -36,7 +36,7 @@ _CLAUSE = re.compile(r"^(?P<name>.+?) (?P<found>\S+), allowed (?P<asked>\S+)$")
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionRow:
-    """A row for a criterion, or for one limit of it, as texts."""
+    """A row for a criterion, or for one limit of it: texts, whether it holds, and its numbers."""
 
     #: Such as "p95 of response time".
     criterion: str

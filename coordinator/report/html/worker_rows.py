@@ -243,7 +243,10 @@ class _Counts:
         return cls(counts, low)
 
     def above(self, others: _Counts) -> float:
-        """Return the median minus that of others, seconds; 0 if either has no durations."""
+        """Return by how many seconds the median of these durations exceeds that of others.
+
+        It may be negative; 0 if either has no durations. Medians are estimates from the buckets.
+        """
         median, rest = self.percentile(50), others.percentile(50)
         return median - rest if median is not None and rest is not None else 0.0
 

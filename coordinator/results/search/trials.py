@@ -121,7 +121,11 @@ class _Held:
         self.ended_ok = self.in_flight_ns = 0
 
     def end(self, at_s: float) -> None:
-        """End the load at `at_s`, perhaps early because later results cannot change the verdict."""
+        """Note that the load of this trial has ended at `at_s`, seconds after t0.
+
+        The measured part then ends there, too, unless it ended before; it is empty if it had not
+        begun. The load may end early, because later results cannot change the verdict.
+        """
         self.ended = True
         self.to_s = max(self.from_s, min(self.to_s, at_s))
 

@@ -65,10 +65,11 @@ class Band:
 def compare(
     middle: Middle, name: str, slow: Ints, between: tuple[float, float], shown: int = 10
 ) -> Band:
-    """Compare the traces `slow` with the middle; the result has at most `shown` causes.
+    """Compare slow traces with those around the median; the result has at most `shown` causes.
 
-    `name` and `between` are the band's name and percentiles; for failures both percentiles are nan.
-    With fewer than `ENOUGH` traces on either side there are no causes and no interval.
+    `slow`: positions of the traces. `name` and `between`: name and percentiles of the band; for
+    failures both percentiles are nan. With fewer than `ENOUGH` traces on either side `enough` is
+    False, there are no causes, and both bounds of `interval_s` are the excess itself.
     """
     features = middle.features
     total = features.total / 1e9

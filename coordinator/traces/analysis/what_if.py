@@ -220,9 +220,11 @@ def _rows(features: Features, number: int) -> Ints:
 
 
 def _left(features: Features, changes: Sequence[SpanChange]) -> Floats:
-    """Return the part of its time that is left at each place, 0 to 1, as a column; the last is 1.
+    """Return the fraction of self time that changes leave, 0 to 1: one row per place, one column.
 
-    Changes of the same span are multiplied. Raises UsageError if a change matches no span.
+    A place is a key of spans on a host. A further, last row is 1: time that no change shortens. If
+    several changes match a span, their fractions are multiplied. Raises UsageError if a change
+    matches no span; waits are not spans here.
     """
     keys = features.key_of_place()
     left = np.ones((len(features.places) + 1, 1))

@@ -33,11 +33,12 @@ def with_client_times(
     *,
     queried: bool = False,
 ) -> Collected:
-    """Return a collection with explanations and comparisons of workloads without traces added.
+    """Return `collected` with results for workloads without traces, from times measured by clients.
 
-    Only workloads with HTTP requests in actions are explained. `queried`: traces were queried, so
-    that all traces of a workload may be missing. Reading ends early if `wanted` returns False.
-    Errors are logged and become notes.
+    Added are the causes of slow iterations and, for searches of capacity, comparisons of two
+    rates. Workloads without HTTP requests in actions get neither. With `queried` (traces were
+    queried), traced workloads without a sentence count as untraced, too. Reading ends early if
+    `wanted` returns False. Errors are logged and become notes.
     """
     names = distinct([one.name for one in outcomes])
     before = collected.sentences or ("",) * len(names)
