@@ -37,7 +37,7 @@ def with_client_times(
 
     Added are the causes of slow iterations and, for searches of capacity, comparisons of two
     rates. Workloads without HTTP requests in actions get neither. With `queried` (traces were
-    queried), traced workloads without a sentence count as untraced, too. Reading ends early if
+    queried), traced workloads without a cause count as untraced, too. Reading ends early if
     `wanted` returns False. Errors are logged and become notes.
     """
     names = distinct([one.name for one in outcomes])
