@@ -30,7 +30,7 @@ class ScriptedShares(ClosedShares):
     def _home(self) -> WorkerHandle | None:
         """Return the worker that runs the code; None if it is gone.
 
-        Before the code begins, the worker with the most virtual users; None without workers.
+        Before the code begins: the live worker with the most virtual users, None without workers.
         """
         active, register = self._load.workers.active, self._load.results.users
         if register.given:
@@ -58,7 +58,8 @@ class ScriptedShares(ClosedShares):
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
         """Return the offered load: its users are the most that the code had at the same time.
 
-        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None. Seconds that
+        users waited for granted numbers are reported per user.
         """
         results = self._load.results
         wanting_s = results.want_ns / 1e9
@@ -74,7 +75,7 @@ class ScriptedShares(ClosedShares):
 
     @property
     def linger_s(self) -> float:
-        """Seconds to wait for reports of users: 0, as none waits for the end of the load."""
+        """Seconds to wait for reports of users: 0, as no user reports how long it waited."""
         return 0.0
 
     @property
@@ -84,5 +85,5 @@ class ScriptedShares(ClosedShares):
 
     @property
     def scant(self) -> int:
-        """Always 0: iterations in hand follow from the iterations that have ended."""
+        """Always 0: passes of the loop are not made shorter because users have few iterations."""
         return 0
