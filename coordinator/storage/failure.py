@@ -19,10 +19,10 @@ KILLED = "its coordinator was killed, or its host failed"
 
 
 def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = False) -> None:
-    """Write to `failure.json` that `error` ended the run: its message, exit code and the time.
+    """Write to `failure.json` that `error` ended the run: message, exit code and time.
 
-    `resumable`: the run ended before its time and can be resumed; it may have a report. Nothing is
-    noted if the file cannot be written.
+    The exit code is null for an unforeseen exception. `resumable`: the run ended before its time
+    and can be resumed; it may have a report. If the file cannot be written, that is ignored.
     """
     document: dict[str, Any] = {
         "ended_at": time.time(),

@@ -72,9 +72,10 @@ def forget(directory: RunDirectory) -> None:
 
 
 def end(directory: RunDirectory, why: str) -> None:
-    """Make a run impossible to resume, and note `why` if it has no final report.
+    """Make a run impossible to resume: delete the files that only a resumption needs.
 
-    Raises OsbenchError if the note cannot be written.
+    If it has no final report, `why` is added to its failure note before. Raises OsbenchError if the
+    note cannot be written.
     """
     if (directory.path / PLAN).exists() and not is_ended(directory):
         failure.add(directory, why)

@@ -104,7 +104,7 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
 
 
 def _named(plugins: Sequence[Named]) -> dict[str, Any]:
-    """Return the configurations by name, without secrets."""
+    """Return the configurations of `plugins` by their names, with secrets masked."""
     return {one.name: mask(one.config) for one in plugins}
 
 
@@ -141,7 +141,7 @@ def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
 def is_summary(document: object) -> bool:
     """Return whether a document has all keys of a summary and of its workloads.
 
-    The values are not checked.
+    The values of the keys are not checked.
     """
     if not isinstance(document, dict) or not document.keys() >= _RUN:
         return False

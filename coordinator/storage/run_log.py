@@ -135,7 +135,7 @@ class RunLog(logging.Handler):
 
 
 class FollowedFile:
-    """Reads lines as they are appended to the common log file of the private worker processes."""
+    """Reads lines as they are appended to the log file of a run's private worker processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -195,7 +195,7 @@ def _level(number: int) -> str:
 
 
 def _append(path: Path, lines: Sequence[LogLine]) -> None:
-    """Append lines to the log; if it exceeds `MOST_BYTES`, its older half is dropped.
+    """Append lines as JSON to the log; if it exceeds `MOST_BYTES`, its older half is dropped.
 
     Raises OSError.
     """
@@ -215,7 +215,7 @@ def _append(path: Path, lines: Sequence[LogLine]) -> None:
 def read_log(directory: RunDirectory) -> list[LogLine]:
     """Return the stored lines of a run's log, oldest first; malformed lines are left out.
 
-    [] if the log is missing or cannot be read.
+    [] if the log is missing or cannot be read. Reads the last `MOST_BYTES` bytes.
     """
     try:
         with open_regular(directory.path / LOG) as file:
