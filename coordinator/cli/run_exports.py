@@ -40,8 +40,8 @@ def exports_of(
 ) -> RunExports:
     """Return the exports of a run, with options and targets checked; nothing is written yet.
 
-    If a plug-in path cannot be used, osbench's own exporters export that failure. Raises
-    OsbenchError.
+    `say` prints messages to the user. Reads the list of the archive, if there is one. If a plug-in
+    path cannot be used, osbench's own exporters export that failure. Raises OsbenchError.
     """
     conf, wanted = settings.conf, options.wanted
     archive = _archive(settings, options.archive)
@@ -90,9 +90,10 @@ class RunExports:
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """Push and serve the checkpoints of a run within this block; if it raises, export that.
+        """Push and serve the checkpoints of a run within this block.
 
-        The exception is raised again.
+        An exception of the block is exported as the run's failure, the run is archived, and the
+        exception raised again.
         """
         pushers = [
             _Pusher(one.exporter, one.target, self._directory)
@@ -163,7 +164,7 @@ class RunExports:
         return changed
 
     def write_failure(self, error: OsbenchError) -> None:
-        """Export why a run could not begin or broke off; archive its directory if it has begun.
+        """Export why a run could not begin or broke off; archive the run if it has begun.
 
         Failures are printed, not raised.
         """
@@ -189,7 +190,10 @@ class RunExports:
             self._export(export, partial(write, export))
 
     def _export(self, export: Export, step: Callable[[], str]) -> str:
-        """Try an export; return the reason why it failed, or ""."""
+        """Try an export by `step`; return the reason why it failed, or "".
+
+        Prints the result or the failure. Ctrl-C gives it up.
+        """
         if "://" in export.target:
             self._say(f"sending results to {mask_url(export.target)}; Ctrl-C gives that up")
         return self._attempt(f"export {export.name}", "osbench-coord report", step)
@@ -197,7 +201,7 @@ class RunExports:
     def _push(self) -> str:
         """Try to archive the run; return the reason why that failed, or "".
 
-        "" also if no archive is given.
+        "" also if no archive is given. Prints the result or the failure.
         """
         archive, name = self.archive, self._directory.path.name
         if archive is None:

@@ -63,7 +63,7 @@ def report(
 
 
 def _unfinished(export: Export, facts: RunFacts) -> str:
-    """Export a run that has no results; return a message of success.
+    """Write the page of a run that has no results, or export its failure; return a message.
 
     Raises UsageError if the exporter needs results.
     """

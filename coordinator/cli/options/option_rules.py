@@ -41,7 +41,7 @@ class Given:
         )
 
     def of_these(self, names: Iterable[str]) -> list[str]:
-        """Return the names in `names` that were given, in their order."""
+        """Return the elements of `names` that were given, in the order of `names`."""
         return [one for one in names if one in self.names]
 
 
@@ -65,7 +65,10 @@ class Rule:
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
-        """Return the reason why a command line is refused, as a message; "" if it is allowed."""
+        """Return why the rule refuses a command line, as a message; "" if it is allowed.
+
+        The rule holds only if its option was given.
+        """
         if self.option not in given.names:
             return ""
         if wrong := given.of_these(self.excludes):
@@ -96,7 +99,7 @@ class Alternatives:
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:
-        """Return the reason why a command line is refused, as a message; "" if it is allowed."""
+        """Return why the rule refuses a command line, as a message; "" if it is allowed."""
         found = given.of_these(self.of)
         if not found and self.missing:
             choices = _listed([given.written[one] for one in self.of], "or")
@@ -127,7 +130,7 @@ class RuledCommand(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section, in the order of their declaration."""
+        """Write the options by section, in the order of their declaration; others at the end."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx) if isinstance(one, click.Option) else None

@@ -13,7 +13,7 @@ from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
 
 
 def json_flag(what: str = "one object") -> bool:
-    """Return the field of `--json`; the argument describes the output in its help."""
+    """Return the field of `--json`; `what` describes the output in its help."""
     return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
 
 
@@ -23,7 +23,7 @@ def quiet_flag(result: str = "the report") -> bool:
 
 
 def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
-    """Return the field of `--plugin-path`; the argument describes the plug-ins in its help."""
+    """Return the field of `--plugin-path`; `what` describes the plug-ins in its help."""
     return repeated(
         "--plugin-path",
         metavar="PATH",
