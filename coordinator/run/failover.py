@@ -65,10 +65,9 @@ class Failover:
         worker.declare_lost()
 
     def _described(self, worker: WorkerHandle, workload: int) -> dict[str, Any]:
-        """Return fields of a journal record: `workload`, seconds after t0, and the worker's
-        identity.
+        """Return fields of a journal record on a worker: `workload`, `at_s`, host, pid, label.
 
-        Its identity is host, pid and label.
+        `at_s`: seconds after t0 of the workload.
         """
         at_s, beat = self._services.load_clock.elapsed_s(workload), worker.beat
         known = {"host": beat.host, "pid": beat.pid, "label": beat.label}

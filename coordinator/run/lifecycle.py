@@ -217,8 +217,9 @@ class Run:
         return summary
 
     def _announce_queries(self) -> None:
-        """Show the user which servers are queried for traces and counters at the end; else
-        nothing.
+        """Show the user which servers are queried for traces and counters at the end.
+
+        Shows nothing if there are none.
         """
         if self._plan.query_url:
             self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")

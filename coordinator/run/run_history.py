@@ -48,9 +48,7 @@ class HookHistory:
     counts: Counter[str] = field(default_factory=Counter)
 
     def fire(self, record: Record) -> None:
-        """Add an event to `running` for each firing in a record; their actions are about to
-        begin.
-        """
+        """Add an event to `running` for each firing in a record: actions about to begin."""
         self.seen = record["seen"]
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 
@@ -142,9 +140,7 @@ class _LoadHistory:
         return self.missing_s + lasted_s * max(0, self.asked - self.held)
 
     def halt(self, record: Record) -> None:
-        """Note cause and time of a stop before the planned end of the load; the latest stop
-        counts.
-        """
+        """Note cause and time of a stop before the planned end of the load; the latest counts."""
         self.stop = record["why"], float(record["at_s"])
 
     def close(self, record: Record) -> None:

@@ -128,22 +128,16 @@ class EarlierRun:
         return parts
 
     def carried_on(self, number: int, outcome: WorkloadOutcome) -> WorkloadOutcome:
-        """Return `outcome`, of workload `number`, with the noted figures of earlier coordinators
-        added.
-        """
+        """Return `outcome`, of a workload, with the figures that earlier coordinators noted."""
         return carried_on(outcome, self.notes.workloads.get(number, OutcomeNotes()))
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A tuple of one message if earlier notes of the run cannot be read; else an empty
-        tuple.
-        """
+        """A tuple of one message if earlier notes of the run cannot be read; else empty."""
         return (self.notes.problem,) if self.notes.problem else ()
 
     def cpu(self, number: int) -> CpuProfile:
-        """Return the CPU profile of the workers of workload `number` from earlier notes, else
-        empty.
-        """
+        """Return the CPU profile of the workers of a workload from earlier notes, else empty."""
         found, notes = CpuProfile(), self.notes.workloads.get(number, OutcomeNotes())
         for worker, points in notes.cpu.items():
             for at_s, value in points:

@@ -70,8 +70,9 @@ class NotesFile:
         self._over: dict[int, bytes] = {}
 
     def settle(self, number: int, notes: OutcomeNotes) -> None:
-        """Keep the final notes of workload `number`, packed, for later writes; writes nothing
-        itself.
+        """Keep the final notes of workload `number`, packed, for later writes.
+
+        Writes nothing itself.
         """
         self._over[number] = _packed(notes)
 
