@@ -135,8 +135,7 @@ class AlternatingRuns:
         return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
-        """Return the comparison of the pairs of runs, without pairs of which the load was not
-        right.
+        """Return the comparison of the pairs of runs that had the requested load.
 
         `chosen` has margin and `anyway`, which keeps all pairs; `names` the names of the two sides
         in the result. Raises OsbenchError with exit code 130 if there is no pair, UsageError if the

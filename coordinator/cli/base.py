@@ -107,9 +107,10 @@ class CommandSettings:
         return Deployments(self.data_dir)
 
     def deployment(self, name: str | None) -> Deployment | None:
-        """Return the deployment record called `name`; for None the record in use, or None.
+        """Return the deployment record called `name`; for None the record in use.
 
-        Raises DeploymentError if the record is missing or cannot be read.
+        None if no record is in use. Raises DeploymentError if the record is missing or cannot be
+        read.
         """
         if name is None and self.deployments.used() is None:
             return None
@@ -123,7 +124,10 @@ class CommandSettings:
 
 
 def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Callable[P, R]:
-    """Decorate a command: it gets a `CommandSettings` first, and the option `--config-file`."""
+    """Decorate a command: its first argument becomes a `CommandSettings`.
+
+    The command also gets the option `--config-file`, which names the files to read.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -81,7 +81,10 @@ class RunExports:
         metrics: str | None = None,
         archive: RunArchive | None = None,
     ) -> None:
-        """`metrics`: address `[ADDRESS:]PORT` for Prometheus to read the run at, or None."""
+        """`metrics`: address `[ADDRESS:]PORT` for Prometheus to read the run at, or None.
+
+        `say` prints messages to the user.
+        """
         self._exports = tuple(exports)
         self.archive = archive
         self._metrics = metrics
@@ -90,10 +93,10 @@ class RunExports:
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """Push and serve the checkpoints of a run within this block.
+        """Send checkpoints of a run to live exporters and serve its metrics, within this block.
 
-        An exception of the block is exported as the run's failure, the run is archived, and the
-        exception raised again.
+        An exception of the block is exported as the run's failure, a run that has begun is
+        archived, and the exception raised again.
         """
         pushers = [
             _Pusher(one.exporter, one.target, self._directory)
@@ -232,7 +235,7 @@ class RunExports:
 
 
 class _Pusher:
-    """Pushes the checkpoints of a run with an exporter, in a thread: the run does not wait.
+    """Sends the checkpoints of a run to a live exporter, in a thread: the run does not wait.
 
     The first failure is printed, others are ignored.
     """
@@ -245,11 +248,13 @@ class _Pusher:
         self._thread = threading.Thread(target=self._loop, name="pusher", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, which pushes new checkpoints at the exporter's interval."""
+        """Start the thread, which sends new checkpoints at the exporter's interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Push no more checkpoints; does not wait for a push that is under way."""
+        """Let the thread send no more checkpoints; does not wait until it has sent the current
+        one.
+        """
         self._over.set()
 
     def _loop(self) -> None:

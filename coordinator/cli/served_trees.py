@@ -36,7 +36,7 @@ class Serving:
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of a repository."""
+    """A commit of a repository, as `find_commit` found it."""
 
     #: Its name as the user wrote it, such as HEAD^1.
     revision: str

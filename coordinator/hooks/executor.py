@@ -89,7 +89,10 @@ class HookReport:
 
 
 class Firing:
-    """An execution of a hook's action, in a new daemon thread that starts at once."""
+    """An execution of a hook's action, in a new daemon thread that starts at once.
+
+    It never raises: an exception of the action is in its result.
+    """
 
     def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
         #: None while it runs.

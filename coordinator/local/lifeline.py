@@ -27,7 +27,7 @@ def bare_environment() -> dict[str, str]:
 
 
 class Lifeline:
-    """A running watchdog and the records sent to it through a pipe.
+    """Starts a watchdog process, and sends it records of folders and processes by a pipe.
 
     Only the coordinator holds the pipe's writing end: if it closes, the watchdog cleans up.
     """

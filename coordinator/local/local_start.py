@@ -23,7 +23,10 @@ _COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--prepared")
 
 
 class LocalStart:
-    """A started watchdog with a private folder, and workers that wait for their arguments."""
+    """The first step of local mode: a watchdog, a private folder, and waiting workers.
+
+    The workers import modules while they wait for their arguments.
+    """
 
     def __init__(self, *, workers: bool = True) -> None:
         """Start the processes at once; without `workers` only the watchdog.

@@ -44,7 +44,7 @@ _SETTINGS = {
 
 
 class ServerDied(StoreError):
-    """The private server ended during a run; data that was only in the server is lost."""
+    """Raised if the private server ended during a run; data only in the server is lost."""
 
     exit_code = 3
 
@@ -105,7 +105,10 @@ def _refusal(path: str) -> str | None:
 
 
 class PrivateServer:
-    """A server that listens on a socket in the private folder, and keeps its data in memory."""
+    """The private Redis or Valkey server of a run, with its data in memory.
+
+    It listens on a socket in the private folder, at no port.
+    """
 
     def __init__(self, folder: Path, lifeline: Lifeline) -> None:
         """Start the server in `folder`, without waiting for it.

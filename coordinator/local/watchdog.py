@@ -39,7 +39,10 @@ _PARENT_S = 0.5
 
 
 class Process(NamedTuple):
-    """A process. Its start time distinguishes it from a later process with the same pid."""
+    """A process of this host, running or ended, as its entry in /proc was.
+
+    Its start time distinguishes it from a later process with the same pid.
+    """
 
     pid: int
     #: Pid of the process that leads the session, or led it.

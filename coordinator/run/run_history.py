@@ -53,9 +53,10 @@ class HookHistory:
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 
     def end(self, record: Record) -> None:
-        """Add the result in a record, and remove its event from `running`.
+        """Add the result in a record to the kept results, and remove its event from `running`.
 
-        The result is of an action, or of `times` firings that could not begin; it counts `times`.
+        The result is of one action, or of `times` firings that could not begin: `counts` grows by
+        `times`. Only the first `KEPT` results are kept.
         """
         result = Result.of(json.loads(record["result"]))
         value = result.event.value
@@ -98,7 +99,8 @@ class _LoadHistory:
     def lose(self, record: Record) -> str:
         """Count the users of a lost worker as missing since it fell silent; return a message.
 
-        Also adds a mark to the charts. Returns "" and does nothing if the load is closed.
+        The record has the worker, its users and its silence. Also adds a mark to the charts.
+        Returns "" and does nothing if the load is closed.
         """
         if self.closed:
             return ""
@@ -122,7 +124,10 @@ class _LoadHistory:
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 
     def hold(self, record: Record) -> None:
-        """Set the numbers of requested and held users; add the users missing until then."""
+        """Set the numbers of users that are requested and that workers have.
+
+        Adds the users that were missing until then to `missing_s`, in user-seconds.
+        """
         at_s = float(record["at_s"])
         self.missing_s = self.missing_until(at_s)
         if self.asked and not record["asked"]:

@@ -30,7 +30,7 @@ ODD_STATES = frozenset({"silent", "lost", "stuck"})
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionState:
-    """The state of an SLA criterion, judged by the results so far."""
+    """The state of an SLA criterion of a workload, judged by the results so far."""
 
     name: str
     met: bool
@@ -65,7 +65,7 @@ class WorkerProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class RecentProgress:
-    """Figures of a workload over the last `span_s` seconds."""
+    """Figures of a workload over its last seconds, `span_s` of them."""
 
     #: Seconds that the figures are over.
     span_s: float

@@ -428,7 +428,7 @@ class RunDirectory:
     def finish(self, name: str, summary: dict[str, Any]) -> None:
         """Write the digests of all files, then the summary as file `name`: the run is finished.
 
-        Raises StorageError.
+        Waits until both are on disk. Raises StorageError.
         """
         blocks = {"blocks": self._count_bodies(), "rows": self._rows}
         listed = digests.new_listing(self.path, {"blocks": blocks}, _encoded(summary))

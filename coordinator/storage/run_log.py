@@ -53,7 +53,7 @@ COORDINATOR = "coordinator"
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """A line of the log of a run."""
+    """A line of the log of a run: a log record, a message to the user, or worker output."""
 
     #: Wall clock, seconds since 1970-01-01 UTC.
     at: float
@@ -107,7 +107,7 @@ class RunLog(logging.Handler):
             self.handleError(record)
 
     def say(self, sentence: str) -> None:
-        """Queue a message that is shown to the user who started the run, with secrets masked."""
+        """Queue a message to the user for the file, as level INFO and with secrets masked."""
         self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
 
     def follow(self, path: Path | None) -> None:

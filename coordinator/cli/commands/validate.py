@@ -92,7 +92,7 @@ def _count(number: int, word: str) -> str:
 
 
 def as_object(verdict: ValidationResult) -> dict[str, Any]:
-    """Return the result as a JSON object; the numbers are null if the file cannot be parsed."""
+    """Return the result as a JSON object; counts are null if the file cannot be parsed."""
     task = verdict.task
     return {
         "file": verdict.source,

@@ -20,7 +20,10 @@ _OTHERS = "Other options"
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """The parameters of a command line by name: long options, and arguments as in the usage."""
+    """The parameters of a command, by name, and the names that a command line gave.
+
+    Names are long options, and arguments as in the usage.
+    """
 
     #: All that the command has -> how they are written, with what they take.
     written: Mapping[str, str]

@@ -18,9 +18,9 @@ _OPTION = "osbench.option"
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """Base of sets of options that a command gets as one value.
+    """Base of sets of options that a command gets as one value; each field is an option.
 
-    A subclass adds to the options of its base.
+    Fields are made by `option`, `flag` or `repeated`. A subclass adds fields to its base.
     """
 
     #: Heading of these options in `--help`; those without one come last.

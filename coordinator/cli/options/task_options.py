@@ -58,7 +58,7 @@ class TaskOptions(OptionSet):
 
     @property
     def selection(self) -> Selection:
-        """The selection of subtasks and workloads of the task."""
+        """The selected subtasks and workloads of the task; all if no option selects some."""
         # workers of local mode start before task files are read
         from osbench.coordinator.taskfile.selection import Selection  # noqa: PLC0415 - see above
 

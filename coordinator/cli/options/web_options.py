@@ -62,7 +62,7 @@ class AddressType(click.ParamType[Address]):
 
 
 class ListenAddress(click.ParamType[str]):
-    """An address to listen at, ADDR:PORT, on the command line; checked and kept as text."""
+    """An address to listen at, [ADDR:]PORT, on the command line; checked and kept as text."""
 
     name = "address"
 

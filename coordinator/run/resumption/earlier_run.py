@@ -62,7 +62,10 @@ class EarlierRun:
         return number in self._closed
 
     def t0_at(self, group: Sequence[WorkloadPlan]) -> float | None:
-        """Return when a group's load began, Redis time, seconds since 1970; None if it did not."""
+        """Return when a group's load began, Redis time, seconds since 1970; None if it did not.
+
+        If its workloads have different times, the first one.
+        """
         found = [self._t0_at[one.number] for one in group if one.number in self._t0_at]
         return min(found, default=None)
 

@@ -45,7 +45,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRun:
-    """The plan of a run as its first coordinator saved it."""
+    """The plan of a run as its first coordinator saved it, read again by `load`."""
 
     plan: RunPlan
     #: Seconds since 1970-01-01 UTC.
@@ -120,7 +120,7 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
 
 
 def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
-    """Return the decrypted document of the plan, after a look at the contexts' data.
+    """Return the decrypted document of the plan, if the data of the contexts can be read, too.
 
     Raises UsageError if the plan is missing or cannot be read, if the contexts' data cannot be
     read, or if another version of osbench has written it.
@@ -227,7 +227,10 @@ def _changed(name: str, path: Path) -> UsageError:
 
 
 def task_of(saved: Mapping[str, Any]) -> Task:
-    """Return the task from a mapping that `dataclasses.asdict` has made of it, and JSON kept."""
+    """Return the task from a mapping that `dataclasses.asdict` made of it and JSON has passed on.
+
+    Lists of JSON become tuples again.
+    """
     subtasks = tuple(map(_subtask, saved["subtasks"]))
     return Task(**{**saved, "subtasks": subtasks, "tags": tuple(saved["tags"])})
 

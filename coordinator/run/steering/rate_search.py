@@ -92,9 +92,10 @@ class RateSearch:
         return True
 
     def _end(self, elapsed_s: float) -> None:
-        """Decide on the end of the trial's load if it is near, or early if a criterion is lost.
+        """Decide on the end of the trial's load, `AHEAD_S` seconds before it is due.
 
-        `elapsed_s`: seconds after t0. A trial of an earlier coordinator is ended as interrupted.
+        Ends it at once if a criterion cannot be met any more, and a trial of an earlier coordinator
+        as interrupted. `elapsed_s`: seconds after t0.
         """
         trials = self._trials
         if not self._ours:

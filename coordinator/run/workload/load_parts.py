@@ -75,7 +75,7 @@ class LoadParts:
 
     @property
     def closed(self) -> bool:
-        """Return whether the ledger is closed: every iteration has its final state."""
+        """Return whether the ledger is closed: every iteration has its final state for good."""
         return self.results.ledger.closed
 
     def elapsed(self) -> float:

@@ -44,7 +44,7 @@ class ScriptedShares(ClosedShares):
     def script_lost(self) -> bool:
         """Return whether the worker of the code was lost or left, and cannot return.
 
-        Workers that do not follow a resumed run yet may return.
+        After a resume, False as long as it may still accept this coordinator.
         """
         load = self._load
         register = load.results.users
@@ -53,7 +53,7 @@ class ScriptedShares(ClosedShares):
         return not any(register.count(worker.mid) for worker in load.workers.unheard)
 
     def note_held(self) -> None:
-        """Do nothing: the code decides how many users there are, so none can be missing."""
+        """Do nothing: the code decides how many users there are, so that none can be missing."""
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
         """Return the offered load: its users are the most that the code had at the same time.

@@ -115,7 +115,7 @@ class StopRules:
     def watch_abort(self, elapsed_s: float) -> None:
         """End the load if the condition of the key `abort` is met; log it.
 
-        Evaluates the condition at most every WATCH_S seconds, and not after the stop time.
+        Evaluates the condition at most every WATCH_S seconds. Has no effect after the stop time.
         """
         rule = self._results.abort
         if rule is None or self._aborts or elapsed_s - self._watched_s < WATCH_S:

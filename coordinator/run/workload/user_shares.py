@@ -58,8 +58,8 @@ class UserShares:
     def _unheard(self) -> int:
         """Return the count of users that workers of an earlier coordinator may still have.
 
-        They do not follow this coordinator yet, and start their granted iterations for as long as
-        their lease lasts.
+        They have not accepted this coordinator yet, and start their granted iterations for as long
+        as their lease lasts.
         """
         users = self._load.results.users
         return sum(users.count(worker.mid) for worker in self._load.workers.unheard)
@@ -98,7 +98,10 @@ class UserShares:
         """
 
     def note_held(self) -> None:
-        """Note the numbers of requested and held users; does nothing unless the load is closed."""
+        """Note the numbers of users that are requested and that live workers have.
+
+        Does nothing unless the load is closed.
+        """
 
     def skip_gap(self) -> None:
         """Drop arrivals due without a coordinator; does nothing unless the load is open."""
@@ -232,10 +235,10 @@ class ClosedShares(UserShares):
                 worker.pace = self._max_rate * worker.share / users
 
     def note_held(self) -> None:
-        """Note in the journal how many virtual users are requested and held, if either has changed.
+        """Note in the journal how many users are requested, and how many live workers have.
 
-        Without further work no more users count as requested than are held. 0 are requested after
-        the stop time.
+        Nothing is noted while neither changes. Without further work no more users count as
+        requested than there are; after the stop time 0 do.
         """
         load = self._load
         elapsed_s = load.elapsed()

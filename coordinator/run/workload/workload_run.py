@@ -29,7 +29,10 @@ CLOCK_S = 1.0
 
 @dataclass(kw_only=True, eq=False)
 class WorkloadRun(LoadParts):
-    """A workload of a run on its workers, live or closed. `LoadLoop` calls its steps in order."""
+    """A workload of a run: its parts, and its steps from `prepare` to `settle`.
+
+    `LoadLoop` calls the steps in their order.
+    """
 
     failover: Failover
     hooks: LoadHooks
@@ -106,7 +109,7 @@ class WorkloadRun(LoadParts):
         self._place()
 
     def _take_over(self) -> None:
-        """Take over workers of an earlier coordinator that follow this one by now.
+        """Take over workers that served an earlier coordinator and have accepted this one by now.
 
         Workers that were taken over before stay as they are.
         """

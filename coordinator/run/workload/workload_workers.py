@@ -28,7 +28,8 @@ class WorkloadWorkers:
     ) -> None:
         """`name` is the workload's, for messages; `size`: workers that it had before a resume.
 
-        `coroutines`: its virtual users are coroutines, not threads.
+        A `size` of 0, or below the workers now present, has no effect. `coroutines`: its virtual
+        users are coroutines, not threads.
         """
         self._pool = pool
         self._controls = controls
@@ -62,7 +63,10 @@ class WorkloadWorkers:
 
     @property
     def unheard(self) -> list[WorkerHandle]:
-        """Workers of an earlier coordinator that do not follow this one yet, of all workloads."""
+        """Workers of an earlier coordinator that have not accepted this coordinator yet.
+
+        Of all workloads of the run.
+        """
         return self._pool.unheard
 
     @property
