@@ -1,4 +1,4 @@
-"""Shared by the commands: the configuration as they get it, tables, consoles and files."""
+"""Configuration, tables, consoles and files as the commands use them."""
 
 from __future__ import annotations
 
@@ -141,7 +141,10 @@ class PipedConsole(Console):
     """A rich console that goes on silently once its reader has closed the pipe: `run | head`."""
 
     def on_broken_pipe(self) -> None:
-        """Print nothing else, and raise nothing. Rich itself would end the command with code 1."""
+        """Discard all further output, and raise nothing: rich calls it if the pipe is closed.
+
+        Rich itself would end the command with code 1.
+        """
         self.quiet = True
         let_go(self.file)
 
@@ -176,7 +179,10 @@ def _console(wide: int, **settings: Any) -> Console:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a line to stdout, or with `err` to stderr; a closed pipe is not an error."""
+    """Print a line to stdout, or with `err` to stderr.
+
+    If its reader has closed the pipe, all further output to it is discarded without an error.
+    """
     try:
         click.echo(text, err=err)
     except BrokenPipeError:

@@ -32,9 +32,9 @@ class LiveView:
         return self._asked
 
     def begin(self, data_dir: str, run_id: str) -> None:
-        """Start to serve a run, and print the address to stderr.
+        """Start to serve a run, and print the address with its token to stderr.
 
-        Raises UsageError if the address cannot be used.
+        Does nothing without an address. Raises UsageError if the address cannot be used.
         """
         if self._address is None:
             return

@@ -53,7 +53,10 @@ _OVER = "the run is over: its workers are not waited for any more"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The request for a run, as the command line has it: task, options, deployment, view."""
+    """The request for a run, as the command line has it: task, options, deployment, view.
+
+    `checked_plan` makes a plan of it; several runs may be made of one.
+    """
 
     #: Path of the task file, "-" for standard input; None if `adhoc` describes the task.
     source: str | None

@@ -136,7 +136,8 @@ class RunExports:
     def write(self, summary: dict[str, Any]) -> dict[str, Any]:
         """Export and archive a run that has ended; return its summary with notes on failures.
 
-        A failed export also changes the exit code, here and in the run directory; none is raised.
+        A failed export also changes the exit code, here and in the run directory. Failures are
+        printed, not raised.
         """
         if self._exports:
             from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - above
@@ -252,9 +253,7 @@ class _Pusher:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the thread send no more checkpoints; does not wait until it has sent the current
-        one.
-        """
+        """Let the thread send no more checkpoints; does not wait until the current one is sent."""
         self._over.set()
 
     def _loop(self) -> None:

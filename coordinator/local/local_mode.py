@@ -91,7 +91,10 @@ class LocalMode:
         self._workers: Child | None = None
 
     def __enter__(self) -> Self:
-        """Start watchdog and server, write keys and configuration. Raises StoreError, OSError."""
+        """Start watchdog and server, write keys and configuration; starts no workers.
+
+        If that fails, all that was started is ended. Raises StoreError, OSError.
+        """
         try:
             self._open()
         except BaseException:

@@ -144,9 +144,10 @@ class Run:
         )
 
     def _listening(self) -> OtlpReceiver | None:
-        """Return the receiver of spans, not started yet; None if the run receives none.
+        """Return the receiver of spans, bound to its address and not started yet.
 
-        Raises UsageError if its address cannot be used.
+        None if the run receives none. Raises UsageError if the address or other settings cannot be
+        used.
         """
         plan = self._plan
         return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None

@@ -48,7 +48,10 @@ class HookHistory:
     counts: Counter[str] = field(default_factory=Counter)
 
     def fire(self, record: Record) -> None:
-        """Add an event to `running` for each firing in a record: actions about to begin."""
+        """Add an event to `running` for each firing in a record; update `seen`.
+
+        The record is journalled just before the actions begin.
+        """
         self.seen = record["seen"]
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 

@@ -362,7 +362,10 @@ class RunLoad:
             self._notes.settle(workload.number, outcome_notes.notes_of(found))
 
     def _end_without_contexts(self, group: Sequence[WorkloadPlan]) -> None:
-        """Close a load whose contexts were already being undone; always raises ContextError."""
+        """Close the loads of a group whose contexts were being undone when its coordinator ended.
+
+        Undoes the rest of the contexts; always raises ContextError.
+        """
         for one in group:
             run = self._take_over(one)
             run.abandon(resumable=False)

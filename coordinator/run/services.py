@@ -46,7 +46,7 @@ READ_S = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Longest waits of a run, in seconds."""
+    """Longest waits of a run, and intervals at which it looks again; in seconds."""
 
     #: Silence after which a worker is lost.
     lost_after_s: float
@@ -163,7 +163,7 @@ class RunPort:
 
 @dataclass(frozen=True, kw_only=True)
 class RunServices:
-    """Connections and state of a run, shared by its parts."""
+    """Connections and state of a run, shared by its parts; made once, by `open_services`."""
 
     #: The run directory: journal, result blocks, documents.
     directory: RunDirectory

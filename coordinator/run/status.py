@@ -1,4 +1,7 @@
-"""State that changes during a run; only this package writes it."""
+"""State that changes during a run: interrupts, unreachable servers, a failed SLA.
+
+Only this package writes it.
+"""
 
 from __future__ import annotations
 

@@ -41,9 +41,10 @@ def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = Fal
 
 
 def add(directory: RunDirectory, why: str) -> None:
-    """Add `why` to the noted reason why a run has no report, and note that it is not resumable.
+    """Append `why` to the reason, in `failure.json`, why a run has no report.
 
-    Raises OsbenchError if a file cannot be read or written.
+    Without a note, to the reason that `reason` returns. The run is noted as not resumable. Raises
+    OsbenchError if a file cannot be read or written.
     """
     kept = directory.read(FAILURE) or {"ended_at": time.time(), "exit_code": None}
     message = f"{reason(directory)}; {why}"

@@ -272,7 +272,10 @@ class RunDirectory:
         return found
 
     def refusal(self) -> str:
-        """Return the reason why the run must not be deleted now, as a message; "" if it may be."""
+        """Return the reason why the run must not be deleted now, as a message; "" if it may be.
+
+        It must not while it has a coordinator, or contexts that are not undone.
+        """
         name = self.path.name
         if self.has_coordinator():
             return f"run {name} is running; abort it first"
@@ -317,9 +320,10 @@ class RunDirectory:
             yield record
 
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
-        """Append bodies of result blocks, compressed together; returns when they are on disk.
+        """Append bodies of result blocks to the file `blocks`, compressed together.
 
-        Raises StorageError if they cannot be written: then none is there, and the reserve is freed.
+        Returns when they are on disk. Raises StorageError if they cannot be written: then none is
+        there, and the reserve is freed.
         """
         assert self._blocks is not None
         before = self._count_bodies()
@@ -388,7 +392,7 @@ class RunDirectory:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of `journal` and `blocks` on disk, by name; only while this object writes them."""
+        """Bytes of `journal` and `blocks` on disk, by name; only after `lock`, which opens them."""
         assert self._journal is not None
         assert self._blocks is not None
         return {"journal": self._journal.size, "blocks": self._blocks.size}

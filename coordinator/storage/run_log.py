@@ -111,7 +111,10 @@ class RunLog(logging.Handler):
         self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
 
     def follow(self, path: Path | None) -> None:
-        """Copy the lines of the workers' log file `path` too, from its beginning; None: no file."""
+        """Copy also the lines of the workers' log file `path`, from its beginning, as they come.
+
+        The thread does that until the end of the `with` block. None: there is no such file.
+        """
         self._followed = FollowedFile(path) if path is not None else None
 
     def _keep(self, at: float, level: str, text: str) -> None:

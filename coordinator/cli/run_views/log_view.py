@@ -30,7 +30,10 @@ class WorkerNames:
         self._labels = _labels(directory)
 
     def __call__(self, membership: str) -> str:
-        """Return the title of a worker process, by the name of its membership."""
+        """Return the title of a worker process, label (host:pid), by the name of its membership.
+
+        Without a known label, host:pid.
+        """
         name = _host_and_pid(membership)
         return worker_title(name, self._labels.get(name, ""))
 

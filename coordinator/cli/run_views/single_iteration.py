@@ -56,7 +56,7 @@ class IterationProgress(Progress):
     def __call__(self, snapshot: Snapshot) -> None:
         """Print new entries of the log; interrupt the run if its virtual user cannot start.
 
-        The snapshot itself is not shown.
+        Interrupts once, by SIGINT to this process. The snapshot itself is not shown.
         """
         self.print_log()
         if snapshot.start_failures and not self.not_started:

@@ -34,8 +34,8 @@ class Steering:
     def look(self, running: Sequence[WorkloadRun]) -> None:
         """Take the requests in the run directory, apply them, and write a reply to each.
 
-        `running`: the workloads under load. Applied ones are logged; a refused request gets its
-        error as reply. Raises StorageError.
+        Called at each poll. `running`: the workloads under load. Applied requests are logged; a
+        refused one gets its error as reply. Raises StorageError.
         """
         for request, asked in self._requests.take():
             try:

@@ -1,4 +1,4 @@
-"""Parts of a run that belong to one load; its shares, its end and its view work on them."""
+"""The data and the services of one workload's load, on which its shares, end and view work."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class UserShares:
 
     @property
     def timed(self) -> bool:
-        """Return whether the runner ends the load at a time, regardless of iterations."""
+        """Return whether the runner ends the load at a time, not by a number of iterations."""
         return self.step.stop_s is not None
 
     @property
