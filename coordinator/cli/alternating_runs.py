@@ -25,7 +25,7 @@ from osbench.coordinator.run.plan import RunOptions, new_run_id
 
 @dataclass(frozen=True, kw_only=True)
 class PairOptions(FleetOptions):
-    """Options for two tasks that take turns: their workers, and how often they run."""
+    """Options of `duel` and `gate`, whose two tasks take turns: workers, number of pairs, tags."""
 
     SECTION = "The runs"
 
@@ -60,7 +60,7 @@ _FAILED = 1
 
 
 class AlternatingRuns:
-    """Runs of two tasks in the order A B, B A, A B: each comes first in half of the pairs."""
+    """Makes runs of two tasks in turn, A B, B A, A B: each comes first in every other pair."""
 
     def __init__(
         self, settings: CommandSettings, tasks: tuple[Wanted, Wanted], progress: Progress

@@ -62,7 +62,7 @@ class Progress:
 
     @property
     def longest(self) -> str:
-        """Words "; longest: ..." on iterations that have run for long; "" if there are none."""
+        """Words for a message, "; longest: ...", on iterations that have run for long; else ""."""
         now = time.monotonic()
         return "".join(
             longest_words(vars(one)) for at, one in self._latest.values() if now - at < PLAIN_S

@@ -23,7 +23,7 @@ AGAIN_S = 1.0
 
 
 class TimeOver(OsbenchError):
-    """Raised in a command that has not ended within its `--timeout`; exit code 3."""
+    """A command has not ended within its `--timeout`; exit code 3."""
 
     exit_code = 3
 

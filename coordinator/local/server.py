@@ -44,7 +44,7 @@ _SETTINGS = {
 
 
 class ServerDied(StoreError):
-    """Raised if the private server ended during a run; data only in the server is lost."""
+    """The private server ended during a run; data that was only in the server is lost."""
 
     exit_code = 3
 

@@ -193,7 +193,10 @@ def _of_worker(line: str) -> LogLine:
 
 
 def _level(number: int) -> str:
-    """Return the name in `LEVELS` of a numeric level of logging; CRITICAL counts as ERROR."""
+    """Return the name in `LEVELS` of a numeric level of logging.
+
+    CRITICAL counts as ERROR, levels below DEBUG as DEBUG.
+    """
     return LEVELS[min(max(number // 10 - 1, 0), len(LEVELS) - 1)]
 
 

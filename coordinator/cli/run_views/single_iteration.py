@@ -80,8 +80,8 @@ def run_single(
 ) -> int:
     """Run one iteration of each workload and print all about it; return the exit code.
 
-    Writes the exports, too. The code is 1 if a virtual user could not start. Raises OsbenchError if
-    the run cannot begin.
+    Writes the exports, too. `as_json`: prints one JSON object instead of text. The code is 1 if a
+    virtual user could not start. Raises OsbenchError if the run cannot begin.
     """
     directory = RunDirectory.of(settings.conf.data_dir, wanted.run_options.run_id)
     progress = IterationProgress(directory, silent=as_json)

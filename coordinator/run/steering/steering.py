@@ -58,7 +58,10 @@ class Steering:
 
 
 def change_words(run: WorkloadRun, change: LoadChange) -> str:
-    """Return a change of a workload in words: "200 arrivals/s from 34.2 s on"."""
+    """Return a change of a workload in words: "200 arrivals/s from 34.2 s on".
+
+    Instead of a load also "paused" or "as planned"; the time is in seconds after t0.
+    """
     what = "as planned"
     if change.level is not None:
         unit = "arrivals/s" if run.is_open else "virtual users"

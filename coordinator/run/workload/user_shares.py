@@ -88,7 +88,10 @@ class UserShares:
         raise NotImplementedError
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
-        """Return the most virtual users that each of `workers` will ever have, in their order."""
+        """Return the most virtual users that each of `workers` will ever have, in their order.
+
+        `capacity`: the most that each can have, in the same order.
+        """
         raise NotImplementedError
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:

@@ -257,7 +257,7 @@ class WorkloadRun(LoadParts):
     def end_hooks(self) -> None:
         """Wait for running hook actions, about a minute at most, then ask them to end.
 
-        Ctrl-C ends the wait.
+        Ctrl-C ends the wait. Journals their results. Raises StorageError.
         """
         self.hooks.end(lambda: not self.status.interruption.drains)
 
