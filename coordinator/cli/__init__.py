@@ -79,14 +79,15 @@ class Commands(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return name, imported command and remaining arguments of a command line.
 
-        Names are looked up in the listing, which imports no command.
+        The name is looked up in the group's commands, which are stand-ins with a help line; only
+        the command found is imported. Raises PluginError as `command` does.
         """
         name, listed, rest = super().resolve_command(ctx, args)
         return name, None if name is None or listed is None else command(name), rest
 
 
 def command(name: str) -> click.Command:
-    """Import a command of `COMMANDS` and return it.
+    """Import the command `name` of `COMMANDS` and return it.
 
     Raises PluginError if the edge (an optional package) that has the command is not installed.
     """

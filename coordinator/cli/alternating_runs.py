@@ -25,7 +25,7 @@ from osbench.coordinator.run.plan import RunOptions, new_run_id
 
 @dataclass(frozen=True, kw_only=True)
 class PairOptions(FleetOptions):
-    """Options for two tasks that take turns: their workers, and how often they run."""
+    """Options of `duel` and `gate`, whose two tasks take turns: workers, number of pairs, tags."""
 
     SECTION = "The runs"
 
@@ -41,7 +41,7 @@ class PairOptions(FleetOptions):
     quiet: bool = quiet_flag("the comparison")
 
     def wanted(self, path: str, options: TaskOptions) -> Wanted:
-        """Return the request for runs of the task file `path`, which is read with `options`.
+        """Return the request for runs of the task file at `path`, which is read with `options`.
 
         Deployment, workers and tags are of this set of options.
         """
@@ -60,12 +60,16 @@ _FAILED = 1
 
 
 class AlternatingRuns:
-    """Runs of two tasks in the order A B, B A, A B: each comes first in half of the pairs."""
+    """Makes runs of two tasks in turn, A B, B A, A B: each comes first in every other pair."""
 
     def __init__(
         self, settings: CommandSettings, tasks: tuple[Wanted, Wanted], progress: Progress
     ) -> None:
-        """Check both tasks, so that a faulty one fails before any run. Raises OsbenchError."""
+        """Check both tasks, so that a faulty one fails before any run. Raises OsbenchError.
+
+        All runs get a common tag, duel-ID, and the runs of each task another one, duel-ID-A or
+        duel-ID-B. `progress` shows runs and messages.
+        """
         for task in tasks:
             checked_plan(settings, task)
         self._settings = settings
@@ -78,9 +82,10 @@ class AlternatingRuns:
         self._interrupts = Interrupts()
 
     def run(self, pairs: int) -> None:
-        """Make pairs of runs, at most `pairs`; an interrupt ends them after the running iterations.
+        """Make pairs of runs, at most `pairs`; after an interrupt no further run begins.
 
-        Raises OsbenchError if a run cannot begin.
+        The interrupted run lets its iterations end; its pair does not count. Raises OsbenchError if
+        a run cannot begin.
         """
         with self._interrupts.noted():
             for number in range(pairs):
@@ -91,7 +96,7 @@ class AlternatingRuns:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether Ctrl-C or SIGTERM came, which ends the runs."""
+        """Return whether Ctrl-C or SIGTERM came during the runs; no further run begins then."""
         return self._interrupts.count > 0
 
     def _run_pair(self, first: int) -> None:
@@ -118,22 +123,23 @@ class AlternatingRuns:
 
     @property
     def sound(self) -> bool:
-        """Return whether in some pair both runs had the load that was requested, by exit code."""
+        """Return whether both runs of some pair had the requested load, by their exit codes."""
         return any(set(codes) <= set(SOUND) for codes in self._codes)
 
     @property
     def only_second_fails(self) -> bool:
-        """Return whether the criteria failed in all runs of the second task and none of the first.
+        """Return whether all runs of the second task, and none of the first, failed their criteria.
 
-        False if there is no pair.
+        Runs of complete pairs count, by exit codes: 1 and 0. False if there is no pair.
         """
         return bool(self._codes) and all(codes == (0, _FAILED) for codes in self._codes)
 
     def result(self, chosen: ComparisonOptions, names: tuple[str, str]) -> ComparisonResult:
-        """Compare the pairs of runs; `names` are the names of the two sides in the result.
+        """Return the comparison of the pairs of runs that had the requested load.
 
-        Raises OsbenchError with exit code 130 if there is no pair, UsageError if the runs cannot be
-        compared.
+        `chosen` has margin and `anyway`, which keeps all pairs; `names` the names of the two sides
+        in the result. Raises OsbenchError with exit code 130 if there is no pair, UsageError if the
+        runs cannot be compared.
         """
         if not self._pairs:
             error = OsbenchError("interrupted before both tasks had run")

@@ -1,4 +1,4 @@
-"""Shared by the commands: the configuration as they get it, tables, consoles and files."""
+"""Configuration, tables, consoles and files as the commands use them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ class FiniteRange(click.FloatRange):
 
 
 class CommandSettings:
-    """The configuration of a command, read from its files on first use."""
+    """The configuration of a command, read from its files on first use, with its stores.
+
+    The constructor gets the paths of `--config-file`; () for the default files.
+    """
 
     def __init__(self, files: tuple[str, ...] = ()) -> None:
         self._files = files
@@ -104,9 +107,10 @@ class CommandSettings:
         return Deployments(self.data_dir)
 
     def deployment(self, name: str | None) -> Deployment | None:
-        """Return the deployment record called `name`; without a name, the record in use or None.
+        """Return the deployment record called `name`; for None the record in use.
 
-        Raises DeploymentError if the record is missing or cannot be read.
+        None if no record is in use. Raises DeploymentError if the record is missing or cannot be
+        read.
         """
         if name is None and self.deployments.used() is None:
             return None
@@ -120,7 +124,10 @@ class CommandSettings:
 
 
 def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Callable[P, R]:
-    """Decorate a command: it gets a `CommandSettings` first, and the option `--config-file`."""
+    """Decorate a command: its first argument becomes a `CommandSettings`.
+
+    The command also gets the option `--config-file`, which names the files to read.
+    """
 
     @functools.wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -131,19 +138,22 @@ def with_settings(command: Callable[Concatenate[CommandSettings, P], R]) -> Call
 
 
 class PipedConsole(Console):
-    """A console whose command goes on if its reader has closed the pipe, as in `run | head`."""
+    """A rich console that goes on silently once its reader has closed the pipe: `run | head`."""
 
     def on_broken_pipe(self) -> None:
-        """Print nothing else, and raise nothing. Rich itself would end the command with code 1."""
+        """Discard all further output, and raise nothing: rich calls it if the pipe is closed.
+
+        Rich itself would end the command with code 1.
+        """
         self.quiet = True
         let_go(self.file)
 
 
 class _Trimmed(io.TextIOBase):
-    """Standard output without blanks at the ends of lines, with which rich fills them."""
+    """Standard output that drops blanks at the ends of lines, with which rich fills them."""
 
     def write(self, text: str) -> int:
-        """Write text without blanks at the ends of its lines; return the number of characters."""
+        """Write text without blanks at the ends of its lines; return the count of characters."""
         return sys.stdout.write("\n".join(line.rstrip(" ") for line in text.split("\n")))
 
     def flush(self) -> None:
@@ -169,7 +179,10 @@ def _console(wide: int, **settings: Any) -> Console:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a line to stdout, or with `err` to stderr; a closed pipe is not an error."""
+    """Print a line to stdout, or with `err` to stderr.
+
+    If its reader has closed the pipe, all further output to it is discarded without an error.
+    """
     try:
         click.echo(text, err=err)
     except BrokenPipeError:
@@ -177,10 +190,10 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def warn_of_plugins(plugins: Plugins, *, faults: bool = True) -> Plugins:
-    """Import plug-in files, warn of classes that only look like plug-ins; return the plug-ins.
+    """Import plug-in files, print warnings of classes that only look like plug-ins.
 
-    Also logs files that cannot be used, unless `faults` is False: then the check of a task reports
-    them. Raises PluginError.
+    Returns `plugins`. Also logs files that cannot be used, unless `faults` is False: then the check
+    of a task reports them. Raises PluginError.
     """
     if faults:
         plugins.warn()
@@ -200,7 +213,10 @@ def console() -> Console:
 
 
 def write_file(path: Path, content: str) -> None:
-    """Write a file that the user asked for, and print its path to stderr. Raises UsageError."""
+    """Write (or replace) a file that the user asked for, and print its path to stderr.
+
+    Raises UsageError if it cannot be written.
+    """
     try:
         path.write_text(content, encoding="utf-8")
     except OSError as error:

@@ -40,10 +40,11 @@ def run_as_asked(  # noqa: PLR0913 - one per set of options
     *,
     early: EarlyStart,
 ) -> int:
-    """Run a task in the foreground and report the result; return the exit code.
+    """Run a task in the foreground, print and export its results; return the exit code.
 
     `task`: path of a file or a directory of tasks; None if `adhoc` describes the task. `early` may
-    have started workers. Raises OsbenchError if the run cannot begin or has no report.
+    have started workers. A live view may stay until Ctrl-C. Raises OsbenchError if the run cannot
+    begin or has no report.
     """
     run_id = mode.run_id or new_run_id()
     progress = Progress(quiet=output.quiet)
@@ -99,7 +100,10 @@ def _in_mode(
     *,
     as_json: bool,
 ) -> int:
-    """Run a task with `--once` or `--repeat`; return the exit code. Raises OsbenchError."""
+    """Run a task with `--once` or `--repeat`, print the results; return the exit code.
+
+    Raises OsbenchError.
+    """
     # most runs need neither, and these take a while to import
     if mode.once:
         from osbench.coordinator.cli.run_views.single_iteration import (  # noqa: PLC0415 - as above
@@ -121,7 +125,7 @@ def _in_directory(
     *,
     as_json: bool,
 ) -> int:
-    """Run all tasks of a directory; return the worst exit code.
+    """Run all tasks of a directory and print their results; return the worst exit code.
 
     Raises UsageError for options that do not go with a directory, OsbenchError.
     """
@@ -153,10 +157,11 @@ def resume_as_asked(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> int:
-    """Resume a run, write its exports and report the result; return the exit code.
+    """Resume a run, write its exports and print its result; return the exit code.
 
-    A finished run is not run again: its report is printed and exported. `wait_s`: longest wait for
-    workers, seconds; None: as the run was started. Raises OsbenchError.
+    `run`: an id, its beginning, or "last". A finished run is not run again: its report is printed
+    and exported. `wait_s`: longest wait for workers, seconds; None: as the run was started. Raises
+    OsbenchError.
     """
     directory = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=output.quiet)
@@ -173,9 +178,10 @@ def rerun_as_asked(
     exports: RunExportOptions,
     output: OutputOptions,
 ) -> int:
-    """Run the task of a run again as a new run, export and report it; return the exit code.
+    """Run the task of a run again as a new run, export and print its result; return the exit code.
 
-    `new_id`: id of the new run; "" for a generated one. Raises OsbenchError.
+    `run`: the run that is repeated. `new_id`: id of the new run; "" for a generated one. Raises
+    OsbenchError.
     """
     before = RunDirectory.find(settings.conf.data_dir, run)
     progress = Progress(quiet=output.quiet)
@@ -188,9 +194,9 @@ def rerun_as_asked(
 
 
 def _told(summary: dict[str, Any], exports: RunExports, *, as_json: bool) -> int:
-    """Export a run that has ended and print its result; return its exit code.
+    """Export a run that has ended, and print its report, or with `as_json` its summary.
 
-    Failed exports change the exit code.
+    Returns its exit code, which failed exports change.
     """
     summary = exports.write(summary)
     if as_json:

@@ -54,7 +54,7 @@ class ShareType(click.ParamType[float]):
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonOptions(OptionSet):
-    """Options for a comparison of runs, and on its output."""
+    """Options for a comparison of runs and for its output."""
 
     SECTION = "Comparison"
 
@@ -127,7 +127,7 @@ def warn_of_unsound(run: ComparedRun) -> None:
 
 
 def _directory_of(run: ComparedRun) -> RunDirectory:
-    """Return the directory of a run of `finished_runs`; an archived run is fetched.
+    """Return the directory of a run of `finished_runs`; an archived run is fetched before.
 
     Raises ArchiveError.
     """
@@ -138,7 +138,7 @@ def _directory_of(run: ComparedRun) -> RunDirectory:
 
 
 def left_out(damaged: bool) -> Callable[[str], None] | None:
-    """Return a handler for damaged runs that were not named: it prints a warning.
+    """Return a handler that prints a warning for a damaged run that was not named.
 
     None unless `damaged`: then such a run is an error.
     """
@@ -159,5 +159,5 @@ def show(result: ComparisonResult, chosen: ComparisonOptions) -> None:
 
 
 def exit_code(result: ComparisonResult) -> int:
-    """Return 1 if something became worse, else 0."""
+    """Return 1 if something became worse, even if other things became better; else 0."""
     return int(result.verdict in (ChangeVerdict.WORSE, ChangeVerdict.MIXED))

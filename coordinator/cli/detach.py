@@ -14,11 +14,12 @@ BEGIN_S = 20.0
 
 
 def start_detached(data_dir: str, given_id: str) -> str:
-    """Start this command again in the background; return the run's id once the run has begun.
+    """Start this command line again in the background; return the run's id once it has begun.
 
-    The id is new unless it is given. Its output goes to `<data_dir>/detached/RUN.log`. Raises
-    OsbenchError, with that output, if the process ends before the run begins, or after `BEGIN_S`
-    seconds; the process goes on then. Raises ConfigError if the data directory cannot be written.
+    The id is `given_id`, or new if that is "". Its output goes to `<data_dir>/detached/RUN.log`.
+    Raises OsbenchError, with that output, if the process ends before the run begins, or after
+    `BEGIN_S` seconds; the process goes on then. Raises ConfigError if the data directory cannot be
+    written.
     """
     run_id = given_id or new_run_id()
     given = [argument for argument in sys.argv[1:] if argument != "--detach"]

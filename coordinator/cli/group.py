@@ -95,7 +95,7 @@ class Group(click.Group):
 
 
 def with_our_name(error: click.ClickException) -> click.ClickException:
-    """Return the error; if `run` was given another tool's option, an error that names ours."""
+    """Return `error`; if `run` was given another tool's option, an error that names our option."""
     if (
         isinstance(error, click.NoSuchOption)
         and error.ctx is not None

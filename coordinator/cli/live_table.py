@@ -28,9 +28,10 @@ _LEAST = 2
 
 
 def live_table(snapshots: Sequence[Snapshot], height: int) -> RenderableType:
-    """Return the display of contexts and workloads, in at most `height` lines if possible.
+    """Return the display of `snapshots`, in at most `height` lines if possible.
 
-    If there are many workers, only some of them have a row.
+    Contexts are one line, each workload a table. If there are many workers, only some of them have
+    a row, at least `_LEAST` per workload.
     """
     loads = [one for one in snapshots if one.workload >= 0]
     lines = _LINES + any(one.longest for one in loads)
@@ -131,9 +132,9 @@ def _cpu(cores: float) -> Text:
 
 
 def _chosen(rows: Sequence[WorkerProgress], room: int) -> list[WorkerProgress]:
-    """Return at most `room` workers, in their order.
+    """Return at most `room` of the workers, in their order.
 
-    Workers that are silent, lost or stuck are kept first, then the greatest start lags.
+    Workers that are silent, lost or stuck come before others, then the greatest start lags.
     """
     if len(rows) <= room:
         return list(rows)

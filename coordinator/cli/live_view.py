@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class LiveView:
-    """Serves one run in a browser; does nothing without an address."""
+    """Serves one run in a browser, during the run and after it; does nothing without an address."""
 
     def __init__(self, address: Address | None, *, linger: bool | None = None) -> None:
         """`linger`: whether the report stays after the run, until Ctrl-C.
 
-        None: on a terminal, if a browser has looked at it.
+        None: it stays if stdin and stderr are a terminal and a browser has looked at it.
         """
         self._address = address
         self._asked = linger
@@ -32,9 +32,9 @@ class LiveView:
         return self._asked
 
     def begin(self, data_dir: str, run_id: str) -> None:
-        """Start to serve a run, and print the address to stderr.
+        """Start to serve a run, and print the address with its token to stderr.
 
-        Raises UsageError if the address cannot be used.
+        Does nothing without an address. Raises UsageError if the address cannot be used.
         """
         if self._address is None:
             return
@@ -49,7 +49,10 @@ class LiveView:
         self._server.start()
 
     def linger(self) -> None:
-        """Block until Ctrl-C and show the report, if that was requested or a browser was there."""
+        """Show the report until Ctrl-C, if that was requested or a browser was there.
+
+        Else returns at once. Prints the address to stderr.
+        """
         server = self._server
         if server is None or not self._stays or not (server.was_seen or self._asked):
             return
@@ -60,7 +63,7 @@ class LiveView:
             return
 
     def end(self) -> None:
-        """Send the browsers a last state, and end the server; nothing if it was not started."""
+        """Send the browsers a last state, and end the server, if it was started."""
         if self._server is not None:
             self._server.stop()
 

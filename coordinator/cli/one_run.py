@@ -53,7 +53,10 @@ _OVER = "the run is over: its workers are not waited for any more"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """The request for a run, as the command line has it: task, options, deployment, view."""
+    """The request for a run, as the command line has it: task, options, deployment, view.
+
+    `checked_plan` makes a plan of it; several runs may be made of one.
+    """
 
     #: Path of the task file, "-" for standard input; None if `adhoc` describes the task.
     source: str | None
@@ -76,7 +79,7 @@ class Interrupts:
         self.count = 0
 
     def note(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Count an interrupt; also a handler of signals, which ignores its arguments."""
+        """Count an interrupt; as a handler of signals, it ignores its arguments."""
         self.count += 1
 
     @contextlib.contextmanager
@@ -93,7 +96,7 @@ _STOPS = 2
 
 
 class _Relay:
-    """Counts interrupts and passes them on to a run, also those from before the run existed.
+    """Counts interrupts and passes each on to the run, those from before it existed, too.
 
     They come from signal handlers and from the thread that takes requests to end the run.
     """
@@ -122,7 +125,7 @@ class _Relay:
         return self._count
 
     def begin(self, one: Run) -> Run:
-        """Pass interrupts on to this run from now on, also past ones; return the run."""
+        """Pass interrupts on to the run `one` from now on, past ones at once; return it."""
         with self._lock:
             self._run = one
             self._pass()
@@ -140,8 +143,9 @@ def resume_once(
     """Resume a run whose coordinator is gone, to its end; return its summary as a JSON object.
 
     A finished run returns its summary at once: its coordinator may have been killed before it could
-    report that. `wait_s`: longest wait for workers, seconds; None: as it was started. Raises
-    UsageError if the run cannot be resumed, OsbenchError.
+    report that. `wait_s`: longest wait for workers, seconds; None: as it was started. Locks the
+    run; Ctrl-C is counted as in `execute_plan`. Raises UsageError if the run cannot be resumed,
+    OsbenchError.
     """
     conf = settings.conf
     logs.begin(conf.log_level)
@@ -164,9 +168,9 @@ def resume_once(
 
 
 def _finished(directory: RunDirectory, progress: Progress) -> dict[str, Any] | None:
-    """Return the summary of a finished run, else None; remove its files for `resume`.
+    """Return the summary of a finished run, after deleting the files that only `resume` needs.
 
-    Raises OsbenchError if its files cannot be read.
+    None, and no effect, for other runs. Raises OsbenchError if its files cannot be read.
     """
     finished = resumable.report(directory)
     if finished is not None:
@@ -253,9 +257,10 @@ def run_once(
 def rerun_once(
     settings: CommandSettings, before: RunDirectory, progress: Progress, run_id: str
 ) -> dict[str, Any]:
-    """Repeat the request of the run `before`, as run `run_id`; return its summary.
+    """Repeat the request of the run `before`, as the new run `run_id`; return its summary.
 
-    Raises OsbenchError if the request is unknown, or the task does not fit any more.
+    Plug-ins, data files and deployment are read again. Raises OsbenchError if the request is
+    unknown, or the task does not fit any more.
     """
     from osbench.coordinator.run.resumption import run_request  # noqa: PLC0415 - takes a while
 
@@ -284,7 +289,8 @@ def execute_plan(
 ) -> dict[str, Any]:
     """Run a plan to its end; return the summary of the run as a JSON object.
 
-    Interrupts drain, then stop it. Logs and messages also go to the run directory, prints to
+    The first interrupt drains the load, the second stops it. `view` shows the run in a browser,
+    `early` may have begun local mode. Logs and messages also go to the run directory, prints to
     stderr. Raises OsbenchError if the run has no report.
     """
     if view is not None:
@@ -362,7 +368,10 @@ def _task(conf: cfg.ConfigOpts, wanted: Wanted) -> tuple[Task, Plugins]:
 
 @contextlib.contextmanager
 def _logged(directory: RunDirectory, progress: Progress) -> Iterator[RunLog]:
-    """Write log records and messages to the run directory, too, within this block."""
+    """Write log records and messages to the run directory, too, within this block.
+
+    Yields the log. `progress` passes the messages on.
+    """
     with RunLog(directory) as log:
         progress.listener = log.say
         try:
@@ -378,7 +387,8 @@ def _interruptible(
     """Pass Ctrl-C and SIGTERM on to a run within this block, and print their effect.
 
     The first drains the load, the second stops it, the third leaves even contexts. `abort` counts
-    as the first, and `abort --now` as two.
+    as the first, and `abort --now` as two. `interrupts` counts them, too. Yields the relay, to be
+    given the run.
     """
 
     relay = _Relay()
@@ -409,7 +419,7 @@ def _interruptible(
 
 
 def _speak(sentences: SimpleQueue[str], progress: Progress) -> None:
-    """Print messages of a queue as they come, up to an empty one; runs in a separate thread."""
+    """Print messages of a queue as they come, until an empty one; run in a separate thread."""
     while sentence := sentences.get():
         progress.say(sentence)
 

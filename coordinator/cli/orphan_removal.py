@@ -26,9 +26,10 @@ def remove_orphans(
 ) -> list[str]:
     """List resources of runs that are gone, ask the user, and remove them from the cloud.
 
-    Returns a message for each resource that is left. `older`: age such as "1d" that all resources
-    of a run must have. `dry_run` removes nothing, `sure` does not ask. Raises DeploymentError,
-    UsageError, and click.Abort if the user says no.
+    Returns a message for each resource that is left. `deployment`: name of the cloud's record, None
+    for the record in use. `older`: age such as "1d" that all resources of a run must have.
+    `dry_run` removes nothing, `sure` does not ask. Raises DeploymentError, UsageError, and
+    click.Abort if the user says no.
     """
     older_s = run_retention.age_s(older)
     record = settings.deployment(deployment)
@@ -70,7 +71,7 @@ def remove_orphans(
 def _without_kept(settings: CommandSettings, found: FoundOrphans) -> Mapping[str, list[Orphan]]:
     """Return the resources to remove, by run: of runs that no directory and no worker needs.
 
-    Prints a note for each run that is left out.
+    A directory without contexts to undo needs none. Prints a note for each run that is left out.
     """
     here = {one.path.name: one for one in RunDirectory.all(str(settings.data_dir))}
     served = _served(settings)

@@ -29,7 +29,10 @@ ROWS = 1000
 
 
 def show_summed(report: Report, *, as_json: bool) -> None:
-    """Print the charts of a finished run, aggregated over iterations, for each workload."""
+    """Print the charts of a finished run, aggregated over iterations, for each workload.
+
+    `as_json`: as one JSON object.
+    """
     found = [
         {"workload": number, "name": one.name, **json_codec.to_json(one.outputs)}
         for number, one in enumerate(report.workloads)
@@ -50,7 +53,7 @@ def show_summed(report: Report, *, as_json: bool) -> None:
 def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) -> None:
     """Print the charts of iteration number `iteration` of each workload that has it.
 
-    Raises UsageError if no workload has it.
+    `as_json`: as one JSON object. Raises UsageError if no workload has it.
     """
     asked = directory.read("run.json") or {"workloads": []}
     names = [one.get("name", one["scenario"]) for one in asked["workloads"]]
@@ -70,7 +73,7 @@ def show_iteration(directory: RunDirectory, iteration: int, *, as_json: bool) ->
 
 
 def _of_iteration(directory: RunDirectory, iteration: int) -> Iterator[tuple[int, Any]]:
-    """Yield (number of the workload, charts) of an iteration.
+    """Yield (number of the workload, charts) for each workload that has iteration `iteration`.
 
     If a workload has several rows for the iteration, the first one counts.
     """

@@ -21,7 +21,10 @@ PLAIN_S = 2.0
 
 
 class Progress:
-    """Shows progress of the workloads under load, and messages, on stderr; none with `quiet`."""
+    """Shows progress of the workloads under load, and messages, on stderr; none with `quiet`.
+
+    A live table inside its `with` block on a terminal; else lines.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -59,7 +62,7 @@ class Progress:
 
     @property
     def longest(self) -> str:
-        """The part of a message on iterations that have run for long; "" if there are none."""
+        """Words for a message, "; longest: ...", on iterations that have run for long; else ""."""
         now = time.monotonic()
         return "".join(
             longest_words(vars(one)) for at, one in self._latest.values() if now - at < PLAIN_S
@@ -68,7 +71,7 @@ class Progress:
     def __call__(self, snapshot: Snapshot) -> None:
         """Show a snapshot: in the table of a terminal, else as a line every `PLAIN_S` seconds.
 
-        Nothing with `quiet`, and no line while workers prepare.
+        Shows nothing with `quiet`, and no line while workers prepare.
         """
         if self._quiet:
             return

@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def reference() -> str:
-    """Return the whole page, in Markdown."""
+    """Return the whole page docs/task-reference.md, in Markdown."""
     plugins = Plugins()
     parts = [_HEAD, *_task_file(), *_scenarios(plugins)]
     for kind, (heading, sentence) in _KINDS.items():
@@ -119,7 +119,7 @@ def _plugin(name: str, cls: type) -> Iterator[str]:
 
 
 def _shape(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema itself if it has properties, else its first alternative that has some.
+    """Return the schema itself if it has properties, else its first alternative with some.
 
     {} if there is none.
     """
@@ -149,7 +149,7 @@ def _rows(schema: Mapping[str, Any], within: str) -> Iterator[tuple[str, str, st
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """Return the type of a value and its limits, in words."""
+    """Return the type of a value and its limits, in words, from its JSON schema."""
     if "enum" in schema:
         return " or ".join(f"`{choice}`" for choice in schema["enum"])
     if "const" in schema:

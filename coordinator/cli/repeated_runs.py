@@ -55,9 +55,10 @@ def run_repeatedly(
 def _run_all(
     settings: CommandSettings, wanted: Wanted, progress: Progress, tag: str, times: int
 ) -> tuple[list[dict[str, Any]], OsbenchError | None]:
-    """Run until a run fails to begin or is interrupted; return the summaries, and that failure.
+    """Run a task `times` times, or until a run fails to begin or is interrupted.
 
-    The failure is None if all runs have begun. Raises OsbenchError if the first run cannot begin.
+    Returns the summaries, and the failure to begin or None. Raises OsbenchError if the first run
+    cannot begin.
     """
     summaries: list[dict[str, Any]] = []
     interrupts = Interrupts()
@@ -78,7 +79,7 @@ def _run_all(
 def _print_spread(
     settings: CommandSettings, tag: str, summaries: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Print how much the runs differ, their tag, and a command that compares them."""
+    """Print how much the runs differ, their tag, and a command that compares them later."""
     runs = compared(settings, [summary["run_id"] for summary in summaries])
     show_spread(runs, console())
     echo(f"\nTag of these runs: {tag}")
@@ -106,6 +107,9 @@ def run_tagged(
 
 
 def compared(settings: CommandSettings, run_ids: Sequence[str]) -> list[ComparedRun]:
-    """Return the runs of some ids as comparisons read them. Raises UsageError, DamagedRun."""
+    """Return the runs with these ids, in order, read for a comparison.
+
+    Raises UsageError, DamagedRun.
+    """
     data_dir = str(settings.conf.data_dir)
     return [read_compared_run(RunDirectory.find(data_dir, run_id)) for run_id in run_ids]

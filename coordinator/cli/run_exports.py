@@ -40,8 +40,8 @@ def exports_of(
 ) -> RunExports:
     """Return the exports of a run, with options and targets checked; nothing is written yet.
 
-    If a plug-in path cannot be used, osbench's own exporters export that failure. Raises
-    OsbenchError.
+    `say` prints messages to the user. Reads the list of the archive, if there is one. If a plug-in
+    path cannot be used, osbench's own exporters export that failure. Raises OsbenchError.
     """
     conf, wanted = settings.conf, options.wanted
     archive = _archive(settings, options.archive)
@@ -81,7 +81,10 @@ class RunExports:
         metrics: str | None = None,
         archive: RunArchive | None = None,
     ) -> None:
-        """`metrics`: address `[ADDRESS:]PORT` for Prometheus to read the run at, or None."""
+        """`metrics`: address `[ADDRESS:]PORT` for Prometheus to read the run at, or None.
+
+        `say` prints messages to the user.
+        """
         self._exports = tuple(exports)
         self.archive = archive
         self._metrics = metrics
@@ -90,9 +93,10 @@ class RunExports:
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        """Push and serve the checkpoints of a run within this block; if it raises, export that.
+        """Send checkpoints of a run to live exporters and serve its metrics, within this block.
 
-        The exception is raised again.
+        An exception of the block is exported as the run's failure, a run that has begun is
+        archived, and the exception raised again.
         """
         pushers = [
             _Pusher(one.exporter, one.target, self._directory)
@@ -132,7 +136,8 @@ class RunExports:
     def write(self, summary: dict[str, Any]) -> dict[str, Any]:
         """Export and archive a run that has ended; return its summary with notes on failures.
 
-        A failed export also changes the exit code, here and in the run directory; none is raised.
+        A failed export also changes the exit code, here and in the run directory. Failures are
+        printed, not raised.
         """
         if self._exports:
             from osbench.coordinator.report.stored_run import StoredRun  # noqa: PLC0415 - above
@@ -163,7 +168,7 @@ class RunExports:
         return changed
 
     def write_failure(self, error: OsbenchError) -> None:
-        """Export why a run could not begin or broke off; archive its directory if it has begun.
+        """Export why a run could not begin or broke off; archive the run if it has begun.
 
         Failures are printed, not raised.
         """
@@ -189,7 +194,10 @@ class RunExports:
             self._export(export, partial(write, export))
 
     def _export(self, export: Export, step: Callable[[], str]) -> str:
-        """Try an export; return the reason why it failed, or ""."""
+        """Try an export by `step`; return the reason why it failed, or "".
+
+        Prints the result or the failure. Ctrl-C gives it up.
+        """
         if "://" in export.target:
             self._say(f"sending results to {mask_url(export.target)}; Ctrl-C gives that up")
         return self._attempt(f"export {export.name}", "osbench-coord report", step)
@@ -197,7 +205,7 @@ class RunExports:
     def _push(self) -> str:
         """Try to archive the run; return the reason why that failed, or "".
 
-        "" also if no archive is given.
+        "" also if no archive is given. Prints the result or the failure.
         """
         archive, name = self.archive, self._directory.path.name
         if archive is None:
@@ -228,7 +236,7 @@ class RunExports:
 
 
 class _Pusher:
-    """Pushes the checkpoints of a run with an exporter, in a thread: the run does not wait.
+    """Sends the checkpoints of a run to a live exporter, in a thread: the run does not wait.
 
     The first failure is printed, others are ignored.
     """
@@ -241,11 +249,11 @@ class _Pusher:
         self._thread = threading.Thread(target=self._loop, name="pusher", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, which pushes new checkpoints at the exporter's interval."""
+        """Start the thread, which sends new checkpoints at the exporter's interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Push no more checkpoints; does not wait for a push that is under way."""
+        """Let the thread send no more checkpoints; does not wait until the current one is sent."""
         self._over.set()
 
     def _loop(self) -> None:

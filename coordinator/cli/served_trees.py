@@ -36,7 +36,7 @@ class Serving:
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of a repository."""
+    """A commit of a repository, as `find_commit` found it."""
 
     #: Its name as the user wrote it, such as HEAD^1.
     revision: str
@@ -48,7 +48,10 @@ class Commit:
 
 
 def find_commit(repository: Path, revision: str) -> Commit:
-    """Return the commit that a revision such as HEAD^1 means. Raises UsageError if none."""
+    """Return the commit that a revision such as HEAD^1 means in the repository.
+
+    Raises UsageError if there is no such commit, or no git.
+    """
     found = _git(repository, "rev-parse", "--quiet", "--verify", f"{revision}^{{commit}}")
     if found.returncode:
         reason = found.stderr.strip() or (
@@ -60,7 +63,10 @@ def find_commit(repository: Path, revision: str) -> Commit:
 
 
 def changed_files(repository: Path) -> bool:
-    """Return whether tracked files of the work tree differ from the checked-out commit."""
+    """Return whether tracked files of the work tree differ from the checked-out commit.
+
+    False if git fails. Raises UsageError if there is no git.
+    """
     return bool(_git(repository, "status", "--porcelain", "--untracked-files=no").stdout.strip())
 
 
@@ -70,8 +76,8 @@ def served(
 ) -> Iterator[list[str]]:
     """Serve commits at the same time, each from its own tree; yield their URLs, in order.
 
-    Output of each goes to its file in `logs`. Services and trees are removed at the end, also if
-    this process is killed. Raises OsbenchError if a tree cannot be made, its setup fails or its
+    Output of each goes to its file in `logs`. Services are ended and trees removed at the end, also
+    if this process is killed. Raises OsbenchError if a tree cannot be made, its setup fails or its
     service does not accept connections in time.
     """
     lifeline = Lifeline()

@@ -35,7 +35,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRun:
-    """The outcome of one task file of a directory."""
+    """The outcome of one task file of `run DIR`: run, failed to begin, or not run."""
 
     path: Path
     #: None if it was not run.
@@ -58,8 +58,9 @@ def run_directory(
     """Run the task files of the directory `wanted.source`; return the worst exit code of all.
 
     All are checked before the first is run. Unless `keep_going`, the first that does not end with 0
-    is the last. All runs get one tag in common. `page`: path of an HTML page of all runs. Raises
-    UsageError if there is no task file, and if a file is faulty unless `keep_going`.
+    is the last. Prints each report and a table, or JSON; all runs get one tag in common. `page`:
+    path of an HTML page of all runs. Raises UsageError if there is no task file, and if a file is
+    faulty unless `keep_going`.
     """
     folder = Path(str(wanted.source))
     paths = task_files(folder)
@@ -100,7 +101,11 @@ def check_page(path: Path) -> None:
 def _written(
     settings: CommandSettings, found: Sequence[TaskRun], folder: Path, page: Path, code: int
 ) -> bool:
-    """Write the page of all tasks; return False, after a message, if that is not possible."""
+    """Write the page of all tasks; return whether that succeeded.
+
+    If not, prints the error. A run whose report cannot be made has the reason on the page. `code`:
+    the exit code on the page.
+    """
     from osbench.coordinator.report.html import (  # noqa: PLC0415 - templates take a while
         RunOnPage,
         write_runs_page,

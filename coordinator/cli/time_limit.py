@@ -29,7 +29,10 @@ class TimeOver(OsbenchError):
 
 
 def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorate a command with `--timeout`, whose seconds it gets as `timeout_s`."""
+    """Decorate a command with `--timeout`; it gets the seconds as argument `timeout_s`.
+
+    Nothing enforces the limit: the command has to.
+    """
     return options(
         timeout_s=option(
             "--timeout",
@@ -43,7 +46,10 @@ def timeout_option(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]],
 
 
 def time_limit(default_s: float = TIMEOUT_S) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorate a command with `--timeout`; it raises TimeOver when that is over."""
+    """Decorate a command with `--timeout`, which it does not see; TimeOver ends it after that.
+
+    `default_s`: default of the option, seconds.
+    """
 
     def limited(command: Callable[..., R]) -> Callable[..., R]:
         @functools.wraps(command)

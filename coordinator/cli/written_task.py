@@ -13,9 +13,10 @@ from osbench.coordinator.cli.base import echo
 
 
 def write_task(target: str, document: Mapping[str, Any]) -> None:
-    """Write a task document as YAML to a new file, or to standard output (`-`).
+    """Write a task document as YAML to a new file, or to standard output if `target` is "-".
 
-    Prints the path to stderr. Raises UsageError if the file exists or cannot be written.
+    For a file, prints its path to stderr. Raises UsageError if the file exists or cannot be
+    written.
     """
     # tasks are written by few commands
     from osbench.coordinator.taskfile.task_yaml import task_yaml  # noqa: PLC0415 - see above
@@ -29,7 +30,7 @@ def write_task(target: str, document: Mapping[str, Any]) -> None:
 
 
 def write_new(target: Path, text: str) -> None:
-    """Write a new file. Raises UsageError if it exists or cannot be written."""
+    """Write a new file in UTF-8. Raises UsageError if it exists or cannot be written."""
     refuse_existing(target)
     try:
         with target.open("x", encoding="utf-8") as file:

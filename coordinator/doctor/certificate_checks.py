@@ -25,8 +25,8 @@ _NEW_AUTHORITY = (
 def look_at_certificates(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """Yield diagnoses of the certificate files of [messaging]; none if none is configured.
 
-    Of the authority only faults, of this host's certificate its validity. Unreadable files are
-    errors.
+    Of the authority only faults, of this host's certificate its validity. It is a warning from
+    `SOON_DAYS` days before the end on, an error after it. Unreadable files are errors.
     """
     messaging = conf.messaging
     if messaging.tls_ca_file:

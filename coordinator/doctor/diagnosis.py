@@ -9,7 +9,7 @@ OK, WARNING, ERROR = "ok", "warning", "error"
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """A line of the table of `doctor`: a check, its state, and advice."""
+    """A line of the table of `doctor`: a check, its state, its finding, and advice."""
 
     #: What was looked at: "Redis", "keys".
     about: str

@@ -31,7 +31,11 @@ OWN_FILES = 64
 
 
 def look_at_host(conf: cfg.ConfigOpts, plugins: Plugins) -> Iterator[Diagnosis]:
-    """Yield the diagnoses of this host: an entry per check, OK ones too."""
+    """Yield the diagnoses of this host: one or more per check, also if all is well.
+
+    Imports the files of `plugins`. Keys are checked only with a shared Redis, plug-ins and
+    deployments only if there are some.
+    """
     yield _version()
     yield _cores(conf)
     yield _data_dir(conf)

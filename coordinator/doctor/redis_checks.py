@@ -30,8 +30,8 @@ LEAST_MEMORY = 256 << 20
 def look_at_redis(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """Yield the diagnoses of the configured Redis, up to the first error that makes it unusable.
 
-    If none is configured, an OK diagnosis: runs are in local mode. Raises nothing for an
-    unreachable server: that is an error among the diagnoses.
+    Writes and deletes scratch keys. If none is configured, yields an OK diagnosis: runs are in
+    local mode. An unreachable server is an error among the diagnoses and is not raised.
     """
     url = conf.messaging.redis_url
     if not url:
@@ -140,7 +140,7 @@ _NO_WRITES = (
 def _writes(client: Client) -> Iterator[Diagnosis]:
     """Write and delete a scratch key; yield an error with the reason if Redis takes no writes.
 
-    Missing rights are reported by `_rights`.
+    Yields nothing if it takes them, or if rights are missing: `_rights` reports that.
     """
     scratch = f"{redis_keys.PREFIX}doctor:{secrets.token_hex(8)}"
     try:
@@ -182,7 +182,10 @@ def _rights(client: Client) -> Iterator[Diagnosis]:
 def _commands(
     client: Client, text: str, table: str, members: str, queue: str, stream: str, number: str
 ) -> list[tuple[str, Callable[[], Any]]]:
-    """Return the commands that a coordinator uses: (name for an ACL, call of it on its key)."""
+    """Return the commands that a coordinator uses: (name in an ACL, function that tries it).
+
+    The keys are scratch keys, each for one type of value.
+    """
     return [
         ("set", lambda: client.set(text, "x", ex=60)),
         ("get", lambda: client.get(text)),

@@ -20,7 +20,8 @@ from osbench.coordinator.fleet.heartbeats import OTHER_VERSION, HeartbeatReader
 def look_at_workers(conf: cfg.ConfigOpts) -> Iterator[Diagnosis]:
     """Yield the diagnoses of workers: foreign keys, other versions, capacity, clocks, threads.
 
-    None in local mode, or if Redis or the keys cannot be used: other checks report that.
+    Capacity is always among them, clocks and stuck threads only with faults. Nothing in local mode,
+    or if Redis or the keys cannot be used: other checks report that.
     """
     url = conf.messaging.redis_url
     if not url:

@@ -37,9 +37,10 @@ OUTPUT: Mapping[str, Any] = {
 
 
 def read(returned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a hook's return value as JSON values, with both lists of charts.
+    """Return a hook's return value as JSON values, with the lists `additive` and `complete`.
 
-    Raises ValueError if it is not JSON, longer than `LIMIT` characters, or not charts.
+    Both are lists of charts, empty if missing. Raises ValueError if it is not JSON, longer than
+    `LIMIT` characters, or not charts.
     """
     try:
         text = json.dumps({"additive": [], "complete": [], **returned}, allow_nan=False)

@@ -32,7 +32,10 @@ SUCCESS, FAILED, REFUSED = "success", "failed", "validation_failed"
 
 @dataclass(frozen=True, kw_only=True)
 class Error:
-    """The reason why a firing failed: type of the exception, message and traceback."""
+    """The reason why a firing failed: type of the exception, message and traceback.
+
+    Message and traceback are masked and cut.
+    """
 
     etype: str
     msg: str
@@ -64,7 +67,7 @@ Counted = tuple[Result, int]
 
 @dataclass(frozen=True, kw_only=True)
 class HookReport:
-    """A hook of a workload with its first results, and counts of all."""
+    """A hook of a workload with its first results, and counts of all, for the report."""
 
     hook: task.HookConfig
     #: The first ones, at most `KEPT`, in the order of their events.
@@ -86,7 +89,10 @@ class HookReport:
 
 
 class Firing:
-    """An execution of a hook's action, in a new daemon thread that starts at once."""
+    """An execution of a hook's action, in a new daemon thread that starts at once.
+
+    It never raises: an exception of the action is in its result.
+    """
 
     def __init__(self, kind: type[hook.Hook], config: Any, event: hook.Event) -> None:
         #: None while it runs.
@@ -151,8 +157,8 @@ class Firing:
 class ActiveHook:
     """A hook of a workload under load: its trigger, its action, and the firings so far.
 
-    Its methods neither block nor raise exceptions of actions. Iterations are counted when their
-    results arrive, some tenths of a second after they end, and not when they start.
+    Its methods do not wait for actions and do not raise their exceptions. Iterations are counted
+    when their results arrive, some tenths of a second after they end, and not when they start.
     """
 
     def __init__(
@@ -163,9 +169,11 @@ class ActiveHook:
         note: Callable[[dict[str, Any]], None] = lambda firing: None,
         seen: int = -1,
     ) -> None:
-        """`note` is called with the firings before they are done, to journal them.
+        """`run` is the run's id, for the events of actions; `described`, the hook in the task.
 
-        `seen` is the last value that the trigger was asked for by another coordinator, -1 for none.
+        `note` is called with the firings before they are done, to journal them. `seen`: the last
+        value of which another coordinator has evaluated the trigger, -1 for none. A trigger that
+        raises is recorded as a failure.
         """
         self.described = described
         self._run = run
@@ -187,8 +195,8 @@ class ActiveHook:
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire for all values due since the last call: seconds of load, or iterations reported.
 
-        At most `AT_ONCE` firings run at the same time; further ones fail. A trigger that raises is
-        recorded as a failure and not used again.
+        The trigger's unit decides which. At most `AT_ONCE` firings run at the same time; further
+        ones fail. A trigger that raises is recorded as a failure and not used again.
         """
         now = int(elapsed_s) if self._unit == "time" else reported
         if now <= self._seen or self._trigger is None:
@@ -215,7 +223,7 @@ class ActiveHook:
             firing.stop()
 
     def take(self) -> list[Counted]:
-        """Return the results since the last call, each with a count of firings; logs failures."""
+        """Return the results since the last call, each with its count of firings; logs failures."""
         over = [firing for firing in self._firings if firing.result is not None]
         self._firings = [firing for firing in self._firings if firing not in over]
         for firing in over:
@@ -225,7 +233,10 @@ class ActiveHook:
         return found
 
     def pending(self) -> list[Counted]:
-        """Return the results that `take` has not returned; running firings count as failed."""
+        """Return the results that `take` has not returned, without taking them.
+
+        Running firings count as failed.
+        """
         return [*self._ended, *((firing.so_far(), 1) for firing in self._firings)]
 
     def _event(self, value: int) -> hook.Event:
@@ -249,7 +260,7 @@ class ActiveHook:
             self._keep(_unstarted(event, _cut(error)))
 
     def _refuse(self, values: Sequence[int]) -> None:
-        """Count firings as failed because `AT_ONCE` are running; logs it once.
+        """Count the firings at `values` as failed, because `AT_ONCE` are running; logs it once.
 
         Makes at most `KEPT` results in all; the last one counts for the rest.
         """

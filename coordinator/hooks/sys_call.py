@@ -71,8 +71,8 @@ class SysCall(hook.Hook):
     def run(self, event: hook.Event) -> Mapping[str, Any]:
         """Run the command, wait for its end, and return its output as charts.
 
-        Raises Failed if it returns another code than 0 or exceeds its timeout, after which it is
-        ended. Raises OSError if it cannot be started.
+        Raises Failed, with the output, if it returns another code than 0 or exceeds its timeout,
+        after which it is ended. Raises OSError if it cannot be started.
         """
         # files and not pipes: a grandchild that keeps a pipe open would block us
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -96,9 +96,10 @@ class SysCall(hook.Hook):
             return _charts(_start(out)) or self._text("0", out, err)
 
     def stop(self) -> None:
-        """End the command and its child processes: SIGTERM, then SIGKILL after GRACE_S at most.
+        """End the command and its child processes: SIGTERM, then SIGKILL after GRACE_S seconds.
 
-        Does nothing if the command is not running. Called in another thread.
+        Waits for the end of the command. Does nothing if it is not running. Called in another
+        thread, or after a timeout.
         """
         process = self._process
         if process is None or process.poll() is not None:

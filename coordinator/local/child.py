@@ -32,7 +32,10 @@ def last_lines(path: Path) -> str:
 
 
 class Child:
-    """A started process in its own session: Ctrl-C at the terminal does not reach it."""
+    """A process of local mode in its own session: Ctrl-C at the terminal does not reach it.
+
+    It is the private server, the supervisor of the workers, or a service of `gate`.
+    """
 
     def __init__(
         self,
@@ -45,10 +48,10 @@ class Child:
         cwd: Path | None = None,
         waits: bool = False,
     ) -> None:
-        """Start the process and register it with the watchdog. Raises OSError.
+        """Start the process and register it with the watchdog of `lifeline`. Raises OSError.
 
-        Its output is appended to `log`, a file of mode 0600. With `waits` the process reads the
-        input that its method `tell` writes; else it has none.
+        `environment` is all that it gets. Its output is appended to `log`, a file of mode 0600.
+        With `waits` the process reads the input that its method `tell` writes; else it has none.
         """
         self.log = log
         with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as output:
@@ -100,9 +103,9 @@ class Child:
     ) -> None:
         """End the process with its session: SIGTERM, and SIGKILL after `grace_s` seconds.
 
-        With `folder` also all processes marked with it, except the sessions of `spared`. SIGKILL
-        comes at once when `hurried` returns true. Returns when all have ended, or some seconds
-        after SIGKILL.
+        With `folder` also all processes that have it in their environment (`watchdog.MARK`), except
+        the sessions of `spared`. SIGKILL comes at once when `hurried` returns true. Returns when
+        all have ended, or some seconds after SIGKILL.
         """
         watchdog.end([self.leader], grace_s, str(folder) if folder else None, spared, hurried)
         self.reap()

@@ -22,12 +22,12 @@ Role = Literal["server", "workers"]
 
 
 def bare_environment() -> dict[str, str]:
-    """Return PATH and LD_LIBRARY_PATH of our environment: no passwords from the user's shell."""
+    """Return only PATH and LD_LIBRARY_PATH of our environment: no passwords of the user's shell."""
     return {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
 
 
 class Lifeline:
-    """A running watchdog and the records sent to it through a pipe.
+    """Starts a watchdog process, and sends it records of folders and processes by a pipe.
 
     Only the coordinator holds the pipe's writing end: if it closes, the watchdog cleans up.
     """
@@ -43,7 +43,7 @@ class Lifeline:
         return self._process.pid
 
     def register_folder(self, folder: Path) -> None:
-        """Register `folder` for removal by the watchdog; called before the folder is created."""
+        """Register `folder`, before it is created, so that the watchdog removes it at its end."""
         self._register({"folder": str(folder)})
 
     def register_keeping(self, keeping: watchdog.Keeping) -> None:
@@ -54,7 +54,10 @@ class Lifeline:
         self._register(keeping._asdict())
 
     def register_process(self, role: Role, leader: watchdog.Process) -> None:
-        """Register a process, which the watchdog will end with its session."""
+        """Register a process, which the watchdog will end with its session.
+
+        `role`: workers are ended before servers.
+        """
         self._register({"role": role, "pid": leader.pid, "start": leader.start})
 
     def check(self) -> None:

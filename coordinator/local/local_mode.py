@@ -71,9 +71,9 @@ class LocalMode:
     ) -> None:
         """Prepare `workers` worker processes of `virtual_users` virtual users each; starts nothing.
 
-        `start` has workers that wait for their arguments, else `worker_command` is started with
-        them. `keyring` has the keys; None: new ones are made. `earlier` is the directory of a run
-        that is resumed.
+        The workers get the options of `conf`. They wait in `start` if it has some; else
+        `worker_command` is started with their arguments. Without `start` the first step is taken on
+        entry. `keyring`: the keys of a resumed run, None for new ones. `earlier`: its directory.
         """
         self.interrupts = lambda: 0
         self.drain_s = conf.worker.drain_timeout_s + _DRAIN_MARGIN_S
@@ -91,7 +91,10 @@ class LocalMode:
         self._workers: Child | None = None
 
     def __enter__(self) -> Self:
-        """Start watchdog and server, write keys and configuration. Raises StoreError, OSError."""
+        """Start watchdog and server, write keys and configuration; starts no workers.
+
+        If that fails, all that was started is ended. Raises StoreError, OSError.
+        """
         try:
             self._open()
         except BaseException:
@@ -163,8 +166,8 @@ class LocalMode:
     def close(self) -> None:
         """End workers, server and watchdog, and remove the folder. May be called repeatedly.
 
-        Workers get `drain_s` seconds to end. An interrupt that comes meanwhile kills them at once.
-        Saves the server's data before, if `keep_in` was called.
+        Workers get `drain_s` seconds to end; an interrupt that comes meanwhile kills them at once.
+        Then the server's data is saved, if `keep_in` was called and the run can be resumed.
         """
         try:
             if self._workers and self._server:
@@ -226,7 +229,11 @@ class LocalMode:
         write_config(self.config_file, self._conf, changes)
 
     def _begin_server(self, lifeline: Lifeline) -> None:
-        """Start the server, with the data kept of an earlier one. Raises StoreError."""
+        """Start the server, with the data kept of an earlier one, and wait until it responds.
+
+        If that data cannot be read, logs a warning and starts the server without. Raises
+        StoreError.
+        """
         restored = self._earlier is not None and kept_server.restore(self._earlier, self.folder)
         self._server = PrivateServer(self.folder, lifeline)
         try:
@@ -244,7 +251,10 @@ class LocalMode:
             self._server.await_response()
 
     def _clear(self) -> None:
-        """End server, folder and watchdog; if that is interrupted, the watchdog does the rest."""
+        """End the server, remove the folder, and end the watchdog.
+
+        If that is interrupted, the watchdog does the rest.
+        """
         try:
             if self._server:
                 self._server.end()

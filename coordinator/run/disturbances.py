@@ -16,9 +16,9 @@ ASIDES_TOLD = 5
 
 
 def refusals_of(services: RunServices) -> Mapping[str, int]:
-    """Return the counts of messages that this coordinator has refused, by reason.
+    """Return how many messages the coordinators of the run have refused, by reason in words.
 
-    Refusals by workers do not count.
+    Heartbeats of unknown senders are among them. Refusals by workers are not.
     """
     refused = Counter(services.channel.refusals)
     if services.pool.refused:
@@ -27,16 +27,22 @@ def refusals_of(services: RunServices) -> Mapping[str, int]:
 
 
 def restore(services: RunServices, notes: RunNotes) -> None:
-    """Add the counts of refusals and rollbacks of Redis that an earlier coordinator noted.
+    """Add the refused messages and rollbacks of Redis in `notes` to the counts of the channel.
 
-    A rollback is a loss of data that had been written to Redis.
+    `notes` are of earlier coordinators of the run. A rollback is a loss of data that had been
+    written to Redis.
     """
     services.channel.refusals.update(notes.refusals)
     services.channel.rollbacks += notes.rollbacks
 
 
 def remarks_of(services: RunServices) -> Iterator[str]:
-    """Yield a message for the report on each kind of disturbance that the run had."""
+    """Yield messages for the report on disturbances of the run; nothing if there were none.
+
+    They are on data that Redis lost, undelivered blocks, set clocks, messages refused by any
+    process, workers that got no more work, errors outside of iterations, cut log entries, and
+    starts after the lease.
+    """
     lost = services.channel.rollbacks
     if lost:
         often = "once" if lost == 1 else f"{lost} times"
@@ -66,7 +72,7 @@ def remarks_of(services: RunServices) -> Iterator[str]:
 
 
 def _clocks(services: RunServices) -> Iterator[str]:
-    """Yield a message for each host and direction in which a wall clock was set during the run.
+    """Yield a message for each host, this one too, and direction in which a wall clock was set.
 
     If several processes of a host report steps, the largest counts.
     """
@@ -91,9 +97,9 @@ def _clocks(services: RunServices) -> Iterator[str]:
 
 
 def _undelivered(services: RunServices) -> Iterator[str]:
-    """Yield a message with the count of result blocks that workers had not delivered at the end.
+    """Yield one message with the count of undelivered result blocks and the names of their workers.
 
-    None if all were delivered.
+    Yields nothing if all blocks were delivered.
     """
     lacking = {one.name: one.undelivered for one in services.pool.workers.values()}
     lacking = {name: blocks for name, blocks in lacking.items() if blocks}

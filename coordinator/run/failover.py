@@ -26,15 +26,16 @@ LOG = logging.getLogger(__name__)
 
 
 class Failover:
-    """Declares workers lost, takes them back if they return, and replaces them."""
+    """Declares workers of a run lost, takes them back if they return, and replaces them."""
 
     def __init__(self, services: RunServices) -> None:
         self._services = services
 
     def detect(self) -> None:
-        """Update which workers are lost, alive again, or have left; journal losses and returns.
+        """Update the states of workers from their heartbeats: lost, found again, or left.
 
-        A worker is lost after `lost_after_s` seconds without a heartbeat. Raises StorageError.
+        A worker is lost after `lost_after_s` seconds without a heartbeat, and has left once all its
+        blocks are on disk. Losses and returns are journalled and logged. Raises StorageError.
         """
         for worker in self._services.pool.workers.values():
             if worker.state is WorkerState.LEFT:
@@ -64,16 +65,19 @@ class Failover:
         worker.declare_lost()
 
     def _described(self, worker: WorkerHandle, workload: int) -> dict[str, Any]:
-        """Return fields of a record on a worker: workload, seconds of load, host, pid, label."""
+        """Return fields of a journal record on a worker: `workload`, `at_s`, host, pid, label.
+
+        `at_s`: seconds after t0 of the workload.
+        """
         at_s, beat = self._services.load_clock.elapsed_s(workload), worker.beat
         known = {"host": beat.host, "pid": beat.pid, "label": beat.label}
         return {"workload": workload, "at_s": at_s, **known}
 
     def replace(self, workers: WorkloadWorkers) -> None:
-        """Assign free workers of the run to a workload that has lost some, and journal it.
+        """Assign idle workers of the run to a workload that lacks some; log and journal each.
 
-        Assigns as many as are lacking and free, perhaps none. Raises StoreUnreachable,
-        StorageError.
+        `workers` are the workload's; each new one is notified to prepare. Assigns as many as are
+        lacking and idle, perhaps none. Raises StoreUnreachable, StorageError.
         """
         for worker in self._services.pool.idle[: max(0, workers.lacking)]:
             LOG.warning("worker %s replaces one that was lost or left", worker.name)
@@ -82,9 +86,9 @@ class Failover:
             workers.add(worker)
 
     def invite(self, workloads: Iterable[WorkloadWorkers]) -> None:
-        """Invite new workers to the run: as many as the workloads lack, less the idle ones.
+        """Invite new workers to the run: as many as `workloads` lack together, less the idle ones.
 
-        Raises StoreUnreachable.
+        Does not wait for them. Raises StoreUnreachable.
         """
         pool = self._services.pool
         lacking = sum(max(0, workers.lacking) for workers in workloads)

@@ -69,7 +69,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Run:
-    """A run of a plan, from its first worker to its report.
+    """A run of a plan, from its first worker to its report; executed or resumed once.
 
     `interrupt` may be called from a signal handler at any time.
     """
@@ -97,9 +97,9 @@ class Run:
     def execute(self, connection: Connection) -> dict[str, Any]:
         """Execute the run in a new run directory; return its summary, also written to disk.
 
-        The summary fits docs/results.schema.json. An error that ends the run without a report is
-        noted in the directory, then raised. Raises UsageError if spans cannot be received or
-        queried.
+        The summary fits docs/results.schema.json. A run that is cut off under load has a summary,
+        too, and stays resumable. An error that ends the run without a report is noted in the
+        directory, then raised. Raises UsageError if spans cannot be received or queried.
         """
         plan, started_at = self._plan, time.time()
         self._counters = counter_settings(plan.conf)
@@ -130,8 +130,8 @@ class Run:
     ) -> dict[str, Any]:
         """Resume a run whose coordinator has ended; return the summary, as `execute` does.
 
-        `directory` was locked by the caller; `started_at` is when the run began, seconds since
-        1970.
+        `directory` was locked by the caller and is closed at the end. `started_at`: when the run
+        began, seconds since 1970.
         """
         self._resumed = True
         self._counters = counter_settings(self._plan.conf)
@@ -144,15 +144,19 @@ class Run:
         )
 
     def _listening(self) -> OtlpReceiver | None:
-        """Return the receiver of spans, not started yet; None if the run receives none.
+        """Return the receiver of spans, bound to its address and not started yet.
 
-        Raises UsageError if its address cannot be used.
+        None if the run receives none. Raises UsageError if the address or other settings cannot be
+        used.
         """
         plan = self._plan
         return OtlpReceiver(plan.otlp_address, plan.conf) if plan.otlp_address else None
 
     def _backend(self) -> TraceBackend | None:
-        """Return the store where spans are queried, None without one. Raises UsageError."""
+        """Return a client of the store where spans are queried; None if the run queries none.
+
+        Connects to nothing. Raises UsageError if its URL or headers are malformed.
+        """
         plan = self._plan
         traces = plan.conf.traces
         return (
@@ -214,7 +218,10 @@ class Run:
         return summary
 
     def _announce_queries(self) -> None:
-        """Show messages on the servers that are queried for traces and counters at the end."""
+        """Show the user which servers are queried for traces and counters at the end.
+
+        Shows nothing if there are none.
+        """
         if self._plan.query_url:
             self._ui.say(f"traces are queried at {mask_url(self._plan.query_url)} at the end")
         if self._counters is not None:
@@ -222,9 +229,11 @@ class Run:
             self._ui.say(f"counters are read from {server.shown} at the end")
 
     def _waits(self, error: BaseException) -> bool:
-        """Return whether workers and contexts are left as they are, for another coordinator.
+        """Return whether `error` leaves workers and contexts as they are, for another coordinator.
 
-        This holds for lost servers and disks, but not if the user has ended the run.
+        True for lost servers and disks and a damaged run, and for missing workers of a resumed run,
+        unless the user has ended the run. True if another coordinator has the run, False if its
+        directory was removed.
         """
         if isinstance(error, Superseded):
             return True
@@ -241,8 +250,8 @@ class Run:
     def _stays_resumable(self, error: BaseException) -> bool:
         """Return whether the run may be resumed from its directory after `error`.
 
-        True for lost servers and disks, for unforeseen exceptions, and for any error once its load
-        had begun. False if the directory was removed or is an older copy.
+        True for errors of `_waits`, for unforeseen exceptions, and for any error once a load had
+        begun. False if the directory is an older copy, or was removed.
         """
         # the run itself goes on elsewhere, or from its own files
         if isinstance(error, OlderCopy):
@@ -295,9 +304,10 @@ class Run:
     def _with_counters(
         self, outcomes: Sequence[WorkloadOutcome], directory: RunDirectory, services: RunServices
     ) -> tuple[list[WorkloadOutcome], Sequence[str]]:
-        """Read the counters of the system under test; return the outcomes with them, and notes.
+        """Read the counters of the system under test from Prometheus; write them to `directory`.
 
-        A second Ctrl-C ends the reading.
+        Returns the outcomes with their counters, and messages on failures to read. A second Ctrl-C
+        ends the reading.
         """
         status = self._status
         found = collect_counters(
@@ -333,10 +343,11 @@ class Run:
         directory: RunDirectory,
         started_at: float,
     ) -> tuple[ReportBuilder, RunLoad]:
-        """Restore the state of an earlier coordinator from disk, then run the remaining groups.
+        """Restore the state of earlier coordinators from disk, then run the remaining groups.
 
-        Returns the builder of the report, and the load that has ended. Raises OsbenchError if the
-        run ends before there was load.
+        Journals that a coordinator has opened the run. Returns the builder of the report, and the
+        load that has ended; `_cut_off` is its error if it can be resumed. Raises OsbenchError if
+        the run ends before there was load.
         """
         plan, status, accounts = self._plan, self._status, services.accounts
         for one in plan.workloads:

@@ -29,7 +29,7 @@ def boot_id() -> str:
 def lead_s(users: float) -> float:
     """Return the seconds from the last preparation to the start with shared workers: `LEAD_S`.
 
-    `users` makes no difference.
+    `users`, the number of virtual users of a worker, makes no difference.
     """
     return LEAD_S
 
@@ -43,7 +43,10 @@ def local_lead_s(users: float) -> float:
 
 
 class LoadClock:
-    """Start times (t0) of the workloads of a run; they do not move if the clock of Redis is set."""
+    """The start times (t0) of the workloads of a run, kept by the monotonic clock of this host.
+
+    So they do not move if the clock of Redis is set.
+    """
 
     def __init__(self, clock: RedisClock, accounts: Accounts) -> None:
         self._clock = clock
@@ -55,17 +58,19 @@ class LoadClock:
         self._t0_ns[workload] = self._clock.to_monotonic_ns(t0_at)
 
     def note(self, workload: int) -> dict[str, Any]:
-        """Return record fields by which another coordinator on this host finds the noted start.
+        """Return the fields `t0_ns` and `boot` of the journal's record of a workload's start.
 
-        `t0_ns`: monotonic ns; `boot`: the boot of the host that this clock counts from.
+        By them another coordinator on this host finds the noted start. `t0_ns`: monotonic ns;
+        `boot`: the boot of the host from which this clock counts. Raises KeyError if no start is
+        noted.
         """
         return {"t0_ns": self._t0_ns[workload], "boot": boot_id()}
 
     def restore(self, workload: int, t0_at: float) -> None:
         """Note the start of a load that an earlier coordinator began at `t0_at`, Redis time.
 
-        On another host, or after a reboot, the load moves if the clock of Redis was set meanwhile;
-        its start is never in the future.
+        If this host has not been booted since, the start is as journalled. Else it is `t0_at` by
+        the present clock of Redis, which may have been set meanwhile, but never in the future.
         """
         boot, t0_ns = self._accounts.anchors.get(workload, ("", 0))
         if not boot or boot != boot_id():

@@ -47,7 +47,7 @@ PREPARE_S = 120.0
 
 
 class LoadLoop:
-    """Runs the workloads that are under load at the same time, each on its part of the workers."""
+    """Runs the workloads of one group under load, each on its own workers, until all have ended."""
 
     def __init__(
         self,
@@ -57,7 +57,10 @@ class LoadLoop:
         workloads: Sequence[WorkloadRun],
         note: Callable[[], object],
     ) -> None:
-        """`note` saves figures that a resuming coordinator cannot take from journal and blocks."""
+        """`note` saves figures that a resuming coordinator cannot take from journal and blocks.
+
+        It is called before the ledger of each workload is closed.
+        """
         self._services = services
         self._note = note
         self._status = status
@@ -75,8 +78,9 @@ class LoadLoop:
     def run(self, turned: Callable[[], None]) -> None:
         """Prepare the workers, run the load, and return when every iteration has its final state.
 
-        `turned` is called after each pass of the loop under load. No load begins if the user ends
-        the run before. Raises ContextError, FleetError, StoreLost.
+        `turned` is called after each pass of the loop under load. Waits for hooks at the end, too.
+        No load begins if the user ends the run before. Raises ContextError if workers do not
+        prepare, FleetError if there are none, StoreLost if Redis stays unreachable.
         """
         self._prepare()
         if self._status.interruption.drains:
@@ -93,7 +97,8 @@ class LoadLoop:
     def _lead_s(self) -> float:
         """Return the seconds from sending t0, the start of the load, to t0 itself.
 
-        More if workers have long round trips to Redis.
+        They grow with the longest round trip of a worker to Redis and, in local mode, with the
+        virtual users of each worker.
         """
         trips_s = [worker.trip_s for worker in self._services.pool.present]
         users = sum(workload.plan.users for workload in self._workloads)
@@ -101,9 +106,11 @@ class LoadLoop:
         return lead_s + LEAD_TRIPS * max(trips_s, default=0.0)
 
     def resume(self, t0_at: float, earlier: EarlierRun, turned: Callable[[], None]) -> None:
-        """Go on with a load that began at `t0_at` (Redis time); return as `run` does.
+        """Go on with a load that began at `t0_at`, Redis time since 1970; return as `run` does.
 
-        Also raises FleetError if there is no progress for `STALL_S` seconds.
+        Workloads of the group that had not begun are prepared and started, too. `earlier` has the
+        due times of granted arrivals. Also raises FleetError if there is no progress for `STALL_S`
+        seconds.
         """
         self._stall = StallWatch(self._services)
         for workload in self._workloads:
@@ -140,7 +147,7 @@ class LoadLoop:
     def _await_users(self) -> None:
         """Wait, at most USERS_END_S + USERS_TOLD_S seconds, until all users have run `on_stop`.
 
-        After that, warn and go on. Returns early if the user stops the run.
+        After that, logs a warning and returns. Returns early if the user of osbench stops the run.
         """
         now = time.monotonic()
         longest_s = max(one.specification.timeout_s or USERS_END_S for one in self._workloads)
@@ -157,10 +164,10 @@ class LoadLoop:
                 self._poll()
 
     def _let_end(self) -> None:
-        """Wait at most RUNNING_S seconds for running iterations, after a second Ctrl-C.
+        """Wait at most RUNNING_S seconds until no worker runs iterations, after a second Ctrl-C.
 
-        Their contexts are undone next. A third Ctrl-C ends the wait. Logs how many iterations still
-        run.
+        Their contexts are undone next. A third Ctrl-C ends the wait. Logs that it waits, and how
+        many iterations still run at its end.
         """
         LOG.warning(
             "contexts are undone when no iteration runs any more, at the latest in %g s; "
@@ -214,10 +221,10 @@ class LoadLoop:
             workload.update_ready_workers()
 
     def _patiently(self, step: Callable[[], None]) -> None:
-        """Repeat an idempotent step until Redis and the broker take it.
+        """Call `step`, which has to be idempotent, again until it raises no StoreUnreachable.
 
-        Raises StoreLost if they are unreachable for too long, StoreUnreachable if the user stops
-        the run.
+        Notes outages of Redis and the broker. Raises StoreLost if one is unreachable for too long,
+        StoreUnreachable if the user stops the run.
         """
         while True:
             try:
@@ -253,11 +260,11 @@ class LoadLoop:
         return min(READ_S, EAGER_S * scant) if scant else READ_S
 
     def _receive(self, wait_s: float, block_s: float = READ_S) -> None:
-        """Read results from Redis, settle their iterations, and credit them to their workers.
+        """Read results from Redis, settle their iterations, and credit workers with their counts.
 
-        Sleeps before, to read at most every `wait_s` seconds: each read is a command to Redis. A
-        read waits for results for the longer of `wait_s` and `block_s` seconds. Raises
-        StoreUnreachable.
+        Sleeps before, so that reads are `wait_s` seconds apart, unless more results are waiting:
+        each read is a command to Redis. A read waits for results for the longer of `wait_s` and
+        `block_s` seconds. Raises StoreUnreachable.
         """
         services = self._services
         pause_s = self._read_at + wait_s - time.monotonic()
@@ -291,10 +298,11 @@ class LoadLoop:
         time.sleep(0.2)
 
     def _poll(self) -> None:
-        """Read and acknowledge heartbeats, detect lost workers, invite others, send controls.
+        """Read and acknowledge heartbeats, detect lost workers, invite others, write controls.
 
-        Every TEND_S seconds, also restores keys that Redis may have lost. Raises StoreUnreachable,
-        StorageError, and the error of `check` if a process of local mode has died.
+        Restores keys that Redis may have lost every TEND_S seconds, and specifications every
+        RESTATE_S. Raises StoreUnreachable, StorageError, and the error of `check` if a process of
+        local mode has died.
         """
         services = self._services
         services.check()

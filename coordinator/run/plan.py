@@ -29,7 +29,7 @@ from osbench.coordinator.traces.collection.sampling import Sampling, planned_in_
 
 @dataclass(frozen=True, kw_only=True)
 class RunInterface:
-    """Callbacks through which a run shows its progress and its messages."""
+    """Callbacks through which a run shows its progress and its messages to the user."""
 
     #: Gets snapshots of contexts and load.
     progress: Callable[[Snapshot], None]
@@ -38,7 +38,7 @@ class RunInterface:
 
 
 def new_run_id() -> str:
-    """Return a new run id that sorts by time: UTC date, UTC time, and four random digits."""
+    """Return a new run id that sorts by time: UTC date and time, four random hexadecimal digits."""
     return time.strftime("%Y%m%d-%H%M%S-", time.gmtime()) + secrets.token_hex(2)
 
 
@@ -68,7 +68,7 @@ class RunOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadPlan:
-    """Plan of a workload: its scenario, runner, sampling and data."""
+    """Plan of a workload: its scenario, runner, sampling and data; made once, by `plan_run`."""
 
     #: Counts the workloads of the run from 0.
     number: int
@@ -95,7 +95,10 @@ class WorkloadPlan:
 
     @property
     def asked(self) -> AskedUsers:
-        """The request for virtual users: name of the workload, their number and kind."""
+        """The request for virtual users: name of the workload, their number, and their kind.
+
+        The kind is open or closed, coroutines or threads.
+        """
         return AskedUsers(
             name=self.name,
             count=self.users,
@@ -144,7 +147,7 @@ class RunPlan:
     def lasts_s(self) -> float | None:
         """Planned duration of all load, seconds; None if a runner does not know its own.
 
-        The sum over groups of the longest workload of each.
+        Groups run one after another: the sum of the longest workload of each.
         """
         found = [[one.runner.planned_s for one in group] for group in self.groups]
         known = [[one for one in group if one is not None] for group in found]
@@ -162,7 +165,10 @@ class RunPlan:
 
     @property
     def by_otlp(self) -> bool:
-        """Return whether services send spans by OTLP: traces then need no key and no store."""
+        """Return whether the run receives spans by OTLP, or queries them at a URL.
+
+        Tracing then needs no HMAC key and no trace store of OSProfiler.
+        """
         return bool(self.otlp_address or self.query_url)
 
     @property
@@ -190,14 +196,15 @@ class RunPlan:
 
     @property
     def wait_s(self) -> float:
-        """Longest wait for workers, seconds."""
+        """Longest wait for workers, seconds: of the command line, else of the configuration."""
         wait_s = self.options.wait_s
         return float(self.conf.coordinator.wait_for_workers_s if wait_s is None else wait_s)
 
     def request(self, *, private: bool) -> WorkerRequest:
         """Return the request for workers of the run: how many, for which load, how long to wait.
 
-        `private`: workers of local mode.
+        `private`: of local mode, all its processes; else as many as the command line says, or None
+        for all free workers.
         """
         return WorkerRequest(
             count=self.local_processes if private else self.options.workers,
@@ -218,12 +225,11 @@ def plan_run(
     data: Mapping[int, IterationRows] | None = None,
     user_data: Mapping[int, DataFile] | None = None,
 ) -> RunPlan:
-    """Plan a run of a checked task, without any connection.
-
-    Raises TaskError if a data file cannot be used.
+    """Plan a run of a checked task; reads missing data files, connects to nothing.
 
     `data`, `user_data`: the data files of workloads, for iterations and for virtual users, by
-    number of the workload; None if they are still to be read.
+    number of the workload; None if they are still to be read. Raises TaskError if a file cannot be
+    used.
     """
     if data is None:
         data = data_files(task)
@@ -256,7 +262,11 @@ def _plans(
     *,
     otlp: bool,
 ) -> Iterator[WorkloadPlan]:
-    """Yield the plan of each workload; sampling depends on the iterations of all of them."""
+    """Yield the plan of each workload, in the order of the task.
+
+    `data` and `user_data`: data files by number of the workload. `otlp`: spans come by OTLP or are
+    queried. The sampling rate of a workload depends on the planned iterations of all workloads.
+    """
     runners = [runner_of(workload, plugins) for workload in task.workloads]
     pairs = list(zip(task.workloads, runners, strict=True))
     in_all = planned_in_all(
@@ -290,7 +300,7 @@ def runner_of(workload: Workload, plugins: Plugins) -> Runner:
 
 
 def _groups(task: Task, plans: Sequence[WorkloadPlan]) -> Iterator[tuple[WorkloadPlan, ...]]:
-    """Yield the groups of workloads under load together: a parallel subtask, else each alone."""
+    """Yield the groups of workloads under load together: a parallel subtask, else single ones."""
     at = 0
     for subtask in task.subtasks:
         mine = tuple(plans[at : at + len(subtask.workloads)])

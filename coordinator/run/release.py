@@ -25,7 +25,7 @@ RELEASE_AWAY_S = 15.0
 
 
 def await_spans(services: RunServices, status: RunStatus) -> None:
-    """Wait until workers have written out their spans, so that the report counts all of them.
+    """Wait until workers report that they have written out their spans, so that all are counted.
 
     Waits at most RELEASE_S seconds; returns early if the user stops the run. Errors are ignored.
     """
@@ -46,9 +46,9 @@ def await_spans(services: RunServices, status: RunStatus) -> None:
 def release(services: RunServices, patience_s: float) -> None:
     """Release the workers from the run, and delete the run's keys in Redis.
 
-    `patience_s` is the longest wait for an unreachable Redis, seconds. Workers that do not learn of
-    the end wait for another coordinator, with results that they have not delivered. Errors are
-    logged, not raised.
+    Also deletes queues and heartbeats of lost workers. Waits at most `patience_s` seconds for an
+    unreachable Redis. Workers that do not learn of the end wait for another coordinator, with
+    results that they have not delivered. Errors are logged, not raised.
     """
     pool, channel = services.pool, services.channel
     try:
@@ -77,7 +77,8 @@ def release(services: RunServices, patience_s: float) -> None:
 def _tell_end(services: RunServices, invited: Mapping[str, str]) -> None:
     """Notify workers of the end until they have left, for at most `FAREWELL_S` seconds.
 
-    Receives their last results meanwhile. Raises StoreUnreachable.
+    `invited`: offered memberships by incarnation, of workers that have not joined; they are
+    dismissed. Receives last results meanwhile. Raises StoreUnreachable.
     """
     pool, controls = services.pool, services.controls
     deadline = time.monotonic() + timers.FAREWELL_S

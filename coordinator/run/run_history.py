@@ -37,7 +37,7 @@ _STOPPED = {
 
 @dataclass(slots=True)
 class HookHistory:
-    """Firings of one hook of a workload, folded from the journal."""
+    """Firings of one hook of a workload, folded from the journal: running, ended, and counted."""
 
     #: The last value for which its trigger was evaluated; -1 for none.
     seen: int = -1
@@ -48,12 +48,19 @@ class HookHistory:
     counts: Counter[str] = field(default_factory=Counter)
 
     def fire(self, record: Record) -> None:
-        """Add the firings of a record, whose actions are about to begin, to the running ones."""
+        """Add an event to `running` for each firing in a record; update `seen`.
+
+        The record is journalled just before the actions begin.
+        """
         self.seen = record["seen"]
         self.running += [Event(unit=record["unit"], value=value) for value in record["values"]]
 
     def end(self, record: Record) -> None:
-        """Add the result in a record: of an action, or of `times` firings that could not begin."""
+        """Add the result in a record to the kept results, and remove its event from `running`.
+
+        The result is of one action, or of `times` firings that could not begin: `counts` grows by
+        `times`. Only the first `KEPT` results are kept.
+        """
         result = Result.of(json.loads(record["result"]))
         value = result.event.value
         self.running = [event for event in self.running if event.value != value]
@@ -95,7 +102,8 @@ class _LoadHistory:
     def lose(self, record: Record) -> str:
         """Count the users of a lost worker as missing since it fell silent; return a message.
 
-        Also adds a mark. Returns "" and does nothing if the load is closed.
+        The record has the worker, its users and its silence. Also adds a mark to the charts.
+        Returns "" and does nothing if the load is closed.
         """
         if self.closed:
             return ""
@@ -114,12 +122,15 @@ class _LoadHistory:
         return sentence
 
     def join(self, record: Record) -> None:
-        """Add a mark: a worker takes the place of a lost one."""
+        """Add a mark to the charts: a worker has replaced a lost worker, or one which had left."""
         text = f"Worker {_place(record)} took the place of one that was lost or left."
         self.marks.append(_mark(JOIN, float(record["at_s"]), f"{_name(record)} joins", text))
 
     def hold(self, record: Record) -> None:
-        """Apply a change in the numbers of users that are requested and held."""
+        """Set the numbers of users that are requested and that workers have.
+
+        Adds the users that were missing until then to `missing_s`, in user-seconds.
+        """
         at_s = float(record["at_s"])
         self.missing_s = self.missing_until(at_s)
         if self.asked and not record["asked"]:
@@ -127,7 +138,7 @@ class _LoadHistory:
         self.asked, self.held, self.since_s = record["asked"], record["held"], at_s
 
     def missing_until(self, at_s: float) -> float:
-        """Return the user-seconds up to `at_s` of load in which requested users were missing.
+        """Return the user-seconds in which requested users were missing, up to `at_s` s after t0.
 
         After the close of the load the sum is final.
         """
@@ -137,11 +148,14 @@ class _LoadHistory:
         return self.missing_s + lasted_s * max(0, self.asked - self.held)
 
     def halt(self, record: Record) -> None:
-        """Note the cause and time of a stop before the planned end of the load."""
+        """Note cause and time of a stop before the planned end of the load; the latest counts."""
         self.stop = record["why"], float(record["at_s"])
 
     def close(self, record: Record) -> None:
-        """Note that the ledger (accounting of iterations) is closed: no users are missing now."""
+        """Note that the ledger (accounting of iterations) is closed: no more users are missing.
+
+        Also notes the planned number of iterations, None if a time ended the load.
+        """
         self.missing_s = self.missing_until(float(record.get("at_s", self.since_s)))
         self.closed, self.planned = True, record.get("planned")
 
@@ -180,7 +194,8 @@ class RunHistory:
     def apply(self, record: Record) -> None:
         """Apply a record of the journal; ignore other kinds, and records of unknown workloads.
 
-        Raises KeyError, TypeError or ValueError if the record has another shape.
+        A record `open`, of another coordinator, makes running hooks fail. Raises KeyError,
+        TypeError or ValueError if the record has another shape.
         """
         kind, number = record["do"], record.get("workload", -1)
         load = self._loads.get(number)
@@ -202,7 +217,7 @@ class RunHistory:
             _OF_A_LOAD[kind](load, record)
 
     def _miss_server(self, record: Record) -> None:
-        """Add an outage of a server, and make its message count all outages so far."""
+        """Count an outage of a server; one message on all its outages so far becomes the newest."""
         server = Outage(str(record["server"]), bool(record["is_broker"]))
         before = self._outages.get(server, server)
         every = self._outages[server] = before.again(float(record["lasted_s"]))
@@ -210,7 +225,7 @@ class RunHistory:
         self._losses[server] = str(every)
 
     def _miss_blocks(self, record: Record) -> None:
-        """Count result blocks that the disk has lost, and replace the message on them."""
+        """Count result blocks that the coordinator's disk has lost; replace the message on them."""
         self._blocks_lost += len(record["numbers"])
         self._losses.pop("blocks", None)
         self._losses["blocks"] = (
@@ -219,13 +234,16 @@ class RunHistory:
         )
 
     def losses(self) -> tuple[str, ...]:
-        """Return messages on lost workers, unreachable servers and lost blocks, newest last."""
+        """Return messages on lost workers, unreachable servers and lost blocks, newest last.
+
+        One for each loss of a worker, one per server, one for all blocks.
+        """
         return tuple(self._losses.values())
 
     def marks(self, number: int, started: int) -> tuple[Mark, ...]:
-        """Return the marks of a load: workers lost and joined, and a stop if it was `cut_short`.
+        """Return the marks of workload `number`: workers lost and joined, a stop if `cut_short`.
 
-        `started`: the number of iterations that have started.
+        `started`: the number of iterations that have started, by which `cut_short` judges.
         """
         load = self._loads[number]
         cause = self.cut_short(number, started)
@@ -234,7 +252,7 @@ class RunHistory:
         return (*load.marks, _mark(STOP, load.stop[1], *_STOPPED[cause]))
 
     def cut_short(self, number: int, started: int) -> str | None:
-        """Return the cause if a load was stopped before its end, else None.
+        """Return the cause if the load of workload `number` was stopped before its end, else None.
 
         Causes are "interrupted", "sla", "abort", "no_users", "runner_failed" and "runner_lost".
         None also if all planned iterations are among the `started`: then the stop came after the
@@ -245,11 +263,17 @@ class RunHistory:
         return None if complete else load.stop[0] or None
 
     def missing_user_s(self, number: int, elapsed_s: float) -> float:
-        """Return the user-seconds that a closed load requested and lacked until `elapsed_s`."""
+        """Return the user-seconds, until `elapsed_s`, in which a workload lacked requested users.
+
+        `elapsed_s`: seconds after t0. Used for closed loads, whose requested users are noted.
+        """
         return self._loads[number].missing_until(elapsed_s)
 
     def hook_results(self, number: int, hook: int) -> HookHistory:
-        """Return the firings of a workload's hook, by its place in the task; updated later."""
+        """Return the history of a hook of workload `number`; empty if it has not fired.
+
+        `hook` is its index in the task. Later records change the returned object.
+        """
         return self._loads[number].hooks.setdefault(hook, HookHistory())
 
 

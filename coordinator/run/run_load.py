@@ -64,7 +64,11 @@ class RunLoad:
         earlier: EarlierRun,
         kept: Callable[[BaseException], bool],
     ) -> None:
-        """`kept` returns whether an exception leaves workers and contexts for `resume`."""
+        """`kept` returns whether an exception leaves workers and contexts for `resume`.
+
+        `earlier` is the state under earlier coordinators; `builder` makes the reports of
+        checkpoints.
+        """
         self._plan = plan
         self._earlier = earlier
         self._kept = kept
@@ -87,10 +91,11 @@ class RunLoad:
         self._broken = ""
 
     def run(self, *, private: bool) -> None:
-        """Gather workers (`private`: of local mode), run every group, and account for the rest.
+        """Gather workers, run every group, and close the workloads that were not reached.
 
-        An error under load is noted for the report and logged. Raises OsbenchError if the run ends
-        before there was load, Superseded if another coordinator has taken over the run.
+        `private`: workers of local mode. An error under load is noted for the report and logged.
+        Raises OsbenchError if the run ends before there was load, Superseded if another coordinator
+        has taken over the run.
         """
         try:
             groups = self._pass_over()
@@ -126,7 +131,10 @@ class RunLoad:
         self._add_the_rest()
 
     def end(self) -> RunEnd:
-        """Return how the run ended, as known now: cause, losses, remarks, resources left."""
+        """Return how the run has ended, as known now: cause, losses, remarks, resources left.
+
+        Losses and remarks are messages for the report.
+        """
         return RunEnd(
             broken=self._broken,
             interrupted=self._status.interruption.drains,
@@ -150,7 +158,7 @@ class RunLoad:
         return f"{resume}, `osbench-coord cleanup {run_id}` undoes its contexts instead"
 
     def await_spans(self) -> None:
-        """Wait until workers have written out their spans, if a workload is traced.
+        """Wait until workers have written out their spans; return at once if no workload is traced.
 
         Waits a few seconds at most.
         """
@@ -160,7 +168,8 @@ class RunLoad:
     def _pass_over(self) -> list[Sequence[WorkloadPlan]]:
         """Return the groups that are still to be run; restore the workloads of finished groups.
 
-        Contexts of the finished groups are undone.
+        Finished groups are the first ones whose loads an earlier coordinator has closed. Their
+        contexts are undone.
         """
         groups: list[Sequence[WorkloadPlan]] = list(self._plan.groups)
         while groups and all(self._earlier.is_over(one.number) for one in groups[0]):
@@ -174,7 +183,8 @@ class RunLoad:
     def _take_over(self, one: WorkloadPlan) -> WorkloadRun:
         """Create the run of a workload whose load an earlier coordinator has begun or closed.
 
-        Restores its start time and the due times of its arrivals.
+        Adds it to `workloads`, and restores its start time and the due times of its arrivals.
+        Judges its SLA again if it had begun, which may stop the load of the run.
         """
         run = self._begin(one, dict(one.workload.args), {})
         run.restore(self._services.accounts.t0_at.get(one.number, 0.0))
@@ -187,8 +197,9 @@ class RunLoad:
     def _assemble(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
         """Gather workers for the remaining groups, or wait for the workers of a resumed load.
 
-        Waits at most REJOIN_S seconds for the latter, then goes on without. Raises FleetError,
-        KeyboardInterrupt.
+        Gathers in local mode, and if the first group has no load yet. Else waits at most REJOIN_S
+        seconds for the workers of its load, then goes on without them, with a message if none is
+        left. Raises FleetError, KeyboardInterrupt.
         """
         if private or self._earlier.t0_at(groups[0]) is None:
             self._gather(groups, private)
@@ -216,9 +227,10 @@ class RunLoad:
         )
 
     def _gather(self, groups: Sequence[Sequence[WorkloadPlan]], private: bool) -> None:
-        """Take enough workers for every group of workloads, before any of them begins.
+        """Gather workers of the run, and check that they suffice for every group of workloads.
 
-        Raises FleetError if there are too few, KeyboardInterrupt if the user ends the run.
+        `private`: of local mode. Raises FleetError if there are too few, KeyboardInterrupt if the
+        user ends the run.
         """
         request = self._plan.request(private=private)
         if request.count is not None and request.count < request.least:
@@ -243,7 +255,7 @@ class RunLoad:
         return begun and not self._status.interruption.stops
 
     def _still_awaited(self) -> None:
-        """Raise KeyboardInterrupt only if a load in progress is to stop at once.
+        """Raise KeyboardInterrupt if a load in progress is to stop at once: after a second Ctrl-C.
 
         Unlike `_still_wanted`, this lets its workers end their iterations after a first Ctrl-C.
         Also raises the error of a local process that has died.
@@ -255,8 +267,8 @@ class RunLoad:
     def _poll(self, undoing: bool) -> None:
         """Acknowledge heartbeats, which keeps workers in the run while contexts are made or undone.
 
-        Called repeatedly; also shows the progress of contexts. Raises KeyboardInterrupt after a
-        second Ctrl-C, if `undoing` after a third.
+        Called repeatedly by the contexts; shows their progress, too, and detects lost workers.
+        Raises KeyboardInterrupt after a second Ctrl-C, if `undoing` after a third.
         """
         services, wish = self._services, self._status.interruption
         if wish.insists if undoing else wish.stops:
@@ -272,7 +284,8 @@ class RunLoad:
     def _run_group(self, group: Sequence[WorkloadPlan]) -> None:
         """Set up the contexts of a group, run its loads together, and undo the contexts.
 
-        Raises ContextError if the group cannot begin, OsbenchError if its load cannot go on.
+        Goes on with a load that an earlier coordinator began. Raises ContextError if the group
+        cannot begin, OsbenchError if its load cannot go on.
         """
         contexts = self._services.contexts
         earlier = list(self.workloads)
@@ -314,10 +327,10 @@ class RunLoad:
             self._note()
 
     def _assign_workers(self, group: Sequence[WorkloadPlan], *, resumed: bool) -> None:
-        """Assign the workers of the run to the workloads of a group.
+        """Assign the workers of the run to the workloads of a group; sends nothing.
 
-        `resumed`: each workload gets the workers that it had. Raises FleetError if they are too
-        few.
+        `resumed`: each workload gets the workers that it had. Else raises FleetError if they are
+        too few.
         """
         pool = self._services.pool
         if resumed:
@@ -334,7 +347,8 @@ class RunLoad:
     def _end_spans(self, earlier: Sequence[WorkloadRun]) -> None:
         """Wait for the last spans of finished workloads, then freeze their counts and notes.
 
-        Waits a few seconds at most, and only if a workload is traced.
+        `earlier`: the workloads begun before the present group. Waits a few seconds at most, and
+        only if a workload among them is traced.
         """
         if any(one.plan.profiled for one in earlier if one.number not in self._over):
             release.await_spans(self._services, self._status)
@@ -348,7 +362,10 @@ class RunLoad:
             self._notes.settle(workload.number, outcome_notes.notes_of(found))
 
     def _end_without_contexts(self, group: Sequence[WorkloadPlan]) -> None:
-        """Close a load whose contexts were already being undone; always raises ContextError."""
+        """Close the loads of a group whose contexts were being undone when its coordinator ended.
+
+        Undoes the rest of the contexts; always raises ContextError.
+        """
         for one in group:
             run = self._take_over(one)
             run.abandon(resumable=False)
@@ -358,7 +375,7 @@ class RunLoad:
         )
 
     def _fail(self, group: Sequence[WorkloadPlan], why: str) -> None:
-        """Close the workloads of a group that failed with `why`: no further iteration starts."""
+        """Note `why` as the error of each workload of a group, log it, and close the open ones."""
         there = {run.plan.number: run for run in self.workloads}
         for one in group:
             run = there.get(one.number) or self._begin(one, dict(one.workload.args), {})
@@ -369,7 +386,7 @@ class RunLoad:
         self._note()
 
     def _add_the_rest(self) -> None:
-        """Close the workloads that the run did not reach, so that the report has them.
+        """Close the workloads that the run did not reach, with the reason, for the report.
 
         Workloads that an earlier coordinator had begun are reported with their results.
         """
@@ -398,16 +415,19 @@ class RunLoad:
         return "the run ended at a workload that could not begin"
 
     def outcomes(self) -> list[WorkloadOutcome]:
-        """Return the outcomes of all workloads, with the notes of earlier coordinators."""
+        """Return the outcomes of the workloads so far, with the notes of earlier coordinators.
+
+        In the order of `workloads`.
+        """
         return [self._outcome(run) for run in self.workloads]
 
     def _outcome(self, run: WorkloadRun) -> WorkloadOutcome:
         return self._earlier.carried_on(run.number, outcome_of(run))
 
     def _note(self) -> list[WorkloadOutcome]:
-        """Save figures that a resuming coordinator needs; return the outcomes of all workloads.
+        """Save figures that a resuming coordinator needs to the file `notes`; return all outcomes.
 
-        A failed write is ignored.
+        The outcomes are in the order of `workloads`. A failed write is ignored.
         """
         fresh = {
             run.number: self._outcome(run) for run in self.workloads if run.number not in self._over
@@ -423,13 +443,16 @@ class RunLoad:
         return [known[run.number] for run in self.workloads]
 
     def _so_far(self) -> dict[str, Any]:
-        """Return the timeline of the run so far, for a checkpoint; saves the notes, too."""
+        """Return the document of the file `timeline`, of the run so far; saves the notes, too.
+
+        Called for each checkpoint.
+        """
         outcomes = self._note()
         report = self._builder.build(outcomes, Collected(), self.end())
         return to_timeline(report, measured(report).to_json(), self._builder.lag_limit_s)
 
     def _failed_in(self, number: int) -> bool:
-        """Return whether some iteration of a workload that gave any out did not succeed."""
+        """Return whether workload `number` has granted iterations and not all of them succeeded."""
         results = self._services.accounts.results[number]
         return results.ledger.allotted > 0 and not results.ledger.accounting().well
 
@@ -438,7 +461,7 @@ class RunLoad:
     ) -> WorkloadRun:
         """Create the run of a workload and add it to `workloads`; sends nothing.
 
-        `args` and `context` are as the contexts of the workload left them.
+        `args` and `context`: its arguments and context object, as its contexts left them.
         """
         plan, services = self._plan, self._services
         specification = specify(plan, one, args, context, len(services.pool.workers))
@@ -490,5 +513,8 @@ class RunLoad:
 def _divide(
     workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
 ) -> list[list[WorkerHandle]]:
-    """Return the workers for each workload of a group, in order. Raises FleetError if too few."""
+    """Divide `workers` over the workloads of a group: a list for each, in order.
+
+    Raises FleetError if there are too few.
+    """
     return divide(workers, group[0].subtask.title, [one.asked for one in group])

@@ -46,7 +46,7 @@ READ_S = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Longest waits of a run, in seconds."""
+    """Longest waits of a run, and intervals at which it looks again; in seconds."""
 
     #: Silence after which a worker is lost.
     lost_after_s: float
@@ -64,7 +64,10 @@ class Limits:
 
 
 class RunPort:
-    """The port through which fleet and dispatch journal decisions and send messages."""
+    """The port through which fleet and dispatch journal decisions and send messages.
+
+    Each journalled decision is applied to accounts and history, too.
+    """
 
     def __init__(
         self,
@@ -83,9 +86,9 @@ class RunPort:
         self._noted: list[dict[str, Any]] = []
 
     def decide(self, records: Iterable[dict[str, Any]]) -> None:
-        """Write decisions to the journal; when they are on disk, apply them. Raises StorageError.
+        """Write `records` of decisions to the journal; when they are on disk, apply them.
 
-        Noted events are written before them.
+        Noted events are written before them. Raises StorageError; then nothing is applied.
         """
         decided = list(records)
         self._directory.decide([*self._noted, *decided])
@@ -94,17 +97,20 @@ class RunPort:
             self.follow(record)
 
     def follow(self, record: dict[str, Any]) -> None:
-        """Apply a record to accounts and history, without writing it."""
+        """Apply a record to accounts and history in memory, without writing it."""
         self._accounts.apply(record)
         self._history.apply(record)
 
     def note(self, event: dict[str, Any]) -> None:
-        """Apply an event that accounts do not depend on; it is written with the next decisions."""
+        """Apply an event to the history at once, and keep it for the journal; accounts ignore it.
+
+        It is written with the next decisions, and lost if the coordinator is killed before.
+        """
         self._history.apply(event)
         self._noted.append(event)
 
     def join(self, mid: str, incarnation: str) -> Membership:
-        """Return the membership of a worker that has joined; journal it if it is new.
+        """Return the membership of a worker process that has joined; journal it if it is new.
 
         A membership is one worker process's part in the run. Raises StorageError.
         """
@@ -115,9 +121,10 @@ class RunPort:
         return found
 
     def miss(self, membership: Membership, blocks: Sequence[int]) -> None:
-        """Journal that acknowledged blocks are not on disk: their iterations are lost.
+        """Journal that acknowledged blocks are not on disk: their iterations count as lost.
 
-        No worker keeps such blocks any more. Also logs a warning. Raises StorageError.
+        `blocks`: their numbers in the membership. No worker keeps such blocks any more. Also logs a
+        warning. Raises StorageError.
         """
         LOG.warning(
             "the disk has lost %s of worker %s that were acknowledged: their iterations are lost",
@@ -156,7 +163,7 @@ class RunPort:
 
 @dataclass(frozen=True, kw_only=True)
 class RunServices:
-    """Connections and state of a run, shared by its parts."""
+    """Connections and state of a run, shared by its parts; made once, by `open_services`."""
 
     #: The run directory: journal, result blocks, documents.
     directory: RunDirectory
@@ -186,11 +193,10 @@ class RunServices:
 def open_services(
     plan: RunPlan, connection: Connection, directory: RunDirectory, on_context: Tell
 ) -> RunServices:
-    """Connect a run to its servers and create its services.
+    """Create the clients and services of a run; loads the states of its contexts from `directory`.
 
-    `on_context` shows the progress of contexts.
-
-    Raises StoreUnreachable, StoreError.
+    `on_context` shows the progress of contexts. Raises StoreError if the URL of Redis is malformed,
+    and OsbenchError if the states cannot be read.
     """
     conf = plan.conf
     client = connect(connection.redis_url, conf.messaging.redis_timeout_s)

@@ -24,8 +24,8 @@ def specify(
 ) -> Specification:
     """Return the specification of a workload: all that workers get to know before its load.
 
-    `args` and `context` are as its contexts left them. `workers` is the number of worker processes
-    of the run.
+    `args` and `context` are as its contexts left them. `workers`, the number of worker processes of
+    the run, decides the users of each and how often they send results.
     """
     runner, scenario, data = one.runner, one.scenario, one.data
     return Specification(
@@ -57,7 +57,10 @@ def specify(
 
 
 def ramp_s(one: WorkloadPlan) -> float:
-    """Return the seconds in which a closed load adds its virtual users; 0 if all start at once."""
+    """Return the seconds in which a closed load adds its virtual users; 0 if all start at once.
+
+    By `start_rate` of the workload if it has one, else by the runner's ramp.
+    """
     rate = one.workload.users.get("start_rate")
     return one.runner.concurrency / rate if rate else one.runner.ramp_up_s
 

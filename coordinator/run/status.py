@@ -1,4 +1,7 @@
-"""State that changes during a run; only this package writes it."""
+"""State that changes during a run: interrupts, unreachable servers, a failed SLA.
+
+Only this package writes it.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,24 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Interruption:
-    """The count of interrupts: 1 drains, 2 stops at once, 3 does not wait for iterations."""
+    """The count of interrupts of a run.
+
+    1 drains the load, 2 stops it at once, 3 undoes contexts without waiting for iterations.
+    """
 
     level: int = 0
 
     @property
     def drains(self) -> bool:
-        """Return whether no more load is to be started: interrupted at least once."""
+        """Return whether no more load is to be started, and running iterations may end.
+
+        The run was interrupted at least once.
+        """
         return self.level >= 1
 
     @property
     def stops(self) -> bool:
-        """Return whether the run is to end at once: interrupted at least twice."""
+        """Return whether the run is to end at once: it was interrupted at least twice."""
         return self.level >= 2
 
     @property

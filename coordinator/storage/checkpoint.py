@@ -20,13 +20,16 @@ SHARE = 0.03
 
 
 class Checkpoints:
-    """Writes the timeline of a run to its directory while the run goes on.
+    """Writes the timeline of a run (results so far) to its directory while the run goes on.
 
     A write that fails is logged once and does not disturb the run.
     """
 
     def __init__(self, directory: RunDirectory, build: Callable[[], dict[str, Any]]) -> None:
-        """`build` returns the timeline so far; it is called once for each checkpoint."""
+        """`build` returns the timeline so far; it is called once for each checkpoint.
+
+        It may raise anything: that counts as a failed write.
+        """
         self._directory = directory
         self._build = build
         self._next = 0.0
@@ -35,10 +38,10 @@ class Checkpoints:
         self._first = True
 
     def perhaps(self) -> None:
-        """Write a checkpoint if one is due: at least `INTERVAL_S` seconds after the last one.
+        """Write a checkpoint if at least `INTERVAL_S` seconds have passed since the last one.
 
-        The pause is longer if checkpoints are slow: they take at most the fraction `SHARE` of the
-        time. The first error is logged, none is raised.
+        More seconds are left if checkpoints are slow: they take at most the fraction `SHARE` of the
+        time. Called after each pass of the load's loop. The first error is logged, none is raised.
         """
         begun = time.monotonic()
         if begun < self._next:

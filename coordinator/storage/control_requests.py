@@ -60,7 +60,7 @@ def ask(directory: RunDirectory, request: Mapping[str, Any]) -> str:
 
 
 def abort(directory: RunDirectory, *, now: bool = False, timeout_s: float = SEEN_S) -> str:
-    """Ask the coordinator of a run to end it, as Ctrl-C does; with `now` as a second Ctrl-C does.
+    """Request that the coordinator of a run ends it, as Ctrl-C does; with `now` as two Ctrl-C do.
 
     Returns its reply. Raises UsageError if no coordinator holds the run, or it refuses or does not
     reply. Raises OsbenchError with exit code 3 if it does not take the request within `timeout_s`
@@ -87,9 +87,10 @@ def _asked(
 ) -> str | None:
     """Write a request, wait for the reply of the coordinator and return its text.
 
-    None if the request was not taken within `seen_s` seconds; it is withdrawn then. Raises
-    UsageError if no coordinator holds the run, the reply is an error, or none came within
-    `answered_s` seconds. Raises OsbenchError if the request cannot be written.
+    Returns None if the request was not taken within `seen_s` seconds; it is withdrawn then. `kind`:
+    `LOAD` or `ABORT`. Deletes the files of request and reply. Raises UsageError if no coordinator
+    holds the run, the reply is an error, or none came within `answered_s` seconds. Raises
+    OsbenchError if the request cannot be written.
     """
     if not directory.has_coordinator():
         raise UsageError(f"run {directory.path.name} is not running on this machine")
@@ -138,7 +139,10 @@ def _answer(
 
 
 class ControlRequests:
-    """Takes requests of one kind from the run directory and writes replies, in the coordinator."""
+    """Takes requests of one kind from a run directory and writes replies to them.
+
+    Used by the coordinator of the run. Kinds are `LOAD` and `ABORT`.
+    """
 
     def __init__(self, directory: RunDirectory, kind: str = LOAD) -> None:
         self._folder = directory.path / FOLDER
@@ -166,9 +170,10 @@ class ControlRequests:
             yield place.stem, _read(taken) or {}
 
     def answer(self, request: str, **fields: str) -> None:
-        """Write the reply to a request that was taken: `said=` message, or `error=` refusal.
+        """Write the reply to request `request` (its id), and delete the request.
 
-        Errors of the file system are ignored.
+        `fields` is either `said`, a message, or `error`, the reason of a refusal. Errors of the
+        file system are ignored.
         """
         place = self._folder / request
         with contextlib.suppress(OSError):
@@ -184,7 +189,7 @@ class AbortWatch:
     """
 
     def __init__(self, directory: RunDirectory, end: Callable[[bool], None]) -> None:
-        """`end` ends the run, with True at once; it is called in the thread.
+        """`end` ends the run, at once if its argument is True; it is called in the thread.
 
         The directory may be made later. A request that exists on entry was for an earlier
         coordinator: it gets an error as its reply.
@@ -227,7 +232,7 @@ def _write(place: Path, fields: Mapping[str, Any]) -> None:
 
 
 def _read(place: Path) -> dict[str, Any] | None:
-    """Return the object in a file; None if the file is missing or is not a JSON object."""
+    """Return the JSON object in a file; None if the file is missing or is not such an object."""
     try:
         found = json.loads(read_regular(place, MOST_BYTES))
     except (OSError, ValueError, RecursionError):

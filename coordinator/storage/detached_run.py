@@ -71,7 +71,7 @@ class DetachedRun:
         self._process.send_signal(signal.SIGINT)
 
     def output(self) -> str:
-        """Return all output of the process so far; secrets are not masked. Raises OSError."""
+        """Return all that the process has printed so far, unmasked. Raises OSError."""
         return self._output.read_text("utf-8", "replace")
 
     def said(self) -> str:

@@ -43,7 +43,10 @@ Entry = dict[str, Any]
 
 
 class KeptFiles:
-    """Compares files of one run directory with their recorded digests, before they are read."""
+    """Compares files of one run directory with the digests in its `digests.json`.
+
+    `RunDirectory` calls it before it reads a file.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -66,9 +69,10 @@ class KeptFiles:
             raise damaged(self._path, [found])
 
     def check_sizes(self) -> None:
-        """Raise DamagedRun if a covered file is missing, new or of another size; names all of them.
+        """Raise DamagedRun if a covered file is missing, new or of another size.
 
-        Compares no contents. Nothing is checked if damage was accepted or the run has no digests.
+        The message names all of these files. Contents are not compared. Nothing is checked if
+        damage was accepted or the run has no digests.
         """
         listed = None if self.accepted else listing(self._path)
         wrong = [] if listed is None else list(_wrong_sizes(self._path, listed))
@@ -122,10 +126,11 @@ def _listing(path: Path) -> tuple[dict[str, Any] | None, str]:
 
 
 def new_listing(path: Path, counts: Mapping[str, Entry], summary: bytes) -> dict[str, Any]:
-    """Return the content of `digests.json` for a run that ends now with this `summary.json`.
+    """Return the content of `digests.json` for a run that ends now; writes nothing.
 
-    Reads and hashes all other covered files that exist. `counts`: further numbers to note by file,
-    such as the rows of `blocks`. Raises StorageError if a file cannot be read.
+    Reads and hashes all covered files that exist; `summary` is the content of `summary.json`, which
+    is written later. `counts`: further numbers to note by file, such as the rows of `blocks`.
+    Raises StorageError if a file cannot be read.
     """
     files = {}
     for name in COVERED[:-1]:
@@ -195,10 +200,10 @@ def entry_of(path: Path) -> Entry:
 def _found(
     path: Path, listed: Mapping[str, Any], name: str, compared: dict[str, tuple[int, int, int]]
 ) -> str:
-    """Return a phrase on how a file differs from its listed digest; "" if it does not.
+    """Return a phrase on how file `name` differs from its digests in `listed`; "" if it does not.
 
     A file that fits is noted in `compared`, and not read again as long as inode, size and time of
-    change are the same.
+    change are the same. A file that is new, and listed nowhere, differs, too.
     """
     expected = listed["files"].get(name)
     wrong = _wrong_size(path, listed, name)
@@ -244,7 +249,10 @@ def _wrong_size(path: Path, listed: Mapping[str, Any], name: str) -> str:
 
 
 def _left(path: Path, expected: Entry) -> str:
-    """Return, as words, the count of rows of result blocks that can be read; "" for other files."""
+    """Return the words " and N of M rows" on a file of blocks, with the rows that can be read.
+
+    "" for other files, and for `expected` without rows. Reads the whole file.
+    """
     if "rows" not in expected:
         return ""
     bodies = (body for _, some in block_bundles(path, tolerant=True) for body in some)

@@ -19,10 +19,10 @@ KILLED = "its coordinator was killed, or its host failed"
 
 
 def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = False) -> None:
-    """Write to `failure.json` that `error` ended the run: its message, exit code and the time.
+    """Write to `failure.json` that `error` ended the run: message, exit code and time.
 
-    `resumable`: the run ended before its time and can be resumed; it may have a report. Nothing is
-    noted if the file cannot be written.
+    The exit code is null for an unforeseen exception. `resumable`: the run ended before its time
+    and can be resumed; it may have a report. If the file cannot be written, that is ignored.
     """
     document: dict[str, Any] = {
         "ended_at": time.time(),
@@ -41,9 +41,10 @@ def keep(directory: RunDirectory, error: BaseException, *, resumable: bool = Fal
 
 
 def add(directory: RunDirectory, why: str) -> None:
-    """Add `why` to the noted reason why a run has no report, and note that it is not resumable.
+    """Append `why` to the reason, in `failure.json`, why a run has no report.
 
-    Raises OsbenchError if a file cannot be read or written.
+    Without a note, to the reason that `reason` returns. The run is noted as not resumable. Raises
+    OsbenchError if a file cannot be read or written.
     """
     kept = directory.read(FAILURE) or {"ended_at": time.time(), "exit_code": None}
     message = f"{reason(directory)}; {why}"

@@ -31,7 +31,10 @@ def reason_of(error: OSError) -> str:
 
 
 class FrameFile:
-    """A file to which records are appended; `append` returns when they are on disk."""
+    """A file to which records are appended, each behind its length and checksum.
+
+    `append` returns when they are on disk.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,10 +45,10 @@ class FrameFile:
         self._torn = False
 
     def append(self, records: Iterable[bytes]) -> None:
-        """Append records and wait until they are on disk. Raises StorageError if that fails.
+        """Append records and wait until they are on disk.
 
-        None of them is in the file then. Raises DirectoryRemoved, a StorageError, if the file was
-        deleted: no reader would find the records.
+        Raises StorageError if that fails; then none of them is in the file. Raises
+        DirectoryRemoved, a StorageError, if the file was deleted: no reader would find the records.
         """
         parts = []
         for record in records:
@@ -133,9 +136,10 @@ def behind(offset: int, record: bytes) -> int:
 
 
 def _next_record(file: BinaryIO, end: int) -> bytes | None:
-    """Return the record at the file's position; None if missing, damaged or incomplete at `end`.
+    """Return the record at the file's position, and move behind it.
 
-    A file system may leave zeros behind the last write before a crash: no record is empty.
+    None if it is missing, damaged or incomplete at offset `end`. A file system may leave zeros
+    behind the last write before a crash: no record is empty.
     """
     head = file.read(max(0, min(_HEAD.size, end - file.tell())))
     if len(head) < _HEAD.size:

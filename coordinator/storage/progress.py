@@ -30,7 +30,7 @@ ODD_STATES = frozenset({"silent", "lost", "stuck"})
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionState:
-    """The state of an SLA criterion, judged by the results so far."""
+    """The state of an SLA criterion of a workload, judged by the results so far."""
 
     name: str
     met: bool
@@ -39,7 +39,7 @@ class CriterionState:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerProgress:
-    """State and figures of a worker process under the load of one workload."""
+    """State and figures of a worker process under the load of one workload, at one moment."""
 
     #: host:pid, and its label.
     name: str
@@ -65,7 +65,7 @@ class WorkerProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class RecentProgress:
-    """Figures of a workload over the last `span_s` seconds."""
+    """Figures of a workload over its last seconds, `span_s` of them."""
 
     #: Seconds that the figures are over.
     span_s: float
@@ -83,7 +83,7 @@ class RecentProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class FailureProgress:
-    """A kind of failure of a workload so far: an error type with its message, and its count."""
+    """A kind of failure of a workload so far: an error type with a message, and its count."""
 
     #: Name of the exception class, and its message without secrets; folded if messages differ in
     #: numbers and ids only.
@@ -99,7 +99,10 @@ class FailureProgress:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The progress of a workload, or of a context before there is load, for displays."""
+    """The progress of a workload at one moment, or of contexts before there is load.
+
+    Made some times per second for displays.
+    """
 
     workload: int
     name: str
@@ -168,9 +171,10 @@ def age_words(note: Mapping[str, Any]) -> str:
 
 
 def contexts_at(what: str, done: int, planned: int, elapsed_s: float) -> Snapshot:
-    """Return a snapshot of a context's progress while there is no load.
+    """Return a snapshot on the progress of contexts, while there is no load.
 
-    `what` is the phase to show, `done` and `planned` are counts of its steps.
+    `what`: the phase to show, in words. `done` and `planned`: counts of its steps. The workload is
+    -1.
     """
     return Snapshot(
         workload=-1,
@@ -255,7 +259,8 @@ class ProgressRecorder:
     def _noted(self, snapshot: Snapshot, now: float) -> dict[str, Any]:
         """Return the content of `status.json`: a snapshot, its time, bytes of journal and blocks.
 
-        Its key `beside` has the latest snapshots of other workloads under load.
+        Its key `beside` has the latest snapshots of other workloads, if younger than `STATUS_S`
+        seconds.
         """
         beside = [
             dataclasses.asdict(other)

@@ -23,7 +23,10 @@ _FIELDS = frozenset(("columns", "workload", "incarnation"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replayed:
-    """A record of the journal, or some bodies of result blocks that were written together."""
+    """A step of a replay: a record of the journal, or bodies of result blocks.
+
+    The bodies were written together; either `record` is None, or `bodies` is empty.
+    """
 
     #: File and offset, for messages.
     place: str
@@ -104,10 +107,11 @@ class Binding:
 
 
 def bound_by(journal: Path, blocks: Path, noted: Binding) -> Binding:
-    """Return `noted` with the size of the blocks that the journal itself states, if it is larger.
+    """Return `noted`, with the size of the blocks that the journal itself states if it is larger.
 
-    Reads the journal and the first blocks. Raises DamagedRun if either is of another run or shorter
-    than known. Journals of older releases name neither their run nor sizes.
+    `noted`: the run's id, and sizes known from elsewhere. Reads the journal and the first blocks.
+    Raises DamagedRun if a file is of another run or shorter than known. Journals of older releases
+    name neither their run nor sizes.
     """
     _check_size(journal, noted.journal)
     expected = noted.blocks
@@ -155,7 +159,10 @@ def replay(
 
 
 class _Bodies:
-    """Bodies of blocks from a sequence of bundles, handed out up to a given count."""
+    """Bodies of result blocks, taken from bundles in order, up to a given count.
+
+    A bundle is the list of bodies in one stored record, with its place.
+    """
 
     def __init__(self, bundles: Iterator[tuple[str, list[Body]]], run_id: str) -> None:
         self._bundles = bundles
@@ -165,9 +172,10 @@ class _Bodies:
         self.taken = 0
 
     def up_to(self, count: int | None) -> Iterator[Replayed]:
-        """Yield the bodies up to number `count`, or all for None; fewer if there are no more.
+        """Yield the next bodies, until `count` bodies were taken in all; all for None.
 
-        Raises DamagedRun for a body of another run.
+        Each step has bodies of one bundle. Yields fewer if there are no more. Raises DamagedRun for
+        a body of another run.
         """
         while count is None or self.taken < count:
             if not self._left:

@@ -22,7 +22,8 @@ _KEPT = (PLAN, "prepared", "notes", SERVER, SERVER_LOCK)
 def refusal(directory: RunDirectory) -> str:
     """Return the reason why a run cannot be resumed, as a message; "" if it can be resumed.
 
-    Raises OsbenchError if a file cannot be read.
+    Reasons are a coordinator, a final report, and a missing file `plan`. Raises OsbenchError if a
+    file cannot be read.
     """
     name = directory.path.name
     if directory.has_coordinator():
@@ -66,15 +67,19 @@ def begin_again(directory: RunDirectory) -> None:
 
 
 def forget(directory: RunDirectory) -> None:
-    """Delete the files that only a resumption needs, as the run is over for good."""
+    """Delete the files that only a resumption needs, as the run is over for good.
+
+    They are the plan, the notes, the data `prepared`, and the dump of a private server.
+    """
     for name in _KEPT:
         (directory.path / name).unlink(missing_ok=True)
 
 
 def end(directory: RunDirectory, why: str) -> None:
-    """Make a run impossible to resume, and note `why` if it has no final report.
+    """Make a run impossible to resume: delete the files that only a resumption needs.
 
-    Raises OsbenchError if the note cannot be written.
+    If it has no final report, `why` is added to its failure note before. Raises OsbenchError if the
+    note cannot be written.
     """
     if (directory.path / PLAN).exists() and not is_ended(directory):
         failure.add(directory, why)

@@ -85,7 +85,10 @@ def named(name: str, runs: Sequence[str], place: str) -> str:
 
 
 class RunDirectory:
-    """The directory of one run: its files, read and written. Only the holder of its lock writes."""
+    """The directory of one run: reads and writes its files. Only the holder of its lock writes.
+
+    The directory may be missing.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -103,12 +106,16 @@ class RunDirectory:
 
     @classmethod
     def of(cls, data_dir: str, run_id: str) -> RunDirectory:
-        """Return the directory of a run, whether it exists or not."""
+        """Return the directory of run `run_id`, which need not exist; creates nothing."""
         return cls(Path(data_dir) / "runs" / run_id)
 
     @classmethod
     def create(cls, data_dir: str, run_id: str) -> RunDirectory:
-        """Create and lock the directory of a new run. Raises OsbenchError if it cannot be made."""
+        """Create and lock the directory of a new run, with mode 0700.
+
+        Raises OsbenchError if it exists, or cannot be made or locked. A directory that cannot be
+        locked is removed again.
+        """
         found = cls.of(data_dir, run_id)
         path = found.path
         try:
@@ -159,10 +166,10 @@ class RunDirectory:
     def lock(self, *, writes: bool = True) -> None:
         """Become the only coordinator of this run: lock it, and open journal and blocks to append.
 
-        Raises UsageError if another process holds the lock for `ASKED_S` seconds. A record that a
-        crash left incomplete at the end of a file is cut: nothing is written behind it. `writes`
-        False: journal and blocks stay as they are, and nothing is written to them. Raises
-        DamagedRun if they are damaged in a way that a crash does not cause.
+        A record that a crash left incomplete at the end of a file is cut: nothing is written behind
+        it. With `writes` False journal and blocks are left closed and unchanged. Raises UsageError
+        if another process holds the lock for `ASKED_S` seconds, DamagedRun if a file is damaged in
+        a way that a crash does not cause.
         """
         lock = (self.path / "lock").open("ab")
         deadline = time.monotonic() + ASKED_S
@@ -265,7 +272,10 @@ class RunDirectory:
         return found
 
     def refusal(self) -> str:
-        """Return the reason why the run must not be deleted now, as a message; "" if it may be."""
+        """Return the reason why the run must not be deleted now, as a message; "" if it may be.
+
+        It must not while it has a coordinator, or contexts that are not undone.
+        """
         name = self.path.name
         if self.has_coordinator():
             return f"run {name} is running; abort it first"
@@ -310,9 +320,10 @@ class RunDirectory:
             yield record
 
     def keep(self, bodies: Iterable[dict[str, Any]]) -> None:
-        """Append bodies of result blocks, compressed together; returns when they are on disk.
+        """Append bodies of result blocks to the file `blocks`, compressed together.
 
-        Raises StorageError if they cannot be written: then none is there, and the reserve is freed.
+        Returns when they are on disk. Raises StorageError if they cannot be written: then none is
+        there, and the reserve is freed.
         """
         assert self._blocks is not None
         before = self._count_bodies()
@@ -359,9 +370,10 @@ class RunDirectory:
         return replay(*paths, self._bound())
 
     def _bound(self) -> Binding:
-        """Return the run's id and the bytes of journal and blocks that must be there.
+        """Return the run's id and the bytes of journal and blocks that were on disk once.
 
-        Raises DamagedRun if a file has fewer bytes, or is of another run.
+        The sizes are from `status.json` and the journal. Raises DamagedRun if a file has fewer
+        bytes, or is of another run.
         """
         # of a run that goes on, or was killed: what its last note says was on disk
         noted: Any = None
@@ -380,15 +392,15 @@ class RunDirectory:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of `journal` and `blocks` on disk, by name; only while this object writes them."""
+        """Bytes of `journal` and `blocks` on disk, by name; only after `lock`, which opens them."""
         assert self._journal is not None
         assert self._blocks is not None
         return {"journal": self._journal.size, "blocks": self._blocks.size}
 
     def rows(self) -> Iterator[tuple[int, Columns]]:
-        """Yield (number of the workload, rows) of each result block with rows, in order of arrival.
+        """Yield (number of the workload, rows) of each result block with rows, as they came.
 
-        Raises DamagedRun.
+        Rows that the ledger did not count (stale ones) are among them. Raises DamagedRun.
         """
         for body in self.blocks():
             if body["columns"]:
@@ -420,7 +432,7 @@ class RunDirectory:
     def finish(self, name: str, summary: dict[str, Any]) -> None:
         """Write the digests of all files, then the summary as file `name`: the run is finished.
 
-        Raises StorageError.
+        Waits until both are on disk. Raises StorageError.
         """
         blocks = {"blocks": self._count_bodies(), "rows": self._rows}
         listed = digests.new_listing(self.path, {"blocks": blocks}, _encoded(summary))
@@ -430,10 +442,8 @@ class RunDirectory:
     def replace(self, name: str, content: bytes, *, sync: bool) -> None:
         """Replace a file of the run atomically; `sync` waits until it is on disk.
 
-        Raises StorageError.
-
         If the run has digests that cover the file, the new digest is written before it. Raises
-        DamagedRun if they are damaged.
+        StorageError, and DamagedRun if the digests are damaged.
         """
         amended = digests.amended(self.path, name, content)
         if amended is not None:

@@ -52,7 +52,11 @@ def describe(
     plugins: Plugins,
     deployment: Deployment | None,
 ) -> dict[str, Any]:
-    """Return the content of `run.json`, written at the start: the requested run, secrets masked."""
+    """Return the content of `run.json`: the requested run, secrets masked; writes nothing.
+
+    Called once, at the start of the run. `started_at`: seconds since 1970. `tags`: all tags of the
+    run.
+    """
     return {
         "run_id": run_id,
         "osbench": __version__,
@@ -104,7 +108,7 @@ def _workload(workload: Workload, plugins: Plugins) -> dict[str, Any]:
 
 
 def _named(plugins: Sequence[Named]) -> dict[str, Any]:
-    """Return the configurations by name, without secrets."""
+    """Return the configurations of `plugins` by their names, with secrets masked."""
     return {one.name: mask(one.config) for one in plugins}
 
 
@@ -141,7 +145,7 @@ def write_summary(directory: RunDirectory, summary: dict[str, Any]) -> None:
 def is_summary(document: object) -> bool:
     """Return whether a document has all keys of a summary and of its workloads.
 
-    The values are not checked.
+    The values of the keys are not checked.
     """
     if not isinstance(document, dict) or not document.keys() >= _RUN:
         return False
@@ -152,18 +156,20 @@ def is_summary(document: object) -> bool:
 
 
 def write_timeline(directory: RunDirectory, document: dict[str, Any], *, sync: bool) -> None:
-    """Replace the file `timeline` atomically; `sync` waits until it is on disk.
+    """Replace the file `timeline` by `document`, packed and compressed, atomically.
 
-    Raises StorageError, and DamagedRun if the run's digests are damaged.
+    `sync` waits until it is on disk. Raises StorageError, and DamagedRun if the run's digests are
+    damaged.
     """
     packed = msgpack.packb({"format": TIMELINE_FORMAT, **document})
     directory.replace(TIMELINE, zstandard.ZstdCompressor(level=1).compress(packed), sync=sync)
 
 
 def read_timeline(directory: RunDirectory) -> dict[str, Any] | None:
-    """Return the timeline; None if there is none, or it is malformed or of another format.
+    """Return the content of the file `timeline`: results over time, and a summary, so far.
 
-    Raises DamagedRun if the file has changed since the end of its run.
+    None if the file is missing, malformed or of another format. Raises DamagedRun if it has changed
+    since the end of its run.
     """
     directory.files.check(TIMELINE)
     try:

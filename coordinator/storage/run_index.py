@@ -35,10 +35,10 @@ Entries = dict[str, tuple[str, str]]
 
 
 def rows_of(data_dir: str, runs: Sequence[RunDirectory]) -> list[dict[str, Any]]:
-    """Return a row for each run in the order given, as `described` makes it, with `size_bytes`.
+    """Return a row for each of `runs`, in their order: `described`, and `size_bytes` of its files.
 
-    Rows of finished runs are cached until a file of the run changes. Damage stands in the row and
-    is not raised.
+    Rows of finished runs are cached in the file `runs.sqlite` until a file of the run changes.
+    Damage stands in the row and is not raised.
     """
     path = Path(data_dir) / INDEX
     known, fresh = _read(path, [one.path.name for one in runs]), Entries()

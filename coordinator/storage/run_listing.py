@@ -33,9 +33,10 @@ _VERDICTS = {
 
 
 def described(directory: RunDirectory) -> dict[str, Any]:
-    """Return the row of a run for lists; the values of `FIGURES` are None if it has no summary.
+    """Return the row of a run for lists, as `row_of` makes it, from the files of the run.
 
-    Damage is not raised: the row has it as `why`.
+    The values of `FIGURES` are None without a summary. Damage is not raised: `why` of the row has
+    it.
     """
     asked, figures, damage = _documents(directory)
     try:
@@ -97,10 +98,10 @@ def _documents(directory: RunDirectory) -> tuple[dict[str, Any], dict[str, Any] 
 
 
 def figures_of(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return exit code and the values of `FIGURES`; None for a value that an old release lacks.
+    """Return `exit` and the values of `FIGURES`; None for a value that an old release lacks.
 
-    Counts are sums over the workloads. Raises AttributeError, KeyError, TypeError or ValueError for
-    a summary that is damaged.
+    Counts are sums over the workloads, rate and p95 their greatest. Raises AttributeError,
+    KeyError, TypeError or ValueError for a summary that is damaged.
     """
     workloads = summary["workloads"]
     sums = [one["accounting"] for one in workloads]

@@ -53,7 +53,7 @@ COORDINATOR = "coordinator"
 
 @dataclass(frozen=True, kw_only=True)
 class LogLine:
-    """A line of the log of a run."""
+    """A line of the log of a run: a log record, a message to the user, or worker output."""
 
     #: Wall clock, seconds since 1970-01-01 UTC.
     at: float
@@ -107,11 +107,14 @@ class RunLog(logging.Handler):
             self.handleError(record)
 
     def say(self, sentence: str) -> None:
-        """Queue a message that is shown to the user who started the run, with secrets masked."""
+        """Queue a message to the user for the file, as level INFO and with secrets masked."""
         self._keep(time.time(), "INFO", escaped(mask_text(sentence), breaks=True))
 
     def follow(self, path: Path | None) -> None:
-        """Copy the lines of the workers' log file `path` too, from its beginning; None: no file."""
+        """Copy also the lines of the workers' log file `path`, from its beginning, as they come.
+
+        The thread does that until the end of the `with` block. None: there is no such file.
+        """
         self._followed = FollowedFile(path) if path is not None else None
 
     def _keep(self, at: float, level: str, text: str) -> None:
@@ -135,7 +138,7 @@ class RunLog(logging.Handler):
 
 
 class FollowedFile:
-    """Reads lines as they are appended to the common log file of the private worker processes."""
+    """Reads lines as they are appended to the log file of a run's private worker processes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -190,12 +193,15 @@ def _of_worker(line: str) -> LogLine:
 
 
 def _level(number: int) -> str:
-    """Return the name in `LEVELS` of a numeric level of logging; CRITICAL counts as ERROR."""
+    """Return the name in `LEVELS` of a numeric level of logging.
+
+    CRITICAL counts as ERROR, levels below DEBUG as DEBUG.
+    """
     return LEVELS[min(max(number // 10 - 1, 0), len(LEVELS) - 1)]
 
 
 def _append(path: Path, lines: Sequence[LogLine]) -> None:
-    """Append lines to the log; if it exceeds `MOST_BYTES`, its older half is dropped.
+    """Append lines as JSON to the log; if it exceeds `MOST_BYTES`, its older half is dropped.
 
     Raises OSError.
     """
@@ -215,7 +221,7 @@ def _append(path: Path, lines: Sequence[LogLine]) -> None:
 def read_log(directory: RunDirectory) -> list[LogLine]:
     """Return the stored lines of a run's log, oldest first; malformed lines are left out.
 
-    [] if the log is missing or cannot be read.
+    [] if the log is missing or cannot be read. Reads the last `MOST_BYTES` bytes.
     """
     try:
         with open_regular(directory.path / LOG) as file:

@@ -16,7 +16,7 @@ from osbench.coordinator.storage.run_directory import RunDirectory
 
 @dataclass(frozen=True, kw_only=True)
 class LogEntry:
-    """A text that a worker process printed or logged."""
+    """A text that a worker process printed or logged during a run, as a result block has it."""
 
     #: Redis time, seconds since 1970-01-01 UTC.
     at: float

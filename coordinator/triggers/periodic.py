@@ -30,7 +30,10 @@ class PeriodicTrigger(trigger.Trigger):
     }
 
     def due(self, after: int, until: int) -> Sequence[int]:
-        """Return the values above `after` and at most `until` as a range, which needs no memory."""
+        """Return the values at which to fire, above `after` and at most `until`, ascending.
+
+        They are a range, which needs no memory.
+        """
         step: int = self.config["step"]
         start: int = self.config.get("start", trigger.LEAST[self.unit])
         passed = max(0, (after - start) // step + 1)

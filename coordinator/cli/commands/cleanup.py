@@ -143,7 +143,7 @@ def cleanup(
 def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[str]:
     """Undo all contexts of a run and show the progress; return a message for each failure.
 
-    `crashed`: the run has no final report.
+    `store` has the states of the contexts. `crashed`: the run has no final report.
     """
     with Progress(quiet=False) as progress:
         began = time.monotonic()
@@ -158,9 +158,10 @@ def _undo(store: ContextStateStore, plugins: Plugins, *, crashed: bool) -> list[
 
 
 def _lock(directory: RunDirectory) -> bool:
-    """Lock a run; return False if its journal is damaged, so that nothing may be added to it.
+    """Lock a run without a coordinator; return whether its journal can be written.
 
-    In that case a warning is printed. Raises UsageError if the run has a coordinator.
+    If the journal is damaged, returns False after printing a warning. Raises UsageError if the run
+    has a coordinator.
     """
     try:
         directory.lock()
@@ -191,8 +192,9 @@ def _free_workers(settings: CommandSettings, directory: RunDirectory) -> None:
 def _await_workers(settings: CommandSettings, run: str) -> None:
     """Wait until shared workers have finished iterations of a run without a coordinator.
 
-    They begin nothing more once their leases are over. Raises ContextError if they take longer than
-    `WAIT_S` seconds. Does nothing in local mode; if Redis is unreachable, prints a warning.
+    They begin nothing more once their leases are over. Prints that it waits. Raises ContextError if
+    they take longer than `WAIT_S` seconds. Does nothing in local mode; if Redis is unreachable,
+    prints a warning.
     """
     messaging = settings.conf.messaging
     if not messaging.redis_url:

@@ -24,7 +24,7 @@ from osbench.coordinator.cli.progress_display import Progress
 
 @dataclass(frozen=True, kw_only=True)
 class DuelOptions(PairOptions):
-    """Options for `duel`: workers, number of pairs, and arguments of one side."""
+    """Options for `duel`: workers, number of pairs, and arguments of each side alone."""
 
     args_a: tuple[str, ...] = repeated(
         "--args-a", metavar="ARGS", help="Arguments of A alone, as --task-args."

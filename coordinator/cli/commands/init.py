@@ -141,7 +141,10 @@ def _write_replay(target: Path, log: AccessLogOptions, file: str) -> None:
 
 
 def _checked(base: str | None) -> str:
-    """Return the base URL of requests, "" for None. Raises UsageError if it is not usable."""
+    """Return `base`, the base URL of requests, after a check; "" for None.
+
+    Raises UsageError if it is not an http or https URL on which paths can be put.
+    """
     if base is None:
         return ""
     if not base.startswith(("http://", "https://")):

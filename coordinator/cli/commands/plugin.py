@@ -87,8 +87,8 @@ def _rows(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (name, source, title) of each plug-in of a kind: osbench's, then Rally's.
 
-    `theirs`: titles of Rally's plug-ins by name. If both have a name, the plug-in that is not
-    preferred gets its source as a suffix.
+    `theirs`: titles of Rally's plug-ins by name. If both have a name, the plug-in that is not of
+    the source `prefer` gets its source as a suffix, such as @rally.
     """
     ours = plugins.scenario_names() if kind == "scenario" else plugins.names(kind)
     bare = {asked(name).bare for name in theirs}
@@ -137,7 +137,7 @@ def show(
 
 
 def _meant(plugins: Plugins, words: Sequence[str]) -> tuple[str, str]:
-    """Return kind and name of the plug-in that the arguments of a command mean.
+    """Return kind and name of the plug-in that `words`, [KIND] NAME of a command, mean.
 
     Raises UsageError for an unknown kind or an ambiguous name, PluginError for an unknown name.
     """
@@ -181,9 +181,9 @@ def _of(source: str) -> str:
 
 
 def scenario_text(plugins: Plugins, name: str) -> str:
-    """Return description, arguments and an example of a scenario, or of each of a mix.
+    """Return description, arguments, an example and contexts of a scenario, as text.
 
-    A mix is several names in one. Raises PluginError for an unknown scenario.
+    For a mix, several names in one, the text of each. Raises PluginError for an unknown scenario.
     """
     parts = name.split(SEPARATOR)
     if len(parts) > 1:

@@ -62,7 +62,8 @@ def push(settings: CommandSettings, run: tuple[str, ...], url: str) -> None:
 def _not_there(runs: Sequence[RunDirectory], archive: RunArchive) -> list[RunDirectory]:
     """Return the runs that have ended and that the archive lacks, or has without their end.
 
-    Prints a note for each run that is running or can be resumed, which is left out.
+    `runs`: the candidates. Prints a note for each run that is running or can be resumed, which is
+    left out.
     """
     there = {one.run_id for one in archive.runs() if one.record.finished}
     found = []
@@ -143,8 +144,9 @@ def _each(
 ) -> tuple[int, int]:
     """Call `step` for each run; return how many times it did something, and an exit code.
 
-    The code is the worst of all runs: a refused or damaged run is printed and skipped. Raises
-    ArchiveError if the archive itself fails.
+    `name` returns a run's id and `verb` is the participle, for a line on stderr. The code is the
+    worst of all runs: a refused or damaged run is printed and skipped. Raises ArchiveError if the
+    archive itself fails.
     """
     done, codes = 0, [0]
     for number, one in enumerate(chosen, 1):
@@ -163,9 +165,10 @@ def _each(
 
 
 def _end(done: tuple[int, int], chosen: int, what: str, there: str) -> None:
-    """Print how many runs were moved and how many were there already, and exit.
+    """Print how many runs were moved and how many were there already; exit with the code.
 
-    `done`: the number of moved runs, and the exit code.
+    `done`: the number of moved runs, and the exit code. `chosen`: the number of all. `what` and
+    `there` are the words for moved and other runs.
     """
     number, code = done
     same = chosen - number if not code else 0

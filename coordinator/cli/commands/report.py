@@ -63,9 +63,9 @@ def report(
 
 
 def _unfinished(export: Export, facts: RunFacts) -> str:
-    """Export a run that has no results; return a message of success.
+    """Write the page of a run that has no results, or else export its failure.
 
-    Raises UsageError if the exporter needs results.
+    Returns the message of the exporter. Raises UsageError if the exporter needs results.
     """
     if facts.state == RUNNING:
         message = f"run {facts.run_id} is still running"

@@ -100,7 +100,7 @@ class ModeOptions(OptionSet):
 
 @dataclass(frozen=True, kw_only=True)
 class CourseOptions(FleetOptions):
-    """Options for a run: deployment, workers, tags, and reasons to end it early."""
+    """Options for a run: deployment, workers, tags, sources of spans, reasons to end it early."""
 
     SECTION = "The run"
 

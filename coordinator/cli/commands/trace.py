@@ -65,7 +65,7 @@ def trace() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions(OptionSet):
-    """Options for `trace show`: the place of the trace, and the form of the output."""
+    """Options for `trace show`: run, workload or file of the trace, and the form of the output."""
 
     run: str | None = option(
         "--run", help="Run of the trace, if it is not a part of it; else the last one."
@@ -227,7 +227,7 @@ def rank(settings: CommandSettings, source: str, out: Path | None, wanted: RankO
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainOptions(OptionSet):
-    """Options for `trace explain`: changes to predict instead, and the form of the output."""
+    """Options for `trace explain`: changes whose effect is predicted instead, and the output."""
 
     changes: tuple[str, ...] = repeated(
         "--what-if",

@@ -39,7 +39,7 @@ _Shown = TypeVar("_Shown")
 
 @dataclass(frozen=True, kw_only=True)
 class TrendsOptions(OptionSet):
-    """Options for the runs of a trend, and on its output."""
+    """Options for the runs of a trend and for its output."""
 
     task: str | None = option("--task", metavar="TITLE", help="Runs of tasks with this title.")
     fingerprint: str | None = option(
@@ -185,9 +185,11 @@ def _send(url: str, checks: Sequence[TrendCheck]) -> None:
 
 
 def _groups(settings: CommandSettings, wanted: TrendsOptions) -> dict[str, list[ComparedRun]]:
-    """Return the wanted runs by fingerprint (of task and load), each list oldest first.
+    """Return the selected runs by fingerprint (of task and load), each list oldest first.
 
-    Without a selection, only the group of the newest run. Raises UsageError if no run matches.
+    Without a selection, only the group of the newest run. With `--by-load` the loads may differ.
+    Prints a warning for each run without the requested load, which is left out. Raises UsageError
+    if no run matches.
     """
     groups: dict[str, list[ComparedRun]] = {}
     data_dir = str(settings.conf.data_dir)

@@ -35,7 +35,7 @@ _BAD = 2
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationResult:
-    """The result of a check of one task file."""
+    """The result of a check of one task file, made by `examine`."""
 
     #: Path of the file, or "-".
     source: str
@@ -51,10 +51,10 @@ class ValidationResult:
 def examine(
     source: str, plugins: Plugins, read: Callable[[str], Task], deployment: Deployment | None
 ) -> ValidationResult:
-    """Read and check a task file; with a deployment, also against its cloud.
+    """Read and check the task file `source`; with a deployment, also against its cloud.
 
-    Problems of the task are returned, not raised. `read` returns the checked task of a path. Raises
-    PluginError if plug-ins cannot be read.
+    Problems of the task are returned, not raised. `read` returns the checked task of a path, or
+    raises TaskError. Raises PluginError if plug-ins cannot be read.
     """
     try:
         task = read(source)
@@ -75,7 +75,7 @@ def examine(
 
 
 def as_text(verdict: ValidationResult) -> str:
-    """Return the result for people: OK with a summary of the file, or every problem."""
+    """Return the result as text: OK with counts and notes, or every problem."""
     if verdict.problems or verdict.task is None:
         return str(TaskError(verdict.source, list(verdict.problems)))
     subtasks = _count(len(verdict.task.subtasks), "subtask")
@@ -92,7 +92,7 @@ def _count(number: int, word: str) -> str:
 
 
 def as_object(verdict: ValidationResult) -> dict[str, Any]:
-    """Return the result as a JSON object; the numbers are null if the file cannot be parsed."""
+    """Return the result as a JSON object; counts are null if the file cannot be parsed."""
     task = verdict.task
     return {
         "file": verdict.source,

@@ -93,8 +93,8 @@ def free(settings: CommandSettings, run: str) -> None:
 def dismiss(settings: CommandSettings, directory: RunDirectory) -> tuple[int, int]:
     """Free the workers of a run; return how many have left, and how many have not.
 
-    `directory` is locked: no coordinator grants anything meanwhile. A higher epoch (number of
-    coordinators) is journalled first. Raises OsbenchError.
+    `directory` is locked: no coordinator grants anything meanwhile. Journals a higher epoch (number
+    of coordinators) first, and waits for the workers. Raises OsbenchError.
     """
     epoch, members = 0, {}
     for record in directory.decisions():
@@ -146,7 +146,7 @@ def _list(settings: CommandSettings, *, as_json: bool) -> None:
 
 
 def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
-    """Return the cells of a worker's row, in the order of `COLUMNS`."""
+    """Return the cells of a worker's row, in the order of `COLUMNS`; text is escaped."""
     return (
         plain(f"{beat.host}:{beat.pid}"),
         plain(beat.label),
@@ -165,7 +165,7 @@ def _row(settings: CommandSettings, beat: Heartbeat) -> tuple[str, ...]:
 def _state(settings: CommandSettings, beat: Heartbeat) -> str:
     """Return the state of a worker by its heartbeat, without control characters.
 
-    "waits for resume" if its run is in this data directory and can be resumed.
+    Instead "waits for resume" if its run is in this data directory and can be resumed.
     """
     if beat.run and RUN_NAME.fullmatch(beat.run):
         directory = RunDirectory.of(settings.conf.data_dir, beat.run)
@@ -175,7 +175,10 @@ def _state(settings: CommandSettings, beat: Heartbeat) -> str:
 
 
 def _refused(beat: Heartbeat) -> str:
-    """Return the number of messages that a worker has refused, followed by reasons: "0" if none."""
+    """Return the number of messages that a worker has refused, with the reasons: "3 (age 3)".
+
+    "0" if it has refused none.
+    """
     if not beat.refused:
         return "0"
     reasons = (f"{plain(reason)} {count}" for reason, count in sorted(beat.refusals.items()))

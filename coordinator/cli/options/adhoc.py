@@ -59,7 +59,7 @@ ADHOC_RULES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Adhoc(UrlOptions):
-    """Options for a request or a scenario and its load; unset if there is a task file."""
+    """Options for a request or a scenario and its load; all unset if there is a task file."""
 
     SECTION = "Load without a task file"
 
@@ -103,8 +103,9 @@ class Adhoc(UrlOptions):
     )
 
     def document(self) -> dict[str, Any]:
-        """Return the task document of these options, which `ADHOC_RULES` allow.
+        """Return the task document that these options describe; `ADHOC_RULES` hold for them.
 
+        It is one workload; without a load, one virtual user runs once. Reads files given as @FILE.
         Raises UsageError for an invalid argument, header or limit.
         """
         workload: dict[str, Any]

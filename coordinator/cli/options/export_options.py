@@ -53,7 +53,7 @@ _TOGETHER = "Write results with an exporter, to a file or folder or to the URL o
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """The exports that a command line asks for, with their targets and options."""
+    """The exports that a command line requests, with their targets and options, unchecked."""
 
     #: Path by exporter.
     files: Mapping[str, str]
@@ -72,8 +72,8 @@ class ExportOptions:
     def chosen(self, conf: cfg.ConfigOpts, plugin_path: Sequence[str]) -> list[Export]:
         """Return the requested exports, with their options and targets checked; [] for none.
 
-        Raises PluginError if a plug-in path cannot be used, OsbenchError for an unknown exporter or
-        an invalid option or target.
+        Imports the plug-in files of `conf` and `plugin_path`. Raises PluginError if a plug-in path
+        cannot be used, OsbenchError for an unknown exporter or an invalid option or target.
         """
         if not self.given:
             return []
@@ -114,7 +114,7 @@ class ExportOptions:
         return found
 
     def _divided(self, names: Sequence[str]) -> dict[str, list[str]]:
-        """Return the options of each exporter, without the prefix "NAME.", by its name.
+        """Return the options of each exporter in `names`, without the prefix "NAME.", by its name.
 
         The prefix may be missing if there is only one exporter. Raises UsageError if it is missing
         and there are several.
@@ -134,7 +134,10 @@ class ExportOptions:
 
 
 def _format(name: str, what: str) -> str | None:
-    """Return a field for the option of an exporter, whose value is the path of its file."""
+    """Return a field for the option `--NAME` of an exporter, whose value is the path of its file.
+
+    `what` describes the file in its help.
+    """
     return option(f"--{name}", metavar="FILE", help=f"Write {what}.")
 
 

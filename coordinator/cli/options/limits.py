@@ -18,8 +18,8 @@ _FORMS = "p95=250ms (any percentile), mean=80ms, max=2s or failures=1%"
 def sla_of(limits: Sequence[str], of: str) -> dict[str, Any]:
     """Return the key `sla` of a workload for limits such as "p95=250ms"; {} without limits.
 
-    With limits, no iteration may fail unless `failures` allows it. `of`: the duration that
-    percentiles are of, "service" or "response". Raises UsageError.
+    With limits, no iteration may fail unless `failures` allows it. `of`: the time that percentiles
+    are of, "service" or "response". Raises UsageError for an unknown, repeated or malformed limit.
     """
     percentiles: list[dict[str, Any]] = []
     found: dict[str, Any] = {}
@@ -62,7 +62,7 @@ def _percentile(name: str) -> float | None:
 
 
 def _plain(number: float) -> float:
-    """Return an integer instead of a float without a fraction, as people write it."""
+    """Return a float without a fraction as an integer, so that it is written as people do."""
     return int(number) if number.is_integer() else number
 
 

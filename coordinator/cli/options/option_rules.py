@@ -20,7 +20,10 @@ _OTHERS = "Other options"
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """The parameters of a command line by name: long options, and arguments as in the usage."""
+    """The parameters of a command, by name, and the names that a command line gave.
+
+    Names are long options, and arguments as in the usage.
+    """
 
     #: All that the command has -> how they are written, with what they take.
     written: Mapping[str, str]
@@ -41,7 +44,7 @@ class Given:
         )
 
     def of_these(self, names: Iterable[str]) -> list[str]:
-        """Return the names in `names` that were given, in their order."""
+        """Return the elements of `names` that were given, in the order of `names`."""
         return [one for one in names if one in self.names]
 
 
@@ -65,7 +68,10 @@ class Rule:
         return (self.option, *self.excludes, *self.needs)
 
     def refusal(self, given: Given) -> str:
-        """Return the reason why a command line is refused, as a message; "" if it is allowed."""
+        """Return why the rule refuses a command line, as a message; "" if it is allowed.
+
+        The rule holds only if its option was given.
+        """
         if self.option not in given.names:
             return ""
         if wrong := given.of_these(self.excludes):
@@ -96,7 +102,7 @@ class Alternatives:
         return tuple(self.of)
 
     def refusal(self, given: Given) -> str:
-        """Return the reason why a command line is refused, as a message; "" if it is allowed."""
+        """Return why the rule refuses a command line, as a message; "" if it is allowed."""
         found = given.of_these(self.of)
         if not found and self.missing:
             choices = _listed([given.written[one] for one in self.of], "or")
@@ -127,7 +133,7 @@ class RuledCommand(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by section, in the order of their declaration."""
+        """Write the options by section, in the order of their declaration; others at the end."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx) if isinstance(one, click.Option) else None

@@ -18,9 +18,9 @@ _OPTION = "osbench.option"
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """Base of sets of options that a command gets as one value.
+    """Base of sets of options that a command gets as one value; each field is an option.
 
-    A subclass adds to the options of its base.
+    Fields are made by `option`, `flag` or `repeated`. A subclass adds fields to its base.
     """
 
     #: Heading of these options in `--help`; those without one come last.
@@ -28,7 +28,7 @@ class OptionSet:
 
 
 class SectionedOption(click.Option):
-    """A click option that knows the section of `--help` that it is listed in."""
+    """A click option with the name of the section of `--help` in which it is listed."""
 
     def __init__(self, *args: Any, section: str = "", **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -36,12 +36,15 @@ class SectionedOption(click.Option):
 
 
 def flag(*names: str, help: str) -> bool:
-    """Return a field for an option without a value: true if it is given, else false."""
+    """Return a dataclass field for an option without a value: True if it is given, else False."""
     return _field(names, False, help=help, is_flag=True)
 
 
 def repeated(*names: str, help: str, metavar: str | None = None) -> tuple[str, ...]:
-    """Return a field for an option that may be given several times: a tuple of its values."""
+    """Return a dataclass field for an option that may be given several times.
+
+    Its value is a tuple, () if the option is not given.
+    """
     return _field(names, (), help=help, metavar=metavar, multiple=True)
 
 
@@ -54,7 +57,7 @@ def option(*names: str, default: str, **settings: Any) -> str: ...
 @overload
 def option(*names: str, **settings: Any) -> str | None: ...
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
-    """Return a field for an option with one value; `settings` are arguments of `click.option`."""
+    """Return a dataclass field for an option with one value; `settings` go to `click.option`."""
     return _field(names, default, **settings)
 
 
@@ -63,7 +66,10 @@ def _field(names: tuple[str, ...], default: T, **settings: Any) -> T:
 
 
 def option_set(kind: type[OptionSet], name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorate a command: it gets the options of a set as one argument called `name`."""
+    """Decorate a command: it gets the options of the set `kind` as one argument called `name`.
+
+    That argument is an instance of `kind`.
+    """
     # sets of one command may have fields of the same name
     declared = {f"{name}_{one.name}": one for one in fields(kind)}
 
@@ -81,9 +87,10 @@ def option_set(kind: type[OptionSet], name: str) -> Callable[[Callable[..., R]],
 def options(
     section: str = "", /, **declared: Any
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Decorate a command with few options: it gets the value of each by its name.
+    """Decorate a command: it gets each option in `declared` as an argument of its name.
 
-    `section`: heading of the options in `--help`.
+    `declared`: fields made by `option`, `flag` or `repeated`. `section`: heading of the options in
+    `--help`.
     """
     return lambda command: _with_options(command, declared, section)
 

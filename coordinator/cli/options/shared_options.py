@@ -13,17 +13,23 @@ from osbench.coordinator.cli.options.option_table import OptionSet, flag, option
 
 
 def json_flag(what: str = "one object") -> bool:
-    """Return the field of `--json`; the argument describes the output in its help."""
+    """Return the dataclass field of the flag `--json`; `what` describes the output in its help."""
     return flag("--json", help=f"JSON on stdout, nothing else: {what}.")
 
 
 def quiet_flag(result: str = "the report") -> bool:
-    """Return the field of `--quiet`; `result` is the output that is printed nevertheless."""
+    """Return the dataclass field of the flag `--quiet`.
+
+    `result` names, in its help, the output that is printed nevertheless.
+    """
     return flag("--quiet", "-q", help=f"No progress, only {result}.")
 
 
 def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
-    """Return the field of `--plugin-path`; the argument describes the plug-ins in its help."""
+    """Return the dataclass field of `--plugin-path`, which may be repeated.
+
+    `what` describes the plug-ins in its help.
+    """
     return repeated(
         "--plugin-path",
         metavar="PATH",
@@ -32,14 +38,17 @@ def plugin_paths(what: str = "plug-ins of osbench or Rally") -> tuple[str, ...]:
 
 
 def deployment_name() -> str | None:
-    """Return the field of `--deployment`, the name of a deployment record."""
+    """Return the dataclass field of `--deployment`: a record's name, None if it is not given."""
     return option(
         "--deployment", metavar="NAME", help="Deployment record; default: the one in use."
     )
 
 
 def workers_wait(default: str = "[coordinator] wait_for_workers_s") -> float | None:
-    """Return the field of `--wait-for-workers`, seconds; `default` describes the default."""
+    """Return the dataclass field of `--wait-for-workers`: seconds, None if it is not given.
+
+    `default` describes, in its help, the time that applies then.
+    """
     return option(
         "--wait-for-workers",
         type=DurationType(),
@@ -49,7 +58,7 @@ def workers_wait(default: str = "[coordinator] wait_for_workers_s") -> float | N
 
 
 def workload_name() -> str | None:
-    """Return the field of `--workload`, for commands on one workload of a run."""
+    """Return the dataclass field of `--workload`: name or number of a run's workload, or None."""
     return option(
         "--workload",
         metavar="NAME|N",
@@ -58,12 +67,12 @@ def workload_name() -> str | None:
 
 
 def wanted_tags() -> tuple[str, ...]:
-    """Return the field of `--tag`, for commands that select runs by all of these tags."""
+    """Return the dataclass field of `--tag`: a command selects runs that have all of these tags."""
     return repeated("--tag", help="Only runs with this tag; may be repeated.")
 
 
 def page_file() -> Path | None:
-    """Return the field of `--html`, the path of a page that a comparison writes."""
+    """Return the dataclass field of `--html`: path of a page that a comparison writes, or None."""
     return option(
         "--html",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -73,7 +82,10 @@ def page_file() -> Path | None:
 
 
 def archive_url(help: str = "Also the runs of an archive") -> str | None:
-    """Return the field of `--archive`, a path or URL; `help` describes its use."""
+    """Return the dataclass field of `--archive`: folder or URL of an archive, or None.
+
+    `help` begins its help with the use of the archive.
+    """
     return option(
         "--archive",
         metavar="URL",
@@ -82,7 +94,7 @@ def archive_url(help: str = "Also the runs of an archive") -> str | None:
 
 
 def damaged_flag() -> bool:
-    """Return the field of `--damaged`, which reads damaged runs as far as possible."""
+    """Return the dataclass field of the flag `--damaged`, which reads damaged runs if possible."""
     return flag(
         "--damaged",
         help="Read a run whose files are cut or changed, as far as possible; marked as PARTIAL.",
@@ -90,7 +102,10 @@ def damaged_flag() -> bool:
 
 
 def preferred_plugins() -> str:
-    """Return the field of `--prefer`: native or rally, for plug-in names that both have."""
+    """Return the dataclass field of `--prefer`: native or rally.
+
+    Its source is used for a name that plug-ins of both have.
+    """
     return option(
         "--prefer",
         type=click.Choice(SOURCES),

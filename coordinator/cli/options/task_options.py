@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOptions(OptionSet):
-    """Options for reading a task: its arguments, the selected part, and plug-ins."""
+    """Options for reading a task: its arguments, the selected parts, and plug-ins."""
 
     SECTION = "Task and plug-ins"
 
@@ -58,7 +58,7 @@ class TaskOptions(OptionSet):
 
     @property
     def selection(self) -> Selection:
-        """The selection of subtasks and workloads of the task."""
+        """The selected subtasks and workloads of the task; all if no option selects some."""
         # workers of local mode start before task files are read
         from osbench.coordinator.taskfile.selection import Selection  # noqa: PLC0415 - see above
 
@@ -79,8 +79,8 @@ def read_plugins(conf: cfg.ConfigOpts, options: TaskOptions) -> Plugins:
 def read_task(source: str, conf: cfg.ConfigOpts, options: TaskOptions) -> tuple[Task, Plugins]:
     """Return the checked task of a path (`-`: standard input), and its plug-ins.
 
-    Prints warnings on unused arguments and on classes that are not plug-ins. Raises UsageError for
-    bad arguments, PluginError for bad plug-ins, TaskError for the rest.
+    Prints warnings on unused arguments of files and on classes that are not plug-ins. Raises
+    UsageError for bad or unused arguments, PluginError for bad plug-ins, TaskError for the rest.
     """
     from osbench.coordinator.taskfile import read_args  # noqa: PLC0415 - as `selection`
     from osbench.coordinator.taskfile.loading import TaskTemplate  # noqa: PLC0415 - as `selection`
@@ -105,9 +105,10 @@ def warn_of_unused(args: TaskArguments, templates: Sequence[frozenset[str] | Non
 def read_with(
     template: TaskTemplate, plugins: Plugins, args: TaskArguments, options: TaskOptions
 ) -> Task:
-    """Return the checked task of a template that is filled in with `args`.
+    """Return the checked task of `template`, filled in with `args`.
 
-    Raises UsageError if the options select a part that the task does not have, and TaskError.
+    `options` override and select parts of it. Raises UsageError if they select a part that the task
+    does not have, and TaskError.
     """
     from osbench.coordinator.taskfile import checked  # noqa: PLC0415 - as `selection`
 

@@ -54,12 +54,15 @@ class AddressType(click.ParamType[Address]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Address:
-        """Convert a string to an address. Raises UsageError."""
+        """Convert a string to an address, the value of a bare `--web` to the default address.
+
+        Raises UsageError if it is not an address.
+        """
         return Address.parse("" if value == _DEFAULT else value)
 
 
 class ListenAddress(click.ParamType[str]):
-    """An address to listen at, on the command line, kept as text."""
+    """An address to listen at, [ADDR:]PORT, on the command line; checked and kept as text."""
 
     name = "address"
 
@@ -70,12 +73,12 @@ class ListenAddress(click.ParamType[str]):
 
 
 class BackendUrl(click.ParamType[str]):
-    """A URL to query traces at, on the command line, kept as text."""
+    """A URL at which traces are queried, on the command line; checked and kept as text."""
 
     name = "url"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the string unchanged. Raises UsageError if it is not such a URL."""
+        """Return the string unchanged. Raises UsageError if it is not a URL of Tempo or Jaeger."""
         parse_backend_url(value)
         return str(value)
 

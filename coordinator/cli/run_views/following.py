@@ -27,8 +27,8 @@ def await_end(directory: RunDirectory) -> None:
 def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
     """Yield the progress notes of a run (content of status.json), until it has ended.
 
-    Yields a note when it is new, which is about once per second. Raises OsbenchError if the file
-    cannot be read.
+    Yields a note when it is new, about once per second, and none once no coordinator holds the run.
+    Raises OsbenchError if the file cannot be read.
     """
     seen_at = None
     running = True
@@ -46,7 +46,7 @@ def progress(directory: RunDirectory) -> Iterator[dict[str, Any]]:
 def exit_code(directory: RunDirectory) -> int:
     """Return the exit code of a run that is over; `LOST` if its coordinator was killed.
 
-    The code of the error if its files are damaged.
+    For damaged files, the exit code of the error.
     """
     try:
         summary = summary_of(directory)
@@ -57,7 +57,7 @@ def exit_code(directory: RunDirectory) -> int:
 
 
 def lines(note: Mapping[str, Any]) -> list[str]:
-    """Return a progress note as lines of text, one for each workload under load."""
+    """Return a progress note as lines of text, a line for each workload under load."""
     return [_line(one) for one in (note, *note.get("beside", ()))]
 
 

@@ -30,14 +30,17 @@ class WorkerNames:
         self._labels = _labels(directory)
 
     def __call__(self, membership: str) -> str:
-        """Return the title of a worker process, by the name of its membership."""
+        """Return the title of a worker process, label (host:pid), by the name of its membership.
+
+        Without a known label, host:pid.
+        """
         name = _host_and_pid(membership)
         return worker_title(name, self._labels.get(name, ""))
 
     def fits(self, wanted: str, membership: str) -> bool:
-        """Return whether `wanted` means this process: by label, host, host:pid or incarnation.
+        """Return whether `wanted` means the worker process of a membership.
 
-        The incarnation, host.pid.random, may be cut.
+        `wanted` is a label, host, host:pid or the beginning of an incarnation, host.pid.random.
         """
         name = _host_and_pid(membership)
         host = name.rpartition(":")[0]
@@ -77,7 +80,7 @@ def show_log(directory: RunDirectory, *, worker: str | None, follow: bool, as_js
 
 
 def entry_lines(entry: LogEntry, prefix: str) -> str:
-    """Return an entry as text behind a prefix; lines after the first are indented."""
+    """Return an entry as text behind `prefix`, escaped; lines after the first are indented."""
     return f"{prefix}{escaped(entry.text.rstrip(), breaks=True)}".replace("\n", "\n    ")
 
 
@@ -126,7 +129,7 @@ def _host_and_pid(membership: str) -> str:
 
 
 def _labels(directory: RunDirectory) -> dict[str, str]:
-    """Return the labels of worker processes by host:pid, from the summary, or the run so far."""
+    """Return the labels of worker processes by host:pid, from the summary and `status.json`."""
     summary = directory.read("summary.json") or {}
     found = {
         f"{one.get('host')}:{one.get('pid')}": str(one.get("label") or "")

@@ -33,7 +33,10 @@ _NOT_STARTED = "a virtual user failed to start"
 
 
 class IterationProgress(Progress):
-    """Prints output and logs of the workers as they come, instead of figures of the load."""
+    """Prints output and logs of the workers of `run --once` as they come, to stdout.
+
+    It replaces the figures of the load. Messages on the run go to stderr.
+    """
 
     def __init__(self, directory: RunDirectory, *, silent: bool) -> None:
         """`silent`: print only messages on the run, no output and logs."""
@@ -53,7 +56,7 @@ class IterationProgress(Progress):
     def __call__(self, snapshot: Snapshot) -> None:
         """Print new entries of the log; interrupt the run if its virtual user cannot start.
 
-        The snapshot itself is not shown.
+        Interrupts once, by SIGINT to this process. The snapshot itself is not shown.
         """
         self.print_log()
         if snapshot.start_failures and not self.not_started:
@@ -63,7 +66,7 @@ class IterationProgress(Progress):
             signal.raise_signal(signal.SIGINT)
 
     def print_log(self) -> None:
-        """Print the log entries since the last call; nothing if silent."""
+        """Print the log entries since the last call; does nothing if `silent`."""
         if self._silent:
             return
         for entry in self._log.fresh():
@@ -77,7 +80,8 @@ def run_single(
 ) -> int:
     """Run one iteration of each workload and print all about it; return the exit code.
 
-    The code is 1 if a virtual user could not start. Raises OsbenchError if the run cannot begin.
+    Writes the exports, too. `as_json`: prints one JSON object instead of text. The code is 1 if a
+    virtual user could not start. Raises OsbenchError if the run cannot begin.
     """
     directory = RunDirectory.of(settings.conf.data_dir, wanted.run_options.run_id)
     progress = IterationProgress(directory, silent=as_json)
@@ -113,7 +117,10 @@ def run_single(
 
 
 def _print_end(summary: Mapping[str, Any], terminal: Console, *, started: bool) -> None:
-    """Print the notes of the run, and its exit code with its meaning."""
+    """Print the notes of the run, and its exit code with its meaning.
+
+    `started`: the virtual user could start.
+    """
     for note in summary["notes"]:
         terminal.print(Text(f"Note: {plain(note, 1000)}"), highlight=False)
     code = summary["exit_code"]

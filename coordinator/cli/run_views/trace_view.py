@@ -15,9 +15,10 @@ _NOTES = 20
 
 
 def print_trace(found: Trace, trace_set: TraceSet, iteration: int | None, console: Console) -> None:
-    """Print a trace of a set as a tree of spans; `iteration` is its number, None if unknown.
+    """Print a trace as a tree of spans, with its critical path marked.
 
-    At most `_NOTES` spans that are left out of the tree are named below it.
+    `trace_set` has the trace; `iteration` is its number, None if unknown. At most `_NOTES` spans
+    that are left out of the tree are named below it.
     """
     tree, paths = trace_set.tree_and_paths(found)
     heading = f"Trace {plain(uuid_form(found.trace_id))}"

@@ -21,13 +21,16 @@ Ints = NDArray[np.int64]
 
 
 class EarlierRun:
-    """State of a run before this coordinator; empty for a new run.
+    """State of a run before this coordinator, which resumes the run; empty for a new run.
 
     Read from the run directory before this coordinator writes to it.
     """
 
     def __init__(self, directory: RunDirectory, accounts: Accounts) -> None:
-        """`accounts` has journal and blocks already. Raises DamagedRun for a damaged journal."""
+        """Read the journal and the notes in `directory`; `accounts` has journal and blocks already.
+
+        Raises DamagedRun for a damaged journal.
+        """
         #: The notes of the run.
         self.notes = noted(directory)
         #: By membership: the workload that it was granted work of last.
@@ -59,7 +62,10 @@ class EarlierRun:
         return number in self._closed
 
     def t0_at(self, group: Sequence[WorkloadPlan]) -> float | None:
-        """Return when a group's load began, Redis time, seconds since 1970; None if it did not."""
+        """Return when a group's load began, Redis time, seconds since 1970; None if it did not.
+
+        If its workloads have different times, the first one.
+        """
         found = [self._t0_at[one.number] for one in group if one.number in self._t0_at]
         return min(found, default=None)
 
@@ -68,9 +74,10 @@ class EarlierRun:
         return number in self._t0_at
 
     def dues(self, number: int) -> Iterator[tuple[int, Ints]]:
-        """Yield the due times of the granted or dropped arrivals of a workload, in parts.
+        """Yield the due times of the granted or dropped arrivals of workload `number`, in parts.
 
-        Each part has the number of its first arrival and an array of nanoseconds after t0.
+        Each part has the number of its first arrival and an array of due times of consecutive
+        arrivals, ns after t0. Parts come in the order of their numbers.
         """
         parts: dict[int, Ints] = {}
         known = Intervals()
@@ -87,9 +94,10 @@ class EarlierRun:
         yield from sorted(parts.items())
 
     def serving(self, number: int) -> list[str]:
-        """Return the workers last granted work of a workload that may send heartbeats again.
+        """Return the memberships that were last granted work of workload `number` and may be alive.
 
-        By name of their membership, which is one worker process's part in the run.
+        A membership is one worker process's part in the run. Memberships that were lost or have
+        left are left out.
         """
         return [
             mid
@@ -98,15 +106,19 @@ class EarlierRun:
         ]
 
     def size(self, number: int) -> int:
-        """Return how many workers the load of a workload had, at least 1; 0 if it had not begun."""
+        """Return how many workers served the load of workload `number` last and may be alive.
+
+        At least 1; 0 if its load had not begun.
+        """
         return max(1, len(self.serving(number))) if self.has_begun(number) else 0
 
     def parts(
         self, workers: Sequence[WorkerHandle], group: Sequence[WorkloadPlan]
     ) -> list[list[WorkerHandle]]:
-        """Divide workers over the workloads of a group: a list for each workload, in order.
+        """Divide `workers` over the workloads of `group`: a list for each workload, in order.
 
-        A worker stays with the workload that it served last; others join the smallest part.
+        A worker stays with the workload that it served last. The others go, one by one, to the
+        workload with the fewest workers.
         """
         parts = [
             [worker for worker in workers if self._serving.get(worker.mid) == one.number]
@@ -119,16 +131,16 @@ class EarlierRun:
         return parts
 
     def carried_on(self, number: int, outcome: WorkloadOutcome) -> WorkloadOutcome:
-        """Return the outcome of workload `number` with the figures that were noted earlier."""
+        """Return `outcome`, of a workload, with the figures that earlier coordinators noted."""
         return carried_on(outcome, self.notes.workloads.get(number, OutcomeNotes()))
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A message if notes of an earlier coordinator cannot be read; else empty."""
+        """A tuple of one message if earlier notes of the run cannot be read; else empty."""
         return (self.notes.problem,) if self.notes.problem else ()
 
     def cpu(self, number: int) -> CpuProfile:
-        """Return the CPU use of the workers of a workload, as far as it was noted earlier."""
+        """Return the CPU profile of the workers of a workload from earlier notes, else empty."""
         found, notes = CpuProfile(), self.notes.workloads.get(number, OutcomeNotes())
         for worker, points in notes.cpu.items():
             for at_s, value in points:

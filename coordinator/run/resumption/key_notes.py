@@ -18,7 +18,7 @@ _KEYS = "keys"
 
 
 class KeyNotes:
-    """Notes in the journal which key signs: for each coordinator, and for rotated keys."""
+    """Journals the id of the key that signs a run's messages, at first and after each rotation."""
 
     def __init__(self, keyring: Keyring, port: DispatchPort) -> None:
         self._keyring = keyring
@@ -26,7 +26,10 @@ class KeyNotes:
         self._noted = b""
 
     def look(self) -> None:
-        """Journal the id of the signing key if it has changed since. Raises StorageError."""
+        """Journal the id of the signing key, at the first call and whenever it has changed since.
+
+        Raises StorageError.
+        """
         found = self._keyring.signing().id
         if found != self._noted:
             self._port.decide([{"do": _KEYS, "key": found.hex()}])
@@ -34,9 +37,10 @@ class KeyNotes:
 
 
 def check_key(directory: RunDirectory, keyring: Keyring, path: Path) -> None:
-    """Raise ConfigError if `keyring`, read from `path`, lacks the key that the run noted.
+    """Raise ConfigError if `keyring` lacks the key that the journal of a run noted last.
 
-    Raises DamagedRun if the journal is damaged.
+    `path`: the key file, for the message. Journals of older releases note no key and pass. Raises
+    DamagedRun if the journal is damaged.
     """
     noted = ""
     for record in directory.decisions():

@@ -31,7 +31,10 @@ UNREAD = "earlier workers of the run, their CPU and spans are not in this report
 
 @dataclass(frozen=True, kw_only=True)
 class OutcomeNotes:
-    """Noted samples of one workload."""
+    """Figures of one workload, saved for a coordinator that resumes the run.
+
+    `cpu`: by worker, pairs of seconds after t0 and CPU in cores.
+    """
 
     workers: tuple[WorkerFigures, ...] = ()
     cpu: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
@@ -46,7 +49,7 @@ class OutcomeNotes:
 
 @dataclass(frozen=True, kw_only=True)
 class RunNotes:
-    """Noted samples of a run: of its workloads, and of refused messages and rollbacks of Redis."""
+    """Figures of a run, saved for a coordinator that resumes it."""
 
     #: By number.
     workloads: Mapping[int, OutcomeNotes] = field(default_factory=dict)
@@ -59,7 +62,7 @@ class RunNotes:
 
 
 class NotesFile:
-    """Writes the notes of a run, many times; packs the notes of finished workloads only once."""
+    """Writes the file `notes` of a run, many times; packs notes of finished workloads only once."""
 
     def __init__(self, directory: RunDirectory) -> None:
         self._directory = directory
@@ -67,13 +70,16 @@ class NotesFile:
         self._over: dict[int, bytes] = {}
 
     def settle(self, number: int, notes: OutcomeNotes) -> None:
-        """Keep the last notes of workload `number`, packed; each later `write` includes them."""
+        """Keep the final notes of workload `number`, packed, for later writes.
+
+        Writes nothing itself.
+        """
         self._over[number] = _packed(notes)
 
     def write(self, notes: RunNotes) -> None:
         """Replace the file; does not wait for the disk. Raises OsbenchError.
 
-        `notes` has only workloads that were not settled.
+        `notes` has only workloads that were not settled; the others are added.
         """
         open_ones = {number: _packed(one) for number, one in notes.workloads.items()}
         packer = msgpack.Packer()
@@ -93,7 +99,7 @@ def _packed(notes: OutcomeNotes) -> bytes:
 
 
 def noted(directory: RunDirectory) -> RunNotes:
-    """Return the notes of a run; empty notes if the file is missing.
+    """Return the saved notes of a run; empty notes if the file is missing.
 
     If it cannot be read, the notes are empty and have a `problem`.
     """
@@ -116,7 +122,11 @@ def _notes(*, workers: Sequence[Mapping[str, Any]], **others: Any) -> OutcomeNot
 
 
 def carried_on(outcome: WorkloadOutcome, notes: OutcomeNotes) -> WorkloadOutcome:
-    """Return an outcome with the earlier notes on its workload added, except CPU."""
+    """Return a copy of `outcome` with the figures that earlier coordinators noted for its workload.
+
+    Adds workers that are gone and counts of duplicates, refusals and spans. Error and planned rate
+    are taken if `outcome` has none. CPU is not added.
+    """
     here = {one.incarnation for one in outcome.workers}
     gone = [
         _as_it_left(one, outcome.statistics) for one in notes.workers if one.incarnation not in here
@@ -142,16 +152,16 @@ def carried_on(outcome: WorkloadOutcome, notes: OutcomeNotes) -> WorkloadOutcome
 
 
 def _as_it_left(worker: WorkerFigures, statistics: WorkloadStatistics) -> WorkerFigures:
-    """Return figures of a worker that has left, with all iterations that reached the statistics.
+    """Return a copy of `worker`, which has left, with its count of iterations in `statistics`.
 
-    It may have delivered more iterations than were noted.
+    It may have delivered more than were noted. Unchanged if the statistics do not have the worker.
     """
     part = statistics.part_of(worker.incarnation)
     return replace(worker, iterations=part.iterations) if part else worker
 
 
 def notes_of(outcome: WorkloadOutcome) -> OutcomeNotes:
-    """Return the figures of an outcome that journal and blocks lack, to be noted."""
+    """Return the figures of `outcome` that journal and blocks lack, to be saved."""
     tracing = outcome.tracing
     return OutcomeNotes(
         workers=outcome.workers,

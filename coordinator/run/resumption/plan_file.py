@@ -45,7 +45,7 @@ _OTHERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class SavedRun:
-    """The plan of a run as its first coordinator saved it."""
+    """The plan of a run as its first coordinator saved it, read again by `load`."""
 
     plan: RunPlan
     #: Seconds since 1970-01-01 UTC.
@@ -55,7 +55,11 @@ class SavedRun:
 
 
 def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started_at: float) -> None:
-    """Encrypt and write the plan of a run; return when it is on disk. Raises OsbenchError."""
+    """Encrypt and write the plan of a run to its directory; return when it is on disk.
+
+    `connection`: in local mode its keys are saved, too. `started_at`: seconds since 1970. Raises
+    OsbenchError.
+    """
     document = {
         "format": FORMAT,
         "osbench": __version__,
@@ -80,8 +84,9 @@ def save(plan: RunPlan, connection: Connection, directory: RunDirectory, started
 def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
     """Return the plan of a run, and set options of `conf` to the values saved at its first start.
 
-    Raises UsageError if plug-ins, data files, osbench or `conf` have changed since, or if the file
-    cannot be read. Raises other OsbenchErrors if task or plug-ins cannot be loaded.
+    Reads plug-ins and data files again. Raises UsageError if plug-ins, data files, osbench or
+    `conf` have changed since, or if the file cannot be read. Raises other OsbenchErrors if task or
+    plug-ins cannot be loaded.
     """
     name = directory.path.name
     saved = _read(directory, conf)
@@ -115,10 +120,10 @@ def load(directory: RunDirectory, conf: cfg.ConfigOpts) -> SavedRun:
 
 
 def _read(directory: RunDirectory, conf: cfg.ConfigOpts) -> dict[str, Any]:
-    """Return the decrypted document of the plan.
+    """Return the decrypted document of the plan, if the data of the contexts can be read, too.
 
-    Raises UsageError if it is missing or cannot be read, if the contexts' data cannot be read, or
-    if another version of osbench has written it.
+    Raises UsageError if the plan is missing or cannot be read, if the contexts' data cannot be
+    read, or if another version of osbench has written it.
     """
     name = directory.path.name
     try:
@@ -145,7 +150,7 @@ def _file(directory: RunDirectory, conf: cfg.ConfigOpts) -> EncryptedFile:
 
 
 def _settings(conf: cfg.ConfigOpts) -> dict[str, dict[str, Any]]:
-    """Return the values of all options that affect a run; none of them is a secret."""
+    """Return the values of all options that affect a run, by group and name; none is a secret."""
     return {
         group: {name: conf[group][name] for name in _names(group)}
         for group in OPTIONS
@@ -186,9 +191,10 @@ def _saved(file: IterationRows) -> dict[str, str]:
 def _rows(
     name: str, task: Task, plugins: Plugins, saved: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[int, IterationRows]]:
-    """Yield (number, rows) of each workload with a data file, read again.
+    """Yield (number, rows) of each workload with a data file, read again: its own, or its runner's.
 
-    Raises UsageError if a file is missing or has changed.
+    `name` is the run's, for messages. `saved`: path, digest and key of each file, by number of the
+    workload. Raises UsageError if a file is missing or has changed.
     """
     workloads = list(task.workloads)
     for number, one in saved.items():
@@ -221,7 +227,10 @@ def _changed(name: str, path: Path) -> UsageError:
 
 
 def task_of(saved: Mapping[str, Any]) -> Task:
-    """Return the task from a mapping that `dataclasses.asdict` has made of it."""
+    """Return the task from a mapping that `dataclasses.asdict` made of it and JSON has passed on.
+
+    Lists of JSON become tuples again.
+    """
     subtasks = tuple(map(_subtask, saved["subtasks"]))
     return Task(**{**saved, "subtasks": subtasks, "tags": tuple(saved["tags"])})
 

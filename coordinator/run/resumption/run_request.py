@@ -24,7 +24,10 @@ REQUEST = "request"
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """A task with its options, as a command has read them; `rerun` begins with it."""
+    """The request for a run as saved in its directory: task, options, plug-ins and deployment.
+
+    `rerun` begins a new run with it. `prefer`: the source of plug-ins that is searched first.
+    """
 
     task: Task
     options: RunOptions
@@ -35,7 +38,10 @@ class RunRequest:
 
 
 def save(plan: RunPlan, directory: RunDirectory) -> None:
-    """Encrypt and write the request for a run; return when it is on disk. Raises OsbenchError."""
+    """Encrypt and write the request for a run, with its secrets; return when it is on disk.
+
+    Paths of the task and of plug-ins become absolute. Raises OsbenchError.
+    """
     # files that the task names are found next to it, from any working directory
     source = str(expanded(plan.task.source).absolute())
     document = {

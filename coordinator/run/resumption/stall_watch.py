@@ -25,9 +25,10 @@ class StallWatch:
         self._since_s = 0.0
 
     def look(self, running: Sequence[WorkloadRun]) -> None:
-        """Raise FleetError after `STALL_S` s in which workers held iterations and ran none.
+        """Raise FleetError if workers held iterations for `STALL_S` seconds, but ran none.
 
-        Paused and paced loads may rest for any time.
+        Results that settle iterations begin the time again, as does a pause of the load. `running`:
+        the workloads under load. Workers without users and with a rate limit are left out.
         """
         pool = self._services.pool
         ledgers = [one.results.ledger for one in running]

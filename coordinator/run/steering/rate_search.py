@@ -30,7 +30,7 @@ MOST_DISTURBED = 10
 
 
 class RateSearch:
-    """Begins and ends the trials in the search of one workload."""
+    """Begins and ends the trials (loads at one rate) in the search of one workload."""
 
     def __init__(self, services: RunServices, run: WorkloadRun) -> None:
         results = run.results
@@ -51,7 +51,7 @@ class RateSearch:
     def look(self) -> None:
         """Begin or end a trial if one is due. Raises StoreUnreachable, StorageError.
 
-        Does nothing if the workload is not under load or the search is over.
+        Called at each poll. Does nothing if the workload is not under load, or the search is over.
         """
         run, trials = self._run, self._trials
         changes = self._runner.changes
@@ -92,9 +92,10 @@ class RateSearch:
         return True
 
     def _end(self, elapsed_s: float) -> None:
-        """End the load of the trial at its end, or early if a criterion cannot be met any more.
+        """Decide on the end of the trial's load, `AHEAD_S` seconds before it is due.
 
-        A trial of an earlier coordinator is ended as interrupted.
+        Ends it at once if a criterion cannot be met any more, and a trial of an earlier coordinator
+        as interrupted. `elapsed_s`: seconds after t0.
         """
         trials = self._trials
         if not self._ours:
@@ -123,10 +124,10 @@ class RateSearch:
             self._decide(rate, max(0.0, elapsed_s) + LEAD_S, unended=unended, lost=lost)
 
     def _decide(self, rate: float, at_s: float, *, last: bool = False, **trial: Any) -> None:
-        """Journal a change of the load to `rate` arrivals/s at `at_s` seconds after t0.
+        """Journal a change of the load to `rate` arrivals/s, from `at_s` seconds after t0 on.
 
-        `last` ends the search; `trial`: fields of `LoadChange` on the last trial. Raises
-        StorageError.
+        The change may come later than `at_s`, behind granted arrivals. A rate of 0 ends a trial,
+        `last` the search; `trial`: fields of `LoadChange` on the last trial. Raises StorageError.
         """
         dispatcher = self._run.dispatcher
         at_s, number = dispatcher.cut(at_s)

@@ -21,14 +21,14 @@ LONGEST_S = 1e10
 
 
 class SteeredRunner(Runner):
-    """The runner of a plan with the changes of its load.
+    """The runner of a plan with the changes of its load, by users or by a search.
 
     A changed rate holds until another change, or the end of the load: the last stage, or the number
     of iterations that the task requests.
     """
 
     def __init__(self, planned: Runner, changes: Sequence[LoadChange]) -> None:
-        """`changes` of the load, oldest first; the caller may append to them later."""
+        """`planned`: the task's runner. `changes` of its load: oldest first, may grow later."""
         super().__init__(planned.config)
         self._plan = planned
         #: Changes of the planned load that were requested, oldest first.
@@ -42,7 +42,7 @@ class SteeredRunner(Runner):
 
     @property
     def timeout_s(self) -> float:
-        """Timeout of one iteration, seconds; 0 for none."""
+        """Timeout of one iteration, seconds; 0 for none. Changes do not affect it."""
         return self._plan.timeout_s
 
     @property
@@ -55,14 +55,17 @@ class SteeredRunner(Runner):
 
     @property
     def planned(self) -> int | None:
-        """The number of planned iterations after all changes; None if the plan has none."""
+        """The number of planned iterations after all changes; None if the plan has none.
+
+        Changes of a closed load do not affect it.
+        """
         if not self.is_open or not self.changes:
             return self._plan.planned
         return self._planned(len(self.changes))
 
     @property
     def lasts_s(self) -> float | None:
-        """Seconds in which iterations start, as the configuration says; None if it does not."""
+        """Seconds after t0 until which iterations start, as configured; None if no time ends it."""
         return self._plan.lasts_s
 
     @property
@@ -78,7 +81,8 @@ class SteeredRunner(Runner):
     def asked(self) -> Sequence[tuple[float, float]]:
         """Return the requested load over time, with its changes: (seconds after t0, level).
 
-        The level is linear between two points: arrivals per second, or virtual users.
+        In order of time. The level is linear between two points: arrivals per second, or virtual
+        users.
         """
         points = list(self._plan.asked())
         for change in self.changes:
@@ -124,9 +128,11 @@ class SteeredRunner(Runner):
         return planned is not None and reached >= planned and not lasting
 
     def _arrivals(self, part: int, elapsed_s: float, allotted: int) -> Sequence[float]:
-        """Return due times (seconds after t0) of arrivals in part `part` after the `allotted` ones.
+        """Return due times (seconds after t0) of the next arrivals in part `part`, ascending.
 
-        Part 0 is the plan, part k the load after change k. Empty while the load is paused.
+        The first `allotted` arrivals of the load are given out already. Part 0 is the plan, part k
+        the load after change k. Covers some seconds beyond `elapsed_s`. Empty while the load is
+        paused.
         """
         change = self.changes[part - 1] if part else None
         if change is None or change.level is None:
@@ -146,15 +152,19 @@ class SteeredRunner(Runner):
         return self._within_times((dues + change.at_s).tolist(), allotted)
 
     def _within_times(self, arrivals: Sequence[float], allotted: int) -> Sequence[float]:
-        """Cut arrivals after the `allotted` ones to the planned number, if there is one."""
+        """Return `arrivals` without those beyond the planned number of iterations.
+
+        The first `allotted` arrivals came before them. Unchanged if a time ends the load, or if no
+        number is planned.
+        """
         if self.lasts_s is not None or self._plan.planned is None:
             return arrivals
         return arrivals[: max(0, self._plan.planned - allotted)]
 
     def _planned(self, part: int) -> int | None:
-        """Return the total number of arrivals if `part` holds to the end; None if none is set.
+        """Return the total number of arrivals if `part` holds to the end; None if it is unlimited.
 
-        Part 0 is the plan, part k the load after change k.
+        Part 0 is the plan, part k the load after change k. Includes the arrivals before the part.
         """
         if self.is_search and part and self.changes[part - 1].last:
             return self.changes[part - 1].number
@@ -176,10 +186,11 @@ class SteeredRunner(Runner):
         return _schedule(change.level, length_s, str(self.config.get("arrivals", "even")), seed)
 
     def back_to_plan(self, at_s: float, number: int) -> tuple[int, float]:
-        """Return (`LoadChange.skipped`, `late_s`) of a change at `at_s` back to the plan.
+        """Return the fields (`skipped`, `late_s`) of a `LoadChange` at `at_s` back to the plan.
 
-        `number` arrivals were given out before. A load with stages goes on as planned for that
-        time; a load with a number of iterations goes on from the last arrival before the changes.
+        `number` arrivals were given out before. `skipped`: arrivals of the plan that are used up;
+        `late_s`: seconds by which later ones are delayed. A load with stages goes on as planned for
+        that time; a load with a number of iterations, from the last arrival before the changes.
         """
         rank = self._left_at(number)
         if self.lasts_s is not None:
@@ -188,9 +199,9 @@ class SteeredRunner(Runner):
         return rank, 0.0 if due_s is None else at_s - due_s
 
     def _left_at(self, number: int) -> int:
-        """Return how many arrivals of the plan itself are used up, of `number` arrivals in all.
+        """Return how many arrivals of the plan are used up, after `number` arrivals in all.
 
-        Arrivals of changed rates do not count.
+        Arrivals that were skipped count; arrivals of changed rates do not.
         """
         ends = [*(change.number for change in self.changes), number]
         for change, end in reversed(list(zip(self.changes, ends[1:], strict=True))):
@@ -199,9 +210,9 @@ class SteeredRunner(Runner):
         return ends[0]
 
     def _due_of_plan(self, rank: int) -> float | None:
-        """Return when an arrival of the plan is due, seconds after t0; None if there is none.
+        """Return when arrival `rank` of the plan, counted from 0, is due, seconds after t0.
 
-        `rank` counts arrivals from 0.
+        None if the plan has no such arrival.
         """
         elapsed_s = 0.0
         while elapsed_s < LONGEST_S:
@@ -212,9 +223,9 @@ class SteeredRunner(Runner):
         return None
 
     def _ranks_before(self, instant_s: float, rank: int) -> int:
-        """Return how many arrivals of the plan are due before `instant_s`, at least `rank`.
+        """Return how many arrivals of the plan are due before `instant_s`, seconds after t0.
 
-        `instant_s`: seconds after t0.
+        At least `rank`, from which it counts on.
         """
         while True:
             found = self._plan.step(instant_s, Totals(allotted=rank, settled=rank), ()).arrivals
@@ -238,7 +249,7 @@ def _schedule(rate: float, length_s: float | None, arrivals: str, seed: int) -> 
 def level_at(points: Sequence[tuple[float, float]], instant_s: float) -> float:
     """Return the load at `instant_s` seconds by linear interpolation of `points`; 0 without points.
 
-    Constant before the first and after the last point.
+    `points`: (seconds, level) in order of time. Constant before the first and after the last.
     """
     if not points:
         return 0.0

@@ -22,17 +22,20 @@ RATE, USERS, PAUSE, RESUME = "rate", "users", "pause", "resume_load"
 
 
 class Steering:
-    """Changes the load of the workloads of a run; a change is journalled before it is applied."""
+    """Changes the load of the workloads of a run at the request of users.
+
+    Each change is journalled before it is applied.
+    """
 
     def __init__(self, services: RunServices) -> None:
         self._services = services
         self._requests = ControlRequests(services.directory)
 
     def look(self, running: Sequence[WorkloadRun]) -> None:
-        """Take the requests in the run directory, apply them, and reply to each.
+        """Take the requests in the run directory, apply them, and write a reply to each.
 
-        `running`: the workloads under load. A refused request gets its error as reply. Raises
-        StorageError.
+        Called at each poll. `running`: the workloads under load. Applied requests are logged; a
+        refused one gets its error as reply. Raises StorageError.
         """
         for request, asked in self._requests.take():
             try:
@@ -55,7 +58,10 @@ class Steering:
 
 
 def change_words(run: WorkloadRun, change: LoadChange) -> str:
-    """Return a change of a workload in words: "200 arrivals/s from 34.2 s on"."""
+    """Return a change of a workload in words: "200 arrivals/s from 34.2 s on".
+
+    Instead of a load also "paused" or "as planned"; the time is in seconds after t0.
+    """
     what = "as planned"
     if change.level is not None:
         unit = "arrivals/s" if run.is_open else "virtual users"
@@ -64,7 +70,7 @@ def change_words(run: WorkloadRun, change: LoadChange) -> str:
 
 
 def _wanted(name: Any, running: Sequence[WorkloadRun]) -> WorkloadRun:
-    """Return the workload under load of a name or number; without `name`, the only one.
+    """Return the workload under load with this name or number; if `name` is None, the only one.
 
     Raises UsageError if none or several fit.
     """
@@ -95,9 +101,10 @@ def _change(
 
 
 def _level(asked: Mapping[str, Any], run: WorkloadRun) -> float | None:
-    """Return the requested level: arrivals per second, or virtual users; None for the plan.
+    """Return the level that the request `asked` names: arrivals per second, or virtual users.
 
-    0 pauses the load. Raises UsageError if the workload does not allow it, or it is out of range.
+    0 pauses the load; None returns to the plan. Raises UsageError if the workload does not allow
+    changes, or the level is missing or out of range.
     """
     name = run.name
     if run.runner.is_scripted:
@@ -160,7 +167,7 @@ def _open_change(request: str, level: float | None, run: WorkloadRun) -> LoadCha
 def _planned_from(run: WorkloadRun, at_s: float, late_s: float) -> list[tuple[float, float]]:
     """Return the planned load from `at_s` on (seconds after t0), shifted by `late_s` seconds.
 
-    Pairs of seconds and level, as of `Runner.asked`; empty if the runner has none.
+    Pairs of seconds after t0 and level, as of `Runner.asked`; empty if the runner has none.
     """
     points = [(from_s + late_s, level) for from_s, level in run.plan.runner.asked()]
     if not points:

@@ -25,7 +25,7 @@ class Ending:
         self._settled_before = -1
 
     def finished(self) -> bool:
-        """Return whether nothing more will start or be reported, or the user stops at once."""
+        """Return whether nothing more will start or be reported, or the user stops the run."""
         interruption, ledger = self._load.status.interruption, self._load.results.ledger
         if interruption.stops:
             return True
@@ -34,7 +34,7 @@ class Ending:
     def _ended(self) -> bool:
         """Return whether no more work will be granted: time over, plan used up, or no workers.
 
-        Workers have to be missing for longer than `wait_s` seconds.
+        Workers have to be missing for longer than `wait_s` seconds; notes since when they are.
         """
         load, shares, ledger = self._load, self._shares, self._load.results.ledger
         if load.rules.reached(load.elapsed() - shares.linger_s):
@@ -51,10 +51,9 @@ class Ending:
         return now - self._alone_since > services.limits.wait_s
 
     def _waited_enough(self) -> bool:
-        """Return whether for SETTLE_S seconds no worker had work and no iteration was settled.
+        """Return whether for SETTLE_S seconds no live worker had work and no iteration was settled.
 
-        Workers that are silent do not count. Three times as long while results are waiting in
-        Redis.
+        Three times as long while results are waiting in Redis. Begins to count at the first call.
         """
         services, ledger = self._load.services, self._load.results.ledger
         pool = services.pool
@@ -70,7 +69,11 @@ class Ending:
 
     @property
     def users_to_end(self) -> int:
-        """The number of virtual users of live workers that have not run `on_stop` yet."""
+        """The number of virtual users of live workers that have not run `on_stop` yet.
+
+        A worker that has not reported a number counts as one. 0 if the scenario has no `on_stop`,
+        or there was no load.
+        """
         load, scenario = self._load, self._load.plan.scenario
         if getattr(scenario.cls, "on_stop", None) is Scenario.on_stop or not load.begun:
             return 0
@@ -84,7 +87,7 @@ class Ending:
     def close(self, *, journalled: bool = True) -> None:
         """Close the ledger: every iteration gets its final state. Raises StorageError.
 
-        Without `journalled`, nothing is written: another coordinator may go on with the load.
+        Without `journalled`, only in memory: another coordinator may go on with the load.
         """
         load, shares, services = self._load, self._shares, self._load.services
         budget = shares.budget

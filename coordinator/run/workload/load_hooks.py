@@ -29,7 +29,7 @@ HOOKS_SAID_S = 3.0
 
 
 class LoadHooks:
-    """Runs the hooks of one workload, and keeps the history of each."""
+    """Fires the hooks of one workload when they are due, and journals firings and results."""
 
     def __init__(
         self, services: RunServices, one: WorkloadPlan, plugins: Plugins, run_id: str
@@ -59,7 +59,8 @@ class LoadHooks:
     def _note(self, place: int, firing: dict[str, Any]) -> None:
         """Journal that a hook is about to fire, so that a resumed run does not fire it again.
 
-        A hook that begins a phase of a drill also journals that phase. Raises StorageError.
+        `place`: index of the hook in the task; `firing`: fields of the record. A hook that begins a
+        phase of a drill also journals that phase. Raises StorageError.
         """
         records = [{"do": "hook", "workload": self._number, "hook": place, **firing}]
         if place in self._phases:
@@ -72,7 +73,7 @@ class LoadHooks:
     def look(self, elapsed_s: float, reported: int) -> None:
         """Fire the hooks that are due, each in a thread, and journal the results of ended ones.
 
-        `elapsed_s`: seconds of load; `reported`: iterations reported. Raises StorageError.
+        `elapsed_s`: seconds after t0; `reported`: iterations that have run. Raises StorageError.
         """
         self._elapsed_s = elapsed_s
         for hook in self._hooks:
@@ -80,9 +81,9 @@ class LoadHooks:
         self._journal()
 
     def _journal(self) -> None:
-        """Journal the results of actions that have ended. Raises StorageError.
+        """Journal the results of actions that have ended, and the failures of a drill's phases.
 
-        The report has the results even then.
+        Raises StorageError; the report has the results even then.
         """
         port, ended = self._services.port, False
         phases = []
@@ -117,7 +118,8 @@ class LoadHooks:
     def end(self, patient: Callable[[], bool]) -> None:
         """Wait for running actions while `patient` returns true, then ask them to end.
 
-        Waits at most HOOKS_S seconds before, and HOOKS_STOP_S after. Raises StorageError.
+        Waits at most HOOKS_S seconds before, and HOOKS_STOP_S after; logs that it waits. Journals
+        their results. Raises StorageError.
         """
         self._await(HOOKS_S, patient)
         for hook in self._hooks:
@@ -142,7 +144,10 @@ class LoadHooks:
             time.sleep(0.1)
 
     def report(self) -> tuple[HookReport, ...]:
-        """Return a report per hook, in the order of the task; running actions count as failed."""
+        """Return a report per hook, in the order of the task; running actions count as failed.
+
+        A report has at most `KEPT` results, and the counts of all by status.
+        """
         return tuple(self._report(place, hook) for place, hook in enumerate(self._hooks))
 
     def _report(self, place: int, hook: ActiveHook) -> HookReport:

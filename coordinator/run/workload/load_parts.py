@@ -1,4 +1,4 @@
-"""Parts of a run that belong to one load; its shares, its end and its view work on them."""
+"""The data and the services of one workload's load, on which its shares, end and view work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from osbench.coordinator.run.workload.workload_workers import WorkloadWorkers
 
 
 class Phase(enum.Enum):
-    """Stages of a workload, from its preparation to its closed ledger."""
+    """Stages of a workload: before its load, under load, and after its last grant."""
 
     PREPARING = "preparing"
     RUNNING = "running"
@@ -27,7 +27,10 @@ class Phase(enum.Enum):
 
 @dataclass(kw_only=True, eq=False)
 class LoadParts:
-    """Plan, specification, results and workers of one workload, and shared parts of the run."""
+    """The parts that belong to one workload's load, and services of the whole run.
+
+    Made as `WorkloadRun` when the workload begins.
+    """
 
     plan: WorkloadPlan
     specification: Specification
@@ -57,7 +60,7 @@ class LoadParts:
 
     @property
     def is_open(self) -> bool:
-        """Return whether iterations start at planned times."""
+        """Return whether iterations start at planned times, instead of whenever a user is free."""
         return self.runner.is_open
 
     @property
@@ -72,7 +75,7 @@ class LoadParts:
 
     @property
     def closed(self) -> bool:
-        """Return whether the ledger is closed: every iteration has its final state."""
+        """Return whether the ledger is closed: every iteration has its final state for good."""
         return self.results.ledger.closed
 
     def elapsed(self) -> float:

@@ -21,7 +21,7 @@ class LoadView:
     def __init__(
         self, load: LoadParts, shares: UserShares, progress: Callable[[Snapshot], None]
     ) -> None:
-        """`progress` gets the snapshots, at most four per second."""
+        """`progress` gets the snapshots: at most four per second, and one per change of phase."""
         self._load = load
         self._shares = shares
         self._progress = progress
@@ -31,7 +31,10 @@ class LoadView:
 
     @property
     def started(self) -> int:
-        """The number of iterations that may have started, and of dropped arrivals, so far."""
+        """The number of settled iterations that may have started, dropped arrivals included.
+
+        Settled: in a final state.
+        """
         sums = self._load.results.ledger.accounting()
         return sums.settled - sums.not_started
 
@@ -41,7 +44,10 @@ class LoadView:
         return self._load.services.history.cut_short(self._load.number, self.started)
 
     def offered(self) -> Offered:
-        """Return the offered load next to the requested one: duration, rate or users."""
+        """Return the load that was offered up to the last end, next to the requested one.
+
+        Rates for an open load, virtual users for a closed one.
+        """
         statistics = self._load.results.statistics
         return self._shares.offered((statistics.last_end or 0) / 1e9, self.cut_short)
 

@@ -30,7 +30,7 @@ class ScriptedShares(ClosedShares):
     def _home(self) -> WorkerHandle | None:
         """Return the worker that runs the code; None if it is gone.
 
-        Before the code begins, the worker with the most virtual users; None without workers.
+        Before the code begins: the live worker with the most virtual users, None without workers.
         """
         active, register = self._load.workers.active, self._load.results.users
         if register.given:
@@ -44,7 +44,7 @@ class ScriptedShares(ClosedShares):
     def script_lost(self) -> bool:
         """Return whether the worker of the code was lost or left, and cannot return.
 
-        Workers that do not follow a resumed run yet may return.
+        After a resume, False as long as it may still accept this coordinator.
         """
         load = self._load
         register = load.results.users
@@ -53,12 +53,13 @@ class ScriptedShares(ClosedShares):
         return not any(register.count(worker.mid) for worker in load.workers.unheard)
 
     def note_held(self) -> None:
-        """Do nothing: the code decides how many users there are, so none can be missing."""
+        """Do nothing: the code decides how many users there are, so that none can be missing."""
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
         """Return the offered load: its users are the most that the code had at the same time.
 
-        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None.
+        `duration_s`: seconds of load; `cut_short`: cause of an early end, or None. Seconds that
+        users waited for granted numbers are reported per user.
         """
         results = self._load.results
         wanting_s = results.want_ns / 1e9
@@ -74,7 +75,7 @@ class ScriptedShares(ClosedShares):
 
     @property
     def linger_s(self) -> float:
-        """Seconds to wait for reports of users: 0, as none waits for the end of the load."""
+        """Seconds to wait for reports of users: 0, as no user reports how long it waited."""
         return 0.0
 
     @property
@@ -84,5 +85,5 @@ class ScriptedShares(ClosedShares):
 
     @property
     def scant(self) -> int:
-        """Always 0: iterations in hand follow from the iterations that have ended."""
+        """Always 0: passes of the loop are not made shorter because users have few iterations."""
         return 0

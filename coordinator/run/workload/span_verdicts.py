@@ -19,7 +19,7 @@ _STATES = {
 
 
 def selections_of(runs: Sequence[WorkloadRun]) -> dict[int, tuple[SpanSelection, ...]]:
-    """Return the spans that SLA criteria judge, by the workload's place in `runs`.
+    """Return the selections of spans that SLA criteria judge, by index of the workload in `runs`.
 
     Workloads without criteria on spans are left out.
     """
@@ -38,7 +38,8 @@ def with_span_verdicts(
 ) -> list[WorkloadOutcome]:
     """Return the outcomes with verdicts on spans added; a criterion without traces is not met.
 
-    `figures`: durations of spans, by the workload's place in `runs`.
+    `outcomes` are in the order of `runs`. `figures`: durations of spans, by index of the workload
+    in `runs`. Workloads that did not begin get no verdict.
     """
     return [
         _judged(run, outcome, figures.get(number))

@@ -53,7 +53,7 @@ class StopRules:
     def apply(self, step: Step, elapsed_s: float) -> None:
         """Set the stop time from the runner's step, or to now if there is a cause to stop.
 
-        The stop time never moves back to a later time. A new early stop is noted.
+        The stop time only moves to earlier times. A new early stop is passed to `note`.
         """
         stop_s, cause = step.stop_s, self._cause
         if cause:
@@ -79,7 +79,7 @@ class StopRules:
         return self._status.stopped_for or own or self._script_cause or None
 
     def watch_users(self, elapsed_s: float) -> None:
-        """End the load if no virtual user could begin within NO_USERS_S seconds; log it."""
+        """End the load if no virtual user could begin in the first NO_USERS_S seconds; log it."""
         if self._no_users or elapsed_s < NO_USERS_S:
             return
         lives = self._results.statistics.lives
@@ -95,7 +95,7 @@ class StopRules:
     def watch_script(self, elapsed_s: float, *, lost: bool) -> None:
         """End the load if the runner's own code has failed, or its worker is `lost`.
 
-        The cause is logged and noted.
+        The cause is logged and passed to `note`, once. Does nothing if the load is stopped already.
         """
         if self._script_cause or self._status.stopped_for:
             return
@@ -113,7 +113,10 @@ class StopRules:
             self._note(self._script_cause, self.within(elapsed_s))
 
     def watch_abort(self, elapsed_s: float) -> None:
-        """End the load if the condition of the key `abort` is met; look every WATCH_S s."""
+        """End the load if the condition of the key `abort` is met; log it.
+
+        Evaluates the condition at most every WATCH_S seconds. Has no effect after the stop time.
+        """
         rule = self._results.abort
         if rule is None or self._aborts or elapsed_s - self._watched_s < WATCH_S:
             return
@@ -125,14 +128,18 @@ class StopRules:
     def watch_sla(self, plan: int | None) -> None:
         """Stop all load of the run if a criterion cannot be met any more, with `abort_on_sla` only.
 
-        `plan`: the number of planned iterations, None if unlimited. Searches are left out.
+        `plan`: the number of planned iterations, None if unlimited. Searches are left out. Logs the
+        criterion and notes it in the status.
         """
         if self._abort_on_sla and not self._status.breach and self._results.trials is None:
             results = self._results
             self._breach(results.sla.breach(results.statistics, plan))
 
     def judge_end(self) -> None:
-        """Stop all load of the run if a criterion failed at the end, with `abort_on_sla` only."""
+        """Stop all load of the run if a criterion failed at the end, with `abort_on_sla` only.
+
+        Logs the criterion and notes it in the status. Searches and interrupted runs are left out.
+        """
         stopped = self._status.breach or self._status.interruption.drains
         # a search looks for the load that breaks a criterion
         if self._abort_on_sla and not stopped and self._results.trials is None:

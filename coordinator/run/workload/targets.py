@@ -11,9 +11,9 @@ MOST = 5
 
 
 def targets_of(arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the first `MOST` different addresses of URLs in strings of `arguments`, at any depth.
+    """Return the first `MOST` different addresses of http URLs in strings of `arguments`.
 
-    An address is scheme, host and port, without credentials.
+    Strings at any depth count. An address is scheme, host and port, without credentials.
     """
     found: dict[str, None] = {}
     for text in _texts(arguments):
@@ -37,7 +37,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _address(text: str) -> str:
-    """Return scheme, host and port of a URL; "" for any other text."""
+    """Return scheme, host and port of an http or https URL; "" for any other text."""
     if not text.startswith(("http://", "https://")):
         return ""
     try:

@@ -20,7 +20,10 @@ LINGER_S = 0.25
 
 
 class UserShares:
-    """Shares of the workers of one load; a subclass for closed, open and scripted runners each."""
+    """Shares (numbers of virtual users) of the workers of one load.
+
+    A subclass each is for closed, open and scripted runners.
+    """
 
     def __init__(self, load: LoadParts) -> None:
         self._load = load
@@ -30,7 +33,8 @@ class UserShares:
     def ask(self) -> None:
         """Ask the runner for the load to be offered, and grant virtual users to workers.
 
-        Also updates the stop time, the pace of workers and the numbers of users.
+        Keeps the runner's reply in `step`; also updates the stop time, the pace of workers and the
+        numbers of users. Raises StorageError.
         """
         load = self._load
         workers, ledger, data = load.workers, load.results.ledger, load.plan.data
@@ -54,16 +58,17 @@ class UserShares:
     def _unheard(self) -> int:
         """Return the count of users that workers of an earlier coordinator may still have.
 
-        They do not follow this coordinator yet, and start their granted iterations for as long as
-        their lease lasts.
+        They have not accepted this coordinator yet, and start their granted iterations for as long
+        as their lease lasts.
         """
         users = self._load.results.users
         return sum(users.count(worker.mid) for worker in self._load.workers.unheard)
 
     def _number(self, workers: Sequence[WorkerHandle], most: Sequence[int]) -> None:
-        """Give users their numbers, at once for all users that each worker is to have; journal it.
+        """Assign numbers to the virtual users that each worker may have and that lack one.
 
-        `most`: the greatest number of users by worker. Raises StorageError.
+        The numbers are journalled. `most`: the greatest number of users of each of `workers`, in
+        order. Raises StorageError.
         """
         load = self._load
         register = load.results.users
@@ -76,21 +81,33 @@ class UserShares:
                 worker.granted = NOT_GRANTED
 
     def _shares(self, capacity: Sequence[int], elapsed_s: float) -> Sequence[int]:
-        """Return how many virtual users each active worker should have, in order of `capacity`."""
+        """Return how many virtual users each active worker is to have, in their order.
+
+        `capacity`: how many each can have, in the same order; `elapsed_s`: seconds after t0.
+        """
         raise NotImplementedError
 
     def _most(self, workers: Sequence[WorkerHandle], capacity: Sequence[int]) -> Sequence[int]:
-        """Return the most virtual users that each worker will ever have, as `workers` lists."""
+        """Return the most virtual users that each of `workers` will ever have, in their order.
+
+        `capacity`: the most that each can have, in the same order.
+        """
         raise NotImplementedError
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Bound the rate of each worker; does nothing unless a closed load has `max_rate`."""
+        """Limit the rate of each worker's iterations if a closed load has `max_rate`.
+
+        Does nothing here.
+        """
 
     def note_held(self) -> None:
-        """Note how many virtual users are requested and held; nothing unless the load is closed."""
+        """Note the numbers of users that are requested and that live workers have.
+
+        Does nothing unless the load is closed.
+        """
 
     def skip_gap(self) -> None:
-        """Drop arrivals that were due without a coordinator; nothing unless the load is open."""
+        """Drop arrivals due without a coordinator; does nothing unless the load is open."""
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
@@ -99,7 +116,7 @@ class UserShares:
 
     @property
     def timed(self) -> bool:
-        """Return whether the runner ends the load at a time, however many iterations that makes."""
+        """Return whether the runner ends the load at a time, not by a number of iterations."""
         return self.step.stop_s is not None
 
     @property
@@ -114,22 +131,25 @@ class UserShares:
 
     @property
     def linger_s(self) -> float:
-        """Seconds after the stop time in which users report how long they waited; 0 if none do."""
+        """Seconds after the stop time in which users report their waits; 0 if no user does."""
         return 0.0
 
     @property
     def script_lost(self) -> bool:
-        """Return whether the worker of a scripted runner's code was lost or left; else False."""
+        """Return whether a scripted runner's worker is gone for good; False for other runners."""
         return False
 
     @property
     def runs_short(self) -> bool:
-        """Return whether some worker runs out of work before the next pass of the loop."""
+        """Return whether some worker may run out of work before the next pass of the loop.
+
+        The passes are short then.
+        """
         return False
 
     @property
     def scant(self) -> int:
-        """The number of workers if a worker has few iterations in hand for each user, else 0."""
+        """The number of workers if some worker has few granted iterations for each user, else 0."""
         return 0
 
     def offered(self, duration_s: float, cut_short: str | None) -> Offered:
@@ -152,7 +172,7 @@ class OpenShares(UserShares):
         return [worker.target for worker in workers]
 
     def skip_gap(self) -> None:
-        """Drop arrivals that were due without a coordinator, up to now.
+        """Drop arrivals that were due up to now, while there was no coordinator.
 
         Asks the runner repeatedly, as it plans arrivals in parts.
         """
@@ -197,7 +217,7 @@ class ClosedShares(UserShares):
     def _due(self, elapsed_s: float) -> int:
         """Return how many virtual users the load is to have `elapsed_s` seconds after t0.
 
-        As many as the runner requests and `start_rate` has let start.
+        The lesser of the runner's request and the number that `start_rate` has let start.
         """
         users, rate = self._load.runner.users(elapsed_s), self._start_rate
         return min(users, math.floor(rate * max(0.0, elapsed_s)) + 1) if rate else users
@@ -208,9 +228,9 @@ class ClosedShares(UserShares):
         return [max(one.target, most) for one, most in zip(workers, in_all, strict=True)]
 
     def _pace(self, workers: Sequence[WorkerHandle]) -> None:
-        """Set the rate limit of each worker: its part of `max_rate`, in proportion to its users.
+        """Set the rate limit of each worker, iterations/s: its part of `max_rate`.
 
-        Does nothing if the load has no such limit.
+        The part is in proportion to its virtual users. Does nothing without `max_rate`.
         """
         users = sum(worker.share for worker in workers)
         if self._max_rate and users:
@@ -218,7 +238,11 @@ class ClosedShares(UserShares):
                 worker.pace = self._max_rate * worker.share / users
 
     def note_held(self) -> None:
-        """Note how many virtual users are requested and held, if either number has changed."""
+        """Note in the journal how many users are requested, and how many live workers have.
+
+        Nothing is noted while neither changes. Without further work no more users count as
+        requested than there are; after the stop time 0 do.
+        """
         load = self._load
         elapsed_s = load.elapsed()
         held = sum(worker.share for worker in load.workers.present)
@@ -233,9 +257,9 @@ class ClosedShares(UserShares):
 
     @property
     def asked(self) -> Sequence[tuple[float, float]]:
-        """Return the requested load over time: (seconds after t0, virtual users).
+        """Return the requested load over time: (seconds after t0, virtual users), in order.
 
-        If `start_rate` alone shapes it, a ramp from 0.
+        If `start_rate` alone shapes the load, a ramp from 0.
         """
         points, rate = self._load.runner.asked(), self._start_rate
         if not rate or len(points) != 1:
@@ -265,7 +289,10 @@ class ClosedShares(UserShares):
 
     @property
     def scant(self) -> int:
-        """The number of workers if a worker has few iterations in hand for each user, else 0."""
+        """The number of workers that take work, if one has few granted iterations for each user.
+
+        Else 0, and before and after the load.
+        """
         takers = self._load.workers.takers if self._is_loaded else []
         return len(takers) if any(one.share and one.scant for one in takers) else 0
 
@@ -273,7 +300,7 @@ class ClosedShares(UserShares):
     def planned(self) -> int | None:
         """Number of iterations of the plan; None if something else ends the load.
 
-        Rows of a data file are not a plan.
+        The number of rows of a data file is not a plan.
         """
         # rows are not a plan: most often something else ends the load
         rows = self._load.plan.data is not None and self._load.runner.planned is None

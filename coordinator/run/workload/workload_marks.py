@@ -15,7 +15,11 @@ from osbench.coordinator.run.workload.workload_run import WorkloadRun
 
 
 def marks_of(run: WorkloadRun) -> tuple[Mark, ...]:
-    """Return all marks of a workload so far, ordered by time; none before its load has begun."""
+    """Return all marks of a workload so far: events on the time axis of its charts, by time.
+
+    They are lost and new workers, a stop, warm-up, changes, the fault of a drill, hooks and
+    contexts. None before its load has begun.
+    """
     if not run.begun:
         return ()
     # wall clock of this host at t0, which is sent in Redis' time
@@ -60,7 +64,7 @@ def _changes(run: WorkloadRun) -> Iterator[Mark]:
 
 
 def _fault(run: WorkloadRun) -> Iterator[Mark]:
-    """Yield the fault phase of a drill, if it has begun; its hooks have separate marks."""
+    """Yield a mark for the fault phase of a drill, if it has begun; its hooks have other marks."""
     statistics = run.results.statistics
     drill = statistics.drill
     if drill is None or drill.fault_s is None:

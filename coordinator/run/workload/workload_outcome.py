@@ -21,7 +21,7 @@ _RUNNER_LOST = (
 def outcome_of(run: WorkloadRun) -> WorkloadOutcome:
     """Return the outcome of a workload as it is now; final when the run has ended.
 
-    Before that, late results may still change it.
+    Late results may change it until then. Judges its SLA criteria, except those on spans.
     """
     plan, results, services = run.plan, run.results, run.services
     workload, subtask, statistics = plan.workload, plan.subtask, results.statistics

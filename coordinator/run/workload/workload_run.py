@@ -29,7 +29,10 @@ CLOCK_S = 1.0
 
 @dataclass(kw_only=True, eq=False)
 class WorkloadRun(LoadParts):
-    """A workload on its workers. `LoadLoop` calls its steps in their order."""
+    """A workload of a run: its parts, and its steps from `prepare` to `settle`.
+
+    `LoadLoop` calls the steps in their order.
+    """
 
     failover: Failover
     hooks: LoadHooks
@@ -54,7 +57,7 @@ class WorkloadRun(LoadParts):
     # before the load
 
     def prepare(self) -> None:
-        """Publish the specification and notify the workers to prepare it; does not wait for them.
+        """Write the specification to Redis and notify the workers to prepare it; does not wait.
 
         Raises StoreUnreachable.
         """
@@ -62,9 +65,10 @@ class WorkloadRun(LoadParts):
         self.workers.begin()
 
     def update_ready_workers(self) -> None:
-        """Update which workers have prepared; does not wait.
+        """Mark workers that have prepared, by their heartbeats, and show a snapshot; does not wait.
 
-        Raises ContextError if one cannot prepare, FleetError if none is left; StoreUnreachable.
+        Also takes over workers of an earlier coordinator. Raises ContextError if a worker cannot
+        prepare, FleetError if none is left; StoreUnreachable.
         """
         self._take_over()
         self.workers.note_prepared(strict=True)
@@ -73,14 +77,14 @@ class WorkloadRun(LoadParts):
         self.view.show()
 
     def call_off(self) -> None:
-        """Close a workload whose load did not begin, because the user stopped the run."""
+        """Close the ledger of a workload that did not begin, because the user stopped the run."""
         self.shares.ask()
         self.settle()
 
     def restore(self, t0_at: float) -> None:
-        """Restore the start of a load that an earlier coordinator began; 0 if it did not begin.
+        """Restore the start of a load that an earlier coordinator began.
 
-        `t0_at`: Redis time in seconds since 1970.
+        `t0_at`: Redis time in seconds since 1970; 0 if it did not begin.
         """
         self.results.t0_at = t0_at
         if t0_at:
@@ -105,14 +109,18 @@ class WorkloadRun(LoadParts):
         self._place()
 
     def _take_over(self) -> None:
-        """Take over workers of an earlier coordinator that follow this one by now."""
+        """Take over workers that served an earlier coordinator and have accepted this one by now.
+
+        Workers that were taken over before stay as they are.
+        """
         for worker in self.workers.present:
             self.workers.take_over(worker)
 
     def start(self, t0_at: float) -> None:
         """Begin the load at `t0_at`, Redis time in seconds since 1970; journals it first.
 
-        Raises StoreUnreachable, StorageError.
+        Sends t0, shares and the first batches to the workers. Raises StoreUnreachable,
+        StorageError.
         """
         clock, number = self.services.load_clock, self.number
         clock.begin(number, t0_at)
@@ -163,7 +171,7 @@ class WorkloadRun(LoadParts):
     def _strays(self) -> list[WorkerHandle]:
         """Return live workers that hold iterations of this load but serve another workload or none.
 
-        They were lost, and another took their place before they sent heartbeats again.
+        They were lost and replaced before they sent heartbeats again.
         """
         ledger = self.results.ledger
         return [
@@ -181,7 +189,7 @@ class WorkloadRun(LoadParts):
 
     @property
     def wants_workers(self) -> bool:
-        """Return whether lost workers are to be replaced: under load, not interrupted."""
+        """Return whether lost workers are to be replaced: under load, and not interrupted."""
         return self.under_load and not self.status.interruption.drains
 
     def _note_cpu(self) -> None:
@@ -234,7 +242,8 @@ class WorkloadRun(LoadParts):
     def settle(self) -> None:
         """Close the ledger, judge the SLA, and release the workers for other workloads.
 
-        Hooks that the last results make due are fired before. Raises StorageError.
+        Hooks that the last results make due are fired before. A failed criterion may stop the run.
+        Raises StorageError.
         """
         if self.begun:
             # the last results may make hooks due; time of other workloads does not count
@@ -248,14 +257,14 @@ class WorkloadRun(LoadParts):
     def end_hooks(self) -> None:
         """Wait for running hook actions, about a minute at most, then ask them to end.
 
-        Ctrl-C ends the wait.
+        Ctrl-C ends the wait. Journals their results. Raises StorageError.
         """
         self.hooks.end(lambda: not self.status.interruption.drains)
 
     def abandon(self, *, resumable: bool) -> None:
-        """Close the ledger as things stand, since the run cannot go on; ask running hooks to end.
+        """Close the ledger as it is, since the run cannot go on, and ask running hooks to end.
 
-        `resumable`: another coordinator may go on, so the end is not journalled.
+        `resumable`: another coordinator may go on, so the end is not journalled. Waits for nothing.
         """
         if not self.closed:
             if not self.shares.step.done and self.shares.step.budget is None:

@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 
 class WorkloadWorkers:
-    """The workers of the run that serve one workload, live and lost ones."""
+    """The workers of the run that serve one workload; lost ones are in `served`."""
 
     def __init__(
         self,
@@ -28,7 +28,8 @@ class WorkloadWorkers:
     ) -> None:
         """`name` is the workload's, for messages; `size`: workers that it had before a resume.
 
-        `coroutines`: its virtual users are coroutines, not threads.
+        A `size` of 0, or below the workers now present, has no effect. `coroutines`: its virtual
+        users are coroutines, not threads.
         """
         self._pool = pool
         self._controls = controls
@@ -62,7 +63,10 @@ class WorkloadWorkers:
 
     @property
     def unheard(self) -> list[WorkerHandle]:
-        """Workers of an earlier coordinator of the run that do not follow this one yet."""
+        """Workers of an earlier coordinator that have not accepted this coordinator yet.
+
+        Of all workloads of the run.
+        """
         return self._pool.unheard
 
     @property
@@ -72,7 +76,7 @@ class WorkloadWorkers:
 
     @property
     def takers(self) -> list[WorkerHandle]:
-        """The live workers that can be granted work now."""
+        """The live workers that can be granted iterations at this moment."""
         now = time.monotonic()
         return [worker for worker in self.present if worker.takes_work(now)]
 
@@ -83,13 +87,19 @@ class WorkloadWorkers:
 
     @property
     def lacking(self) -> int:
-        """The number of workers missing compared with the beginning; negative if there are more."""
+        """The number of workers that are missing compared with the beginning.
+
+        Negative if there are more now. Workers that are leaving count as missing.
+        """
         return self._size - len([worker for worker in self.present if not worker.leaving])
 
     # before the load
 
     def begin(self) -> None:
-        """Notify the workers to prepare the workload, without a wait. Raises StoreUnreachable."""
+        """Notify the workers to prepare the workload; does not wait for them.
+
+        Raises StoreUnreachable.
+        """
         workers = self.present
         for worker in workers:
             self._enlist(worker)
@@ -115,9 +125,8 @@ class WorkloadWorkers:
     def take_over(self, worker: WorkerHandle) -> None:
         """Take over a worker of an earlier coordinator, with its users if it has prepared.
 
-        Else the worker has to prepare the workload again.
-
-        Does nothing if it was taken over or added before. Raises StoreUnreachable.
+        Else notifies it to prepare the workload again. Does nothing if it was taken over or added
+        before. Raises StoreUnreachable.
         """
         if worker in self._spans_before:
             return
@@ -141,14 +150,14 @@ class WorkloadWorkers:
         return all(worker.ready for worker in self.present)
 
     def delay(self) -> str:
-        """Return a message with the name of the workload and the hosts that have not prepared."""
+        """Return the words "NAME was not prepared on HOST, HOST", for the log or an error."""
         slow = [worker.beat.host for worker in self.present if not worker.ready]
         return f"{self._name} was not prepared on {', '.join(slow)}"
 
     def note_prepared(self, *, strict: bool) -> None:
         """Mark workers as ready if their heartbeats say that they have prepared; does not wait.
 
-        A worker that cannot prepare is logged and not used; if `strict`, raises ContextError
+        A worker that cannot prepare is logged and not used; if `strict`, ContextError is raised
         instead.
         """
         for worker in self.present:
@@ -169,12 +178,12 @@ class WorkloadWorkers:
     # spans
 
     def freeze_spans(self) -> None:
-        """Keep the present counts of spans as final for this workload: another one begins."""
+        """Keep the present counts of spans as final: later spans are of another workload."""
         for worker in self._spans_before:
             self._spans_after.setdefault(worker, worker.beat.spans)
 
     def spans(self) -> tuple[int, int]:
-        """Return the counts of spans that workers wrote and dropped for this workload."""
+        """Return the counts of spans (written, dropped) by the workers for this workload."""
         written = dropped = 0
         for worker, (written_before, dropped_before) in self._spans_before.items():
             after = self._spans_after.get(worker, worker.beat.spans)
