@@ -26,7 +26,8 @@ Written from the schemas that check task files, by
 
 Keys in bold are required. A duration is a number of seconds, or a text such as `30s`, `5m`, `500ms`
 or `1h30m`; its units are ms, s, m, h and d. `osbench-coord plugin show KIND NAME` shows the same
-for any plug-in, including your own. The [user guide](user-guide.md) says what to use when."""
+for any plug-in, including your own. [Write tasks](tasks.md), [Shape the load](load.md) and
+[Set limits](limits.md) say what to use when."""
 
 #: Heading of a kind of plug-ins, and the sentence below it.
 _KINDS = {

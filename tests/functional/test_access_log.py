@@ -146,9 +146,9 @@ def typed(text: str) -> Block:
 
 
 def test_the_log_of_the_guide_is_replayed(machine: Machine) -> None:
-    (commands,) = blocks("access-log", "docs/user-guide.md")
+    (commands,) = blocks("access-log", "docs/load.md")
     desk = machine.folder
-    (desk / "access.log").write_text(files("docs/user-guide.md")["access.log"], "utf-8")
+    (desk / "access.log").write_text(files("docs/load.md")["access.log"], "utf-8")
     address = machine.text("http://127.0.0.1:8080")
 
     with machine.running(typed("python samples/webservice.py --port 8080")) as server:

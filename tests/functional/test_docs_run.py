@@ -1,4 +1,4 @@
-"""The commands of the user guide and the plug-in guide do what the guides say."""
+"""The commands of the how-to pages and the plug-in guide do what the pages say."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from helpers.machine import Machine
-from helpers.readme import REPOSITORY, blocks, files
+from helpers.readme import REPOSITORY, Block, blocks, files
 from servers import folder
 
 pytestmark = pytest.mark.functional
 
-USER_GUIDE, PLUGIN_GUIDE = "docs/user-guide.md", "docs/plugin-guide.md"
+TASKS, LOAD, PLUGIN_GUIDE = "docs/tasks.md", "docs/load.md", "docs/plugin-guide.md"
 
 
 @pytest.fixture
@@ -26,43 +26,83 @@ def machine() -> Iterator[Machine]:
         yield Machine(home, folder=desk)
 
 
-def test_the_user_guide_from_a_task_to_its_results(machine: Machine) -> None:
-    server, *steps = blocks("user-guide", USER_GUIDE)
-    for name, text in files(USER_GUIDE).items():
+def page(machine: Machine, story: str, document: str) -> list[Block]:
+    """Write the files of a page, and return the blocks of its story."""
+    for name, text in files(document).items():
         (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+    return blocks(story, document)
+
+
+def test_the_page_on_tasks(machine: Machine) -> None:
+    scenario, server, *steps = page(machine, "tasks", TASKS)
 
     with machine.running(server) as shop:
         machine.wait_for_port("8080", shop)
-        outputs = [" ".join(machine.run(step).split()) for step in steps]
+        outputs = [" ".join(machine.run(step).split()) for step in (scenario, *steps)]
 
-    first, changed, picked, alone, mix, flow, capacity, left, plugins, *outputs = outputs
-    deployments, results, background, *seen = outputs
-
+    alone, first, changed, picked, mix, left, deployments = outputs
+    assert "40 = 40 + 0" in alone
     assert "200 = 200 + 0" in first
     assert "100 = 100 + 0" in changed
     assert '"ok": true, "subtasks": 1, "workloads": 1' in picked
-    assert "40 = 40 + 0" in alone
     assert "100 = 100 + 0" in mix
-    assert "100 = 100 + 0" in flow
-    assert "> order" in flow
-    assert "40/s sustained, the highest rate that was tried: raise `high`" in capacity
     assert "0 of 0 contexts" in left
-    assert "failure_rate" in plugins
-    assert "max_s" in plugins
     assert "100 = 100 + 0" in deployments
+
+
+def test_the_page_on_flows(machine: Machine) -> None:
+    server, flow = page(machine, "flows", "docs/flows.md")
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        shown = " ".join(machine.run(flow).split())
+
+    assert "100 = 100 + 0" in shown
+    assert "> order" in shown
+
+
+def test_the_page_on_loads(machine: Machine) -> None:
+    _, server, *_ = page(machine, "tasks", TASKS)
+    search, plan = page(machine, "load", LOAD)
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        capacity, planned = (" ".join(machine.run(step).split()) for step in (search, plan))
+
+    assert "40/s sustained, the highest rate that was tried: raise `high`" in capacity
+    assert "calibrated by run" in planned
+    assert "not calibrated: cost and service time are as they were given" in planned
+    assert "CPU per iteration" in planned
+
+
+def test_the_page_on_limits(machine: Machine) -> None:
+    (plugins,) = page(machine, "limits", "docs/limits.md")
+
+    shown = machine.run(plugins)
+
+    assert "failure_rate" in shown
+    assert "max_s" in shown
+
+
+def test_the_page_on_results(machine: Machine) -> None:
+    _, server, *_ = page(machine, "tasks", TASKS)
+    steps = page(machine, "results", "docs/results.md")
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        once, background, results, errors, charts = (
+            " ".join(machine.run(step).split()) for step in steps
+        )
+
     desk = machine.folder
+    assert "200 OK in" in once
+    assert "Exit code 130" in background
     assert json.loads((desk / "result.json").read_text("utf-8"))["exit_code"] == 0
     assert len((desk / "iterations.csv").read_text("utf-8").splitlines()) == 101
     assert json.loads((desk / "rally.json").read_text("utf-8"))["tasks"]
     assert "nightly" in results
-    assert "Exit code 130" in background
-    once, planned, charts = seen
-    assert "calibrated by run" in planned
-    assert "not calibrated: cost and service time are as they were given" in planned
-    assert "CPU per iteration" in planned
-    assert "200 OK in" in once
-    assert "iteration 1: ok after" in once
-    assert "no errors" in once
+    assert "iteration 1: ok after" in errors
+    assert "no errors" in errors
     assert "100 = 100 + 0" in charts
 
 
@@ -105,8 +145,8 @@ def test_the_plugin_guide_in_local_mode_and_with_a_worker(machine: Machine) -> N
     assert times == sorted(times, reverse=True)
 
 
-def test_a_load_is_changed_as_the_user_guide_says(machine: Machine) -> None:
-    (changes,) = blocks("control", USER_GUIDE)
+def test_a_load_is_changed_as_the_page_on_loads_says(machine: Machine) -> None:
+    (changes,) = blocks("control", LOAD)
 
     report = " ".join(machine.run(changes).split())
 

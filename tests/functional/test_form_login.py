@@ -58,7 +58,7 @@ def test_a_recorded_form_login_runs_green(here: Site) -> None:
 
 
 def test_the_flow_of_the_guide_logs_in_again_when_its_token_ends(here: Site) -> None:
-    (here.home / "session.yaml").write_text(files("docs/user-guide.md")["session.yaml"], "utf-8")
+    (here.home / "session.yaml").write_text(files("docs/flows.md")["session.yaml"], "utf-8")
 
     with serving(FormSite(uses=7)) as shop:
         args = json.dumps({"base": shop.url, "password": PASSWORD})
@@ -82,7 +82,7 @@ def test_the_flow_of_the_guide_logs_in_again_when_its_token_ends(here: Site) -> 
 
 
 def test_a_token_that_is_never_good_ends_each_iteration_after_one_login(here: Site) -> None:
-    (here.home / "session.yaml").write_text(files("docs/user-guide.md")["session.yaml"], "utf-8")
+    (here.home / "session.yaml").write_text(files("docs/flows.md")["session.yaml"], "utf-8")
 
     with serving(FormSite(uses=0)) as shop:
         args = json.dumps({"base": shop.url, "password": PASSWORD})
@@ -99,7 +99,7 @@ def test_a_token_that_is_never_good_ends_each_iteration_after_one_login(here: Si
 
 
 def test_an_iteration_that_is_shown_has_no_value_for_one_use(here: Site) -> None:
-    (here.home / "session.yaml").write_text(files("docs/user-guide.md")["session.yaml"], "utf-8")
+    (here.home / "session.yaml").write_text(files("docs/flows.md")["session.yaml"], "utf-8")
 
     with serving(FormSite(uses=0)) as shop:
         args = json.dumps({"base": shop.url, "password": PASSWORD})

@@ -38,7 +38,7 @@ def typed(text: str) -> Block:
 
 
 def test_a_recorded_visit_runs_against_the_shop(machine: Machine) -> None:
-    recorded, described = blocks("recorded-flow", "docs/user-guide.md")
+    recorded, described = blocks("recorded-flow", "docs/flows.md")
     desk = machine.folder
     address = machine.text("http://127.0.0.1:8080")
     # an item that the shop does not have: the flow has to ask for one

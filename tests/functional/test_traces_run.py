@@ -1,4 +1,4 @@
-"""A traced run from its load to the reason of its slow iterations, as in docs/traces.md."""
+"""Traced runs from their load to the reason of slow iterations, as the pages on traces say."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from servers import folder
 
 pytestmark = pytest.mark.functional
 
-GUIDE = "docs/traces.md"
+TRACES, OSPROFILER, LIMITS = "docs/traces.md", "docs/trace-osprofiler.md", "docs/limits.md"
 
 
 @pytest.fixture
@@ -31,9 +31,11 @@ def machine() -> Iterator[Machine]:
 def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
     machine: Machine,
 ) -> None:
-    redis, shop, *steps = blocks("traces", GUIDE)
-    for name, text in files(GUIDE).items():
-        (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
+    documents = (OSPROFILER, TRACES, LIMITS)
+    redis, shop, *steps = (block for one in documents for block in blocks("traces", one))
+    for document in documents:
+        for name, text in files(document).items():
+            (machine.folder / name).write_text(machine.text(text), encoding="utf-8")
 
     with machine.running(redis) as store:
         machine.wait_for_port("6379", store)
@@ -87,8 +89,8 @@ def test_the_guide_from_a_traced_run_to_the_reason_of_its_slow_iterations(
 
 
 def test_the_guide_to_slow_iterations_of_a_service_without_spans(machine: Machine) -> None:
-    shop, explaining = blocks("untraced", GUIDE)
-    text = files(GUIDE)["untraced.yaml"]
+    shop, explaining = blocks("untraced", TRACES)
+    text = files(TRACES)["untraced.yaml"]
     (machine.folder / "untraced.yaml").write_text(machine.text(text), encoding="utf-8")
 
     with machine.running(shop) as terminal:
@@ -102,8 +104,8 @@ def test_the_guide_to_slow_iterations_of_a_service_without_spans(machine: Machin
 
 
 def test_the_rate_is_worked_out_and_nothing_a_user_sent_is_kept(machine: Machine) -> None:
-    redis, shop, create, *_ = blocks("traces", GUIDE)
-    for name, text in files(GUIDE).items():
+    redis, shop, create = blocks("traces", OSPROFILER)
+    for name, text in files(OSPROFILER).items():
         content = text.replace("/report", "/report?token=s3cret").replace(
             "method: GET", "method: GET"
         )
@@ -130,20 +132,37 @@ def test_the_rate_is_worked_out_and_nothing_a_user_sent_is_kept(machine: Machine
     assert "s3cret" not in shown
 
 
-def test_the_guide_receives_the_spans_of_a_service_with_opentelemetry(machine: Machine) -> None:
-    service, step = blocks("otlp", GUIDE)
+def test_the_tutorial_names_the_slow_call_and_predicts_a_faster_one(machine: Machine) -> None:
+    service, *steps = blocks("first-traces", "docs/first-traces.md")
+
+    with machine.running(service) as terminal:
+        machine.wait_for_port("8080", terminal)
+        ran, explained, shown, predicted = (" ".join(machine.run(step).split()) for step in steps)
+
+    cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
+    assert "received by OTLP" in ran
+    assert "exit code" in ran
+    assert cause in ran
+    assert "For example:" in explained
+    assert cause in shown
+    assert f" traces: {cause}" in predicted
+    assert "SLA percentile, p99 of response time at most 150ms" in predicted
+    assert (machine.folder / "report.html").stat().st_size
+
+
+def test_services_send_the_token_of_the_guide_with_their_spans(machine: Machine) -> None:
+    service, step = blocks("otlp", "docs/trace-opentelemetry.md")
 
     with machine.running(service) as terminal:
         machine.wait_for_port("8080", terminal)
         printed = " ".join(machine.run(step).split())
 
-    cause = "items SELECT SELECT * FROM items WHERE owner = ? LIMIT ?"
-    assert printed.count(cause) > 2
-    assert "4,500 spans of this run received by OTLP" in printed
+    assert "600 spans of this run received by OTLP" in printed
+    assert "refused" not in printed
 
 
 def test_the_guide_queries_the_traces_of_a_service_from_tempo(machine: Machine) -> None:
-    service, step = blocks("tempo", GUIDE)
+    service, step = blocks("tempo", "docs/trace-backends.md")
 
     with serving(FakeTempo()) as tempo:
         machine.place("4318", tempo.server_port)

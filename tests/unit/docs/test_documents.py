@@ -20,10 +20,18 @@ GUIDES = (
     "docs/first-run.md",
     "docs/first-flow.md",
     "docs/first-cloud.md",
+    "docs/first-traces.md",
     "docs/many-hosts.md",
-    "docs/user-guide.md",
+    "docs/tasks.md",
+    "docs/flows.md",
+    "docs/load.md",
+    "docs/limits.md",
+    "docs/results.md",
     "docs/live-view.md",
     "docs/traces.md",
+    "docs/trace-osprofiler.md",
+    "docs/trace-opentelemetry.md",
+    "docs/trace-backends.md",
     "docs/cloud-counters.md",
     "docs/exporters.md",
     "docs/drill.md",
@@ -44,6 +52,8 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     *GUIDES,
     "docs/index.md",
+    "docs/numbers.md",
+    "docs/causes.md",
     "docs/bench.md",
     "docs/performance.md",
     "docs/scaling.md",
@@ -60,7 +70,11 @@ RUN = {
     "scale-out": "test_readme.py",
     "rabbitmq": "test_readme.py",
     "openstack": "../lab/test_readme_openstack.py",
-    "user-guide": "test_docs_run.py",
+    "tasks": "test_docs_run.py",
+    "flows": "test_docs_run.py",
+    "load": "test_docs_run.py",
+    "limits": "test_docs_run.py",
+    "results": "test_docs_run.py",
     "plugin-guide": "test_docs_run.py",
     "coordinator-dies": "test_docs_run.py",
     "redis-access": "test_docs_operations.py",
@@ -68,6 +82,7 @@ RUN = {
     "access-log": "test_access_log.py",
     "recorded-flow": "test_recorded_flow.py",
     "live-view": "test_live_view.py",
+    "first-traces": "test_traces_run.py",
     "traces": "test_traces_run.py",
     "untraced": "test_traces_run.py",
     "otlp": "test_traces_run.py",
@@ -160,7 +175,9 @@ def test_files_of_samples_stand_in_the_guide_as_they_are() -> None:
         assert (REPOSITORY / path).read_text("utf-8") == body, path
 
 
-@pytest.mark.parametrize("document", ["docs/user-guide.md", "docs/plugin-guide.md"])
+@pytest.mark.parametrize(
+    "document", ["docs/tasks.md", "docs/load.md", "docs/limits.md", "docs/plugin-guide.md"]
+)
 def test_pieces_of_workloads_are_valid(document: str, tmp_path: Path) -> None:
     pieces = re.findall(
         r"^```yaml\n((?:runner|hooks|contexts|abort):.*?)^```$", text(document), re.M | re.S
@@ -187,7 +204,7 @@ def test_the_pages_build_without_a_warning(tmp_path: Path) -> None:
     )
 
     assert built.returncode == 0, built.stderr
-    page = (tmp_path / "user-guide" / "index.html").read_text("utf-8")
+    page = (tmp_path / "tasks" / "index.html").read_text("utf-8")
     assert "<code>samples/tasks</code>" in page
     # a reader without a network sees all of it
     assert not re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=.(?:https?:)?//[^>]*>", page)

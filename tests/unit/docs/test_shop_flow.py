@@ -120,4 +120,4 @@ def test_guides_show_the_files_as_they_are():
     assert set(shown) == {CLASS, TASK}
     for path, body in shown.items():
         assert (REPOSITORY / path).read_text("utf-8") == body, path
-    assert f"```yaml\n{text(WITHOUT_CODE)}```" in text("docs/user-guide.md")
+    assert f"```yaml\n{text(WITHOUT_CODE)}```" in text("docs/flows.md")
