@@ -1,4 +1,4 @@
-"""The flow of a shop of the pages for users of Locust and k6, in the forms that can run here."""
+"""The flow of a shop of the pages for users of Locust, k6 and JMeter, in the forms that can run here."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from servers.child import PATIENCE_S
 pytestmark = pytest.mark.functional
 
 LOCUST_PAGE, K6_PAGE = "docs/coming-from-locust.md", "docs/coming-from-k6.md"
+JMETER_PAGE = "docs/coming-from-jmeter.md"
 
 
 @pytest.fixture
@@ -74,6 +75,23 @@ def test_the_flow_without_code_runs_as_the_page_for_users_of_k6_says(machine: Ma
     assert " stage" in reports
     assert reports.count("100 = 100 + 0") == 1
     assert reports.rstrip().endswith("exit code 1")
+    assert (machine.folder / "report.html").exists()
+
+
+def test_the_plan_runs_as_the_page_for_users_of_jmeter_says(machine: Machine) -> None:
+    server, first = blocks("coming-from-jmeter", JMETER_PAGE)
+
+    with machine.running(server) as shop:
+        machine.wait_for_port("8080", shop)
+        shown = machine.run(first)
+
+    assert "plan.yaml: OK, 1 subtask, 1 workload" in shown
+    once, report = shown.split("planned", 1)
+    assert "POST " in once
+    assert "200 OK in" in once
+    assert "percentile: p95 of item" in report
+    assert "4 started" in report
+    assert "Exit code 0" in report
     assert (machine.folder / "report.html").exists()
 
 
