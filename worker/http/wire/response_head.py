@@ -50,7 +50,10 @@ _DIGITS_LIMIT = 18
 
 
 class ResponseHead:
-    """The validated head of a response; a head that can be read in two ways is refused."""
+    """The validated head of a response; a head that can be read in two ways is refused.
+
+    Such are heads with two lengths, or with Content-Length and Transfer-Encoding.
+    """
 
     __slots__ = (
         "_decoded",
@@ -112,9 +115,9 @@ class ResponseHead:
         self.codings = "" if self.status == PARTIAL else codings
 
     def next(self, raw: bytes) -> ResponseHead:
-        """Return the next head on the same connection; only lines that differ are parsed.
+        """Return the head parsed from `raw`, which follows this head on the same connection.
 
-        Raises BadResponse if it is malformed.
+        Lines equal to this head's are not parsed again. Raises BadResponse if it is malformed.
         """
         lines = raw.split(b"\r\n")
         if len(lines) != len(self._lines) or not _tidy(raw, len(lines) - 1):
@@ -174,9 +177,10 @@ class ResponseHead:
 
 
 def refuse_early(begun: bytes, seen: int) -> None:
-    """Raise BadResponse if `begun` cannot become a valid head of allowed length any more.
+    """Raise BadResponse if `begun`, the beginning of a head, can no longer become a valid head.
 
-    The first `seen` bytes have been passed before.
+    It has to begin with HTTP/1., to be at most `HEAD_LIMIT` bytes long, and to have no LF without
+    CR. The first `seen` bytes were checked for LF before.
     """
     if not begun.startswith(_BEGINNING[: len(begun)]):
         raise BadResponse(f"not an HTTP/1.1 answer: {shown_bytes(begun)}")
@@ -199,7 +203,7 @@ def _tidy(raw: bytes, ends: int) -> bool:
 
 
 def shown_bytes(data: bytes) -> str:
-    """Return the first 20 bytes in quotes, for messages."""
+    """Return the `repr` of the first 20 bytes, without the b, for messages."""
     return repr(data[:20])[1:]
 
 

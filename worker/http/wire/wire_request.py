@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class WireRequest(Protocol):
-    """A request as bytes, and the origin that it goes to."""
+    """A request as bytes, and the origin (host, port, TLS settings) that it goes to."""
 
     @property
     def verb(self) -> str:
@@ -15,7 +15,7 @@ class WireRequest(Protocol):
 
     @property
     def url(self) -> str:
-        """Return the URL of this request, not of a redirect that it leads to."""
+        """Return the URL of this request, not of a redirect that its response leads to."""
 
     @property
     def host(self) -> str:
@@ -47,11 +47,15 @@ class WireRequest(Protocol):
 
     @property
     def repeatable(self) -> bool:
-        """Return whether the request may be sent twice although the server may have acted on it."""
+        """Return whether the method is idempotent: the request may be sent twice, whatever came of
+        it.
+        """
 
     @property
     def rest(self) -> bytes:
-        """Return the body if it is sent after `data`; else b""."""
+        """Return the body if it is too large to be part of `data` and is sent after it; else
+        b"".
+        """
 
     def data(self, own: Sequence[str]) -> bytes:
         """Return the bytes of head and body, except `rest`, with the header lines `own` added."""
