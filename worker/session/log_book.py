@@ -73,7 +73,11 @@ class LogBook:
             self._run, self._entries, self._cut = "", [], 0
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Mask these values in entries, too, from now on; beyond `ANYWHERE` only as whole words."""
+        """Mask the values `secrets` in later entries, in addition to earlier ones.
+
+        Up to `ANYWHERE` values are masked wherever they stand, short ones and further ones only as
+        whole words.
+        """
         with self._lock:
             # longer ones first: one may be part of another
             fresh = sorted({*secrets} - {*self._secrets}, key=lambda one: (-len(one), one))
@@ -83,10 +87,12 @@ class LogBook:
             self._words |= frozenset(fresh[room:])
 
     def add(self, source: str, text: str) -> None:
-        """Keep a text printed or logged by the caller's iteration, with secrets masked.
+        """Keep a text that the calling thread printed or logged, with its iteration, secrets
+        masked.
 
-        Long texts are cut, and texts beyond the limits left out; both are counted. Ignored without
-        a run, and in a thread that an earlier run has left behind.
+        `source`: stdout, stderr, a log level, or `request`. A long text is cut, a text beyond the
+        limits of the run left out; both are counted. Ignored if it is blank, without a run, and in
+        a thread that an earlier run has left behind.
         """
         if not self._run or not text.strip():
             return
@@ -107,11 +113,17 @@ class LogBook:
                 self._entries.append(entry)
 
     def masked(self, text: str) -> str:
-        """Return `text` with secrets masked, including the run's and the caller's iteration's."""
+        """Return `text` with secrets masked: values of the run and of the calling thread's
+        iteration.
+
+        Passwords that are recognized by their form or name are masked, too.
+        """
         return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
-        """Remove and return the waiting entries, and the count of texts left out or cut."""
+        """Remove and return the waiting entries, and the count of texts left out or cut since
+        then.
+        """
         if not self._entries and not self._cut:
             return [], 0
         with self._lock:
@@ -147,9 +159,9 @@ class LogBook:
 
 
 def _place() -> tuple[str, int, int, Mapping[str, Any]]:
-    """Return run, workload, iteration and arguments that the calling thread is at.
+    """Return run, workload, iteration and arguments of the iteration that the calling thread runs.
 
-    "", -1, 0 and no arguments if it runs no iteration.
+    Returns "", -1, 0 and no arguments if it runs none. They are found on the thread's stack.
     """
     # found on the stack: to note it for each iteration would slow down iterations that print
     # nothing
