@@ -28,7 +28,10 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _problem_of(template: str) -> str:
-    """Return why a text is not a template of Heat or CloudFormation; "" if it is."""
+    """Return why a text is not a template of Heat or CloudFormation; "" if it is one.
+
+    Only checks that it is YAML with a version of templates.
+    """
     try:
         found = load_yaml(template)
     except yaml.YAMLError as error:
@@ -39,7 +42,7 @@ def _problem_of(template: str) -> str:
 
 
 class HeatStacks(ResourceScenario):
-    """Rally's `HeatStacks` scenarios.
+    """Rally's `HeatStacks` scenarios: create stacks, act on them and delete them, each awaited.
 
     Templates are files on the coordinator's host; so are `files`, a list of paths or a mapping of
     names to paths.

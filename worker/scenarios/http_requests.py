@@ -22,7 +22,10 @@ NAMES = "http_names"
 
 
 class HttpRequests(Scenario):
-    """Rally's `HttpRequests` scenarios; more than two virtual users of a process are coroutines."""
+    """Rally's `HttpRequests` scenarios: send a request and check the status of the response.
+
+    Up to two virtual users of a process are threads; more are coroutines.
+    """
 
     # with as many or fewer, threads have the higher rate (docs/performance.md)
     THREADS_UP_TO = 2
@@ -35,7 +38,9 @@ class HttpRequests(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each wrong URL, header or other argument of requests."""
+        """Return a message for each wrong URL, header or other argument of requests; empty if
+        none.
+        """
         if method == "check_request":
             return list(request_problems(args))
         requests = args.get("requests", ())

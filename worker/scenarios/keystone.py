@@ -28,10 +28,10 @@ _DEFAULT = "Default"
 
 
 def _as_admin(*kinds: str, users: bool = False) -> dict[str, Any]:
-    """Return the needs, for `openstack`, of a scenario of the administrator.
+    """Return the needs, as keyword arguments for `openstack`, of a scenario of the administrator.
 
-    `kinds` are the kinds of objects that it leaves, for the clean-up; `users`: it acts as a user,
-    too.
+    `kinds`: kinds of objects that it leaves, which the clean-up deletes. `users`: it acts as a
+    user, too.
     """
     return {
         "services": ("keystone",),
@@ -51,7 +51,8 @@ class KeystoneBasic(OpenStackScenario):
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Check the arguments; look up the ids of the domains in which objects will be created.
 
-        Raises DeploymentError for an argument that is not supported.
+        Stores them in `context["domains"]` by name; an unknown name stands for itself. Raises
+        DeploymentError for an argument that is not supported.
         """
         args = context["args"]
         _check(args)

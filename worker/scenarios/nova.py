@@ -45,7 +45,7 @@ class NovaServers(ServerChanges, Volumes):
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
         """Return a message for each problem of the arguments; else an empty list.
 
-        Looks at arguments of all scenarios, and at the actions of a bounce.
+        Checks `retries`, and the `actions` of `boot_and_bounce_server`.
         """
         found = super().check_arguments(method, args)
         if method == "boot_and_bounce_server" and args.get("actions"):
@@ -57,7 +57,8 @@ class NovaServers(ServerChanges, Volumes):
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
         """Check the arguments before the load; look up images, flavors, and the external network.
 
-        Keeps their ids in `context`. Raises DeploymentError if one is wrong or does not exist.
+        Stores their ids in `context`. Raises DeploymentError if an argument is wrong or an object
+        does not exist.
         """
         super().prepare(context, cloud)
         args = context["args"]
@@ -93,7 +94,7 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.boot_and_update_server", **_BOOTED)
     def boot_and_update_server(self, description: str | None = None, **server_kwargs: Any) -> None:
-        """Boot a server, and change its name, and its description if one is given."""
+        """Boot a server; change its name, and its description if `description` is given."""
         server = self.boot(**server_kwargs)
         wanted = {"name": self.new_name(), "description": description or None}
         with ActionTimer(self, "nova.update_server"):
@@ -122,7 +123,7 @@ class NovaServers(ServerChanges, Volumes):
         force_delete: bool = False,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, pause, and delete it."""
+        """Boot a server, pause from `min_sleep` to `max_sleep` seconds, and delete it."""
         server = self.boot(**server_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_server(server, force_delete)
@@ -138,7 +139,9 @@ class NovaServers(ServerChanges, Volumes):
         force_delete: bool = False,
         **server_kwargs: Any,
     ) -> None:
-        """Boot `count` servers by one request, pause, and delete them."""
+        """Boot `count` servers by one request, pause as in `boot_and_delete_server`, and delete
+        them.
+        """
         servers = self.boot_together(self.context["image"], count, server_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_servers(servers, force_delete)
@@ -157,7 +160,7 @@ class NovaServers(ServerChanges, Volumes):
         boot_server_kwargs: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Create a volume from an image, and boot a server from it."""
+        """Create a volume from an image, and boot a server from the volume."""
         wanted = {**(boot_server_kwargs or server_kwargs), "auto_assign_nic": auto_assign_nic}
         self._boot_from_volume(volume_size, volume_type, create_volume_kwargs, wanted)
 
@@ -175,7 +178,9 @@ class NovaServers(ServerChanges, Volumes):
         boot_server_kwargs: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Create a volume from an image, boot a server from it, pause, and delete the server."""
+        """Create a volume from an image, boot a server from the volume, pause, and delete the
+        server.
+        """
         server = self._boot_from_volume(
             volume_size, volume_type, create_volume_kwargs, boot_server_kwargs or server_kwargs
         )
@@ -297,7 +302,7 @@ class NovaServers(ServerChanges, Volumes):
         force_delete: bool = False,
         **server_kwargs: Any,
     ) -> None:
-        """Boot a server, resize it, confirm or revert that, and delete it."""
+        """Boot a server, resize it to `to_flavor`, confirm or revert that, and delete it."""
         server = self.boot(**server_kwargs)
         wanted = {"resize": {"flavorRef": self.context["to_flavor"]}}
         self.change_server("resize", server, wanted, "VERIFY_RESIZE")

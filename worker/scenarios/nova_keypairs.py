@@ -106,9 +106,8 @@ class NovaServerGroups(ResourceScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Raise DeploymentError if no policy is given; get a token of the administrator if needed.
-
-        It is needed for `all_projects`.
+        """Raise DeploymentError if the task gives no policy; with `all_projects` log the admin
+        in.
         """
         args = context["args"]
         if not (args.get("policies") or (args.get("kwargs") or {}).get("policies")):

@@ -30,7 +30,7 @@ class Octavia(OpenStackScenario):
 
     @classmethod
     def prepare(cls, context: dict[str, Any], cloud: Cloud) -> None:
-        """Raise DeploymentError unless each project has a network with a subnet, from a context."""
+        """Raise DeploymentError unless a context gave each project a network with a subnet."""
         networks = context.get(neutron.NETWORKS)
         if not networks or not all(
             any(one["subnets"] for one in several) for several in networks.values()
@@ -50,9 +50,9 @@ class Octavia(OpenStackScenario):
         provider: str | None = None,
         vip_qos_policy_id: str | None = None,
     ) -> Iterator[str]:
-        """Create a load balancer for each subnet of the project's networks; yield the ids.
+        """Create a load balancer for each subnet of the project's networks; yield their ids.
 
-        All are requested first; each is awaited until active before it is yielded.
+        All are requested first; then each is awaited until it is active, and its id yielded.
         """
         fields = without_none(
             {
