@@ -53,9 +53,7 @@ class ExchangeRules:
 
     @property
     def retried(self) -> int:
-        """Return how many requests were sent again, so far, because an idle connection had
-        ended.
-        """
+        """Return how many requests were sent again because an idle connection had ended."""
         return self._again.count
 
     def request(
@@ -122,7 +120,7 @@ class ExchangeRules:
         keep_body: bool,
         kept: HttpConnection | None = None,
     ) -> Steps[RawResponse]:
-        """Send one request and return its response, also if that is a redirect; follow none.
+        """Send one request and return its response; redirects are not followed.
 
         `own`, `phases`, `kept` as in `request`. Calls the observer, if any, with the outcome.
         Raises BadResponse, EarlyEnd, CannotConnect, CannotSecure, ConnectTimedOut and

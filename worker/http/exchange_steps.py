@@ -44,9 +44,7 @@ class HttpConnection(Protocol):
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of the last request's response has arrived, but not all of its
-        body.
-        """
+        """Return whether the head of the last request's response has arrived, but not all of it."""
 
     @property
     def sent(self) -> bool:

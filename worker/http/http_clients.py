@@ -54,8 +54,7 @@ class HttpClients:
 
     @classmethod
     def of_workload(cls, run: str, context: Mapping[str, Any]) -> Self:
-        """Return the clients of a workload, which send `run` as header X-Osbench-Run of each
-        request.
+        """Return the clients of a workload; each request has the header X-Osbench-Run: `run`.
 
         The bound of responses and the observer come from `context` (keys BOUND_KEY, OBSERVER_KEY),
         if it has them.

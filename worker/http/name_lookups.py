@@ -58,10 +58,9 @@ class NameLookups:
             raise ConnectTimedOut(f"name lookup of {host} timed out") from None
 
     def kept(self, host: str, port: int) -> list[Address] | None:
-        """Return the addresses of a host in the order to try them, if no lookup is needed; else
-        None.
+        """Return the addresses of a host in the order to try them; None if a lookup is needed.
 
-        None is needed for cached hosts and for IP addresses, which are cached here.
+        Cached hosts and IP addresses need no lookup; IP addresses are cached here.
         """
         key = (host, port)
         kept = self._kept.get(key)
@@ -90,8 +89,7 @@ class NameLookups:
         return pending
 
     def in_turn(self, host: str, port: int, found: list[Address]) -> list[Address]:
-        """Return `found`, the addresses of a host, in the order in which a new connection tries
-        them.
+        """Return `found`, the addresses of a host, in the order for a new connection.
 
         Each call begins with the next address; the first begins with a random one. IPv4 and IPv6
         alternate. Addresses that refused a connection come last, until they take one or the host is

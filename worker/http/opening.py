@@ -74,8 +74,7 @@ class Opener:
         return connection
 
     def keep_session(self, request: WireRequest, connection: HttpConnection) -> None:
-        """Cache the TLS session of a connection, so that the next connection to its origin resumes
-        it.
+        """Cache the TLS session of a connection for the next connection to its origin.
 
         Called after the first response. Does nothing for plain HTTP and for resumed sessions.
         """
@@ -162,8 +161,7 @@ class _ConnectClock:
 
 
 def _refusal(request: WireRequest, error: OSError) -> CannotConnect | ConnectTimedOut:
-    """Return the error to raise if the last address of a host took no connection because of
-    `error`.
+    """Return the error to raise if `error` came of the last address of a host.
 
     It is ConnectTimedOut for a timeout, else CannotConnect.
     """

@@ -113,8 +113,7 @@ class OutgoingRequest:
         own: Sequence[str],
         options: Mapping[str, Any],
     ) -> None:
-        """`of_run`, `own`: header lines of the run and of the iteration, for the host of `url`
-        only.
+        """`of_run`, `own`: header lines of run and iteration, for the host of `url` only.
 
         Headers of the task (in `options`) win over them. Raises ValueError for a URL, a header or
         JSON data that cannot be sent.

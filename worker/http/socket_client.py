@@ -35,8 +35,7 @@ class ThreadConnections:
     def take(
         self, origin: object, now_ns: int, *, certainly: bool = False
     ) -> SocketConnection | None:
-        """Remove and return the idle connection to `origin`; None if there is none or it is
-        unusable.
+        """Remove and return the idle connection to `origin`; None if missing or unusable.
 
         An unusable connection is closed. `now_ns`: monotonic ns. `certainly` polls the connection
         even if it was used just before.
@@ -100,9 +99,7 @@ class SocketClient:
 
     @property
     def retried(self) -> int:
-        """Return how many requests were sent again, so far, because an idle connection had
-        ended.
-        """
+        """Return how many requests were sent again because an idle connection had ended."""
         return self._rules.retried
 
     def status(
@@ -187,9 +184,7 @@ class SocketClient:
             del first
 
     def close(self) -> None:
-        """Drop the idle connections of all threads, which closes them; further requests open new
-        ones.
-        """
+        """Close the idle connections of all threads, by dropping them; requests open new ones."""
         self._by_thread = _ByThread(self._most)
 
     def exchange(
@@ -201,8 +196,7 @@ class SocketClient:
         *,
         keep_body: bool,
     ) -> RawResponse:
-        """Send one prepared request and return its response, also if that is a redirect; follow
-        none.
+        """Send one prepared request and return its response; redirects are not followed.
 
         `own`: header lines to add. Times and bytes are noted in `phases`. Raises the exceptions of
         `ExchangeRules.exchange`.

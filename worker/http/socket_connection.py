@@ -54,9 +54,7 @@ class SocketConnection:
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of the last request's response has arrived, but not all of its
-        body.
-        """
+        """Return whether the head of the last request's response has arrived, but not all of it."""
         return self._parser.in_body
 
     @property

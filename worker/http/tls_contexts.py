@@ -81,9 +81,7 @@ class TlsContexts:
         return context
 
     def session(self, origin: object) -> ssl.SSLSession | None:
-        """Return the TLS session of an earlier connection to an origin, to resume it; None without
-        one.
-        """
+        """Return the TLS session of an earlier connection to `origin`, to resume; else None."""
         return self._sessions.get(origin)
 
     def keep_of(self, origin: object, tls: TlsChannel | None) -> None:

@@ -76,8 +76,7 @@ class Client(Cloud):
 
 
 def _asked_pause_s(response: requests.Response) -> float | None:
-    """Return the pause that a response asks for before a retry, in seconds; None if it asks for
-    none.
+    """Return the pause before a retry that a response asks for, in seconds; None without.
 
     Only 429 and 503 with a valid Retry-After (seconds or a date) ask for one. From 0 to
     `LONGEST_PAUSE_S`.

@@ -83,9 +83,7 @@ class Sessions:
         self._catalogued = False
 
     def credential(self, iteration: int) -> Credential:
-        """Return the credential of an iteration (from 1): users in turn; without users the
-        admin's.
-        """
+        """Return the credential of an iteration (from 1): users in turn, else the admin's."""
         return self.credentials[(iteration - 1) % len(self.credentials)]
 
     def discover(self) -> None:
@@ -100,8 +98,7 @@ class Sessions:
                 discover.get_discovery(self.session(), first.auth_url)
 
     def authenticate(self, credential: Credential) -> access.AccessInfo:
-        """Log in to Keystone with a credential; return the granted access: a new token and the
-        catalogue.
+        """Log in to Keystone; return the granted access: a new token and the catalogue.
 
         The services of the first catalogue get trace headers from then on. Raises TimeoutError and
         ConnectionError if the network fails, else AuthenticationFailed.
@@ -118,10 +115,10 @@ class Sessions:
         return granted
 
     def warm(self, account: Account) -> None:
-        """Log an account in, if it has no tokens yet; let the services of its catalogue get trace
-        headers.
+        """Log an account in, if it has no tokens yet.
 
-        Raises TimeoutError and ConnectionError if the network fails, else AuthenticationFailed.
+        The services of the first catalogue get trace headers from then on. Raises TimeoutError and
+        ConnectionError if the network fails, else AuthenticationFailed.
         """
         account.token(self.session())
         account.for_service("keystone").token(self.session())
@@ -163,8 +160,7 @@ class Call:
         self._status = 0
 
     def extra_action(self, method: str, url: str) -> str | None:
-        """Return the action name of the HTTP request that is sent next; None for the request
-        itself.
+        """Return the action name of the next HTTP request; None for the request itself.
 
         Called before each HTTP request. Requests to another URL are logins: REAUTHENTICATION after
         a 401, RENEWAL before the request itself. Others are REDIRECT after a redirect, else RETRY.
@@ -248,8 +244,7 @@ class Transport(FastSession):
     def _sent(
         self, url: str, headers: Mapping[str, str] | None, *, traced: bool = True
     ) -> dict[str, str]:
-        """Return a copy of headers as they may be sent to a URL: outside the deployment without
-        secrets.
+        """Return a copy of headers for a URL: outside the deployment without secrets.
 
         Services of the deployment get the calling iteration's trace headers, if `traced`; other
         trace headers are removed.

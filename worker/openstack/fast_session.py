@@ -48,8 +48,7 @@ _SENDS = (requests.Session.send, HTTPAdapter.send)
 
 
 class FastSession(HomeSession):
-    """A session of `requests` that sends ordinary requests by osbench's client, which takes less
-    CPU.
+    """A session of `requests` that sends ordinary requests by osbench's faster client.
 
     The library `requests` sends all others. Responses and errors are as of `requests`.
     """
@@ -93,9 +92,7 @@ class FastSession(HomeSession):
             self._client.close()
 
     def _beyond(self, method: Any, url: Any, options: dict[str, Any]) -> str:
-        """Return the first part of a request that only `requests` can send, such as "its data";
-        else "".
-        """
+        """Return the first part that only `requests` can send, such as "its data"; else ""."""
         why = "" if _TAKEN.issuperset(options) else _other_option(options)
         data, timeout = options.get("data"), options.get("timeout")
         if why:
@@ -195,9 +192,7 @@ def _limits(timeout: Any, bound: ResponseBound) -> RequestLimits:
 
 
 def _other_option(options: dict[str, Any]) -> str:
-    """Return "option NAME" for the first option that has a value and only `requests` supports; else
-    "".
-    """
+    """Return "option NAME" for the first set option that only `requests` supports; else ""."""
     for name, value in options.items():
         if name not in _TAKEN and value is not None and (value or name == "json"):
             return f"option {name}"

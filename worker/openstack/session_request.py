@@ -28,9 +28,7 @@ Fields = dict[str, tuple[str, str]]
 
 
 class UnusualHeader(Exception):
-    """A header that only `requests` can judge: malformed, framing the request, or a missing
-    default.
-    """
+    """A header that only `requests` can judge: malformed, framing, or a missing default."""
 
 
 @lru_cache(1024)
@@ -91,9 +89,7 @@ class DescribedRequest(PreparedRequest):
         return RequestsCookieJar()
 
     def take_cookies(self, jar: Any) -> None:
-        """Add the cookies of `jar` to the request's, and the header Cookie if any apply to its
-        URL.
-        """
+        """Add the cookies of `jar` to the request's, and the header Cookie if any apply."""
         merge: Any = merge_cookies
         header: Any = get_cookie_header
         merge(self._cookies, jar)
@@ -111,9 +107,7 @@ def described(fields: Fields) -> CaseInsensitiveDict[str]:
 
 
 class SessionRequest:
-    """A `WireRequest` for osbench's client, made of a session's request and the settings of its
-    host.
-    """
+    """A `WireRequest` for osbench's client, made of a request of a session."""
 
     #: `merged_fields` leaves what closes its connection to requests.
     last = False

@@ -128,9 +128,7 @@ def found_site(
 
 
 def _is_ordinary(adapter: Any) -> bool:
-    """Return whether an adapter is of a known class and neither retries nor changes TLS
-    settings.
-    """
+    """Return whether an adapter is of a known class, without retries or TLS settings."""
     return (
         type(adapter) in _OUR_ADAPTERS
         and adapter.max_retries.total == 0

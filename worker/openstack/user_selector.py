@@ -82,8 +82,7 @@ class UserSelector:
         return self._admin
 
     def warm(self, *, admin: bool, users: bool) -> None:
-        """Log in accounts that have no tokens, at most `AT_ONCE` in parallel; returns when all
-        have.
+        """Log in the accounts without tokens, at most `AT_ONCE` at once; returns when all are.
 
         `admin`: the administrator. `users`: all users. Raises TimeoutError, ConnectionError,
         AuthenticationFailed, DeploymentError.

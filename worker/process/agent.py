@@ -176,9 +176,7 @@ class Agent:
         self._draining.set()
 
     def progress(self) -> tuple[str, float]:
-        """Return the state, as in heartbeats, and when the loop last began a round, monotonic
-        seconds.
-        """
+        """Return the state, and when the loop last began a round, monotonic seconds."""
         return self._state(), self._turned
 
     def deregister(self) -> None:
@@ -316,8 +314,7 @@ class Agent:
         LOG.info("serving run %s", offer.run)
 
     def _advance(self) -> None:
-        """Leave the run if that is due, send waiting blocks, and send a heartbeat if the news
-        changed.
+        """Leave the run if that is due, send waiting blocks, and request a heartbeat on news.
 
         Sets `done` once the process is drained. One round of the loop.
         """
@@ -352,9 +349,7 @@ class Agent:
             self._left.add(session)
 
     def _move(self, session: Session | None) -> None:
-        """Switch to `session` (None: no run) and issue a new challenge, which the next offer has to
-        name.
-        """
+        """Switch to `session` (None: no run) and issue a new challenge for the next offer."""
         self._place = (session, secrets.token_hex(16))
 
     def _retire(self, session: Session) -> None:
@@ -386,8 +381,7 @@ class Agent:
         return held or self._stuck_count() >= self._patience.max_stuck
 
     def _news(self) -> object:
-        """Return a value that differs after each change that the coordinator has to hear of at
-        once.
+        """Return a value that changes if the coordinator needs a heartbeat at once.
 
         Made of challenge, state, prepared workload, generation of the share, and whether all is
         idle.

@@ -38,9 +38,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
         """A consumer without tasks, timers or pool: the thread that reads a message handles it."""
 
         def ensure_connected(self, conn: Any) -> Any:
-            """Return the connection once the broker is reachable; it tries every one to three
-            seconds.
-            """
+            """Return the connection once the broker is reachable; tries every 1 to 3 seconds."""
             conn.ensure_connection = partial(
                 conn.ensure_connection,
                 interval_start=RETRY_S,
@@ -50,9 +48,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
             return super().ensure_connected(conn)
 
         def create_task_handler(self, *_: object) -> Callable[[Any], None]:
-            """Return the function that handles a message: it calls `receive` with the signed
-            batch.
-            """
+            """Return the function that handles a message: it calls `receive` with its batch."""
             return lambda message: receive(signed_batch(message))
 
         def on_decode_error(self, *_: object) -> None:

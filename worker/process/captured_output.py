@@ -35,8 +35,7 @@ def capture(book: LogBook) -> None:
 
 
 class CapturedStream:
-    """A text stream that passes text on to `stream` with secrets masked, and notes lines in the
-    log.
+    """A text stream that writes to `stream` with secrets masked, and notes lines in the log.
 
     All other methods are the stream's.
     """

@@ -34,9 +34,7 @@ def can_fork() -> bool:
 
 
 class ForkedProcess:
-    """A forked process that runs a function and ends; with the methods of `subprocess.Popen` we
-    use.
-    """
+    """A forked process that runs a function and ends; used as a `subprocess.Popen`."""
 
     def __init__(
         self,

@@ -45,8 +45,7 @@ class HostLoad:
         return self._quota.cores if self._quota else 0.0
 
     def measure(self, now_s: float) -> HostSample:
-        """Return the load since the last call; `now_s` is the present time in seconds, of any
-        clock.
+        """Return the load since the last call; `now_s`: the present time, seconds of any clock.
 
         The first call only begins the measurement: its result means nothing.
         """

@@ -47,10 +47,9 @@ class LifeRecord:
             raise ConfigError(f"[DEFAULT] data_dir: {path}: {error.strerror}") from None
 
     def tell(self, state: str, turned: float | None = None) -> None:
-        """Write the record: `state`, now, and `turned`, when progress was last made, monotonic
-        seconds.
+        """Write the record: `state`, the present time, and `turned`, when progress was made.
 
-        None means now. Errors of writing are ignored.
+        `turned` is in monotonic seconds; None means now. Errors of writing are ignored.
         """
         # a full disk is reported when it costs results
         with contextlib.suppress(OSError):

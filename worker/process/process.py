@@ -70,9 +70,7 @@ def _raise_file_limit() -> None:
 
 
 class _Consumer:
-    """Celery's consumer in a thread: calls the agent with each batch; started again after
-    errors.
-    """
+    """Celery's consumer in a thread: gives batches to the agent; started again after errors."""
 
     def __init__(self, app: Celery, name: str, agent: Agent, repair: Callable[[], None]) -> None:
         """Configure `app` for the queue of worker `name` and start the thread.
@@ -211,8 +209,7 @@ def _tune(conf: cfg.ConfigOpts) -> None:
 
 
 def _plugins(conf: cfg.ConfigOpts, paths: Sequence[str], *, private: bool) -> Plugins:
-    """Return all plug-ins of the options and of `paths`, imported now to report errors at the
-    start.
+    """Return the plug-ins of options and `paths`, imported now to report errors at the start.
 
     Raises PluginError for the first faulty file, but not for a private worker: its run may not need
     that file.

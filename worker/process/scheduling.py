@@ -48,9 +48,7 @@ def shorten_slice() -> None:
 
 
 def _refusal_of_slice() -> str:
-    """Ask the kernel for slices of `SLICE_NS`; return why they are not granted, or "" if they
-    are.
-    """
+    """Ask the kernel for slices of `SLICE_NS`; return why they are not granted, or ""."""
     calls = _CALLS.get(platform.machine())
     if calls is None:
         return f"unknown on {platform.machine()}"

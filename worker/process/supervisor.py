@@ -94,12 +94,11 @@ class Supervisor:
         life: SupervisorLife | None = None,
         serve: Callable[[Sequence[str]], object] | None = None,
     ) -> None:
-        """`private`: local mode, whose server ends with these workers. `life` reports to health
-        checks.
+        """`private`: local mode, whose server ends with these workers.
 
-        `config_files` and `plugin_paths` go to the processes as options. `serve(arguments)` runs a
-        worker process in a fork, if this process has imported its modules; with None programs are
-        started.
+        `life` reports to health checks. `config_files` and `plugin_paths` go to the processes as
+        options. `serve(arguments)` runs a worker process in a fork, if this process has imported
+        its modules; with None programs are started.
         """
         self._conf = conf
         self._config_files = config_files

@@ -23,8 +23,7 @@ class SupervisorLife:
     """Signs of life of a supervisor: its life record, and the watchdog of its systemd service."""
 
     def __init__(self, conf: cfg.ConfigOpts, processes: int) -> None:
-        """Create the record; `processes` is the number of workers. Removes NOTIFY_SOCKET from
-        environ.
+        """Create the record; `processes`: number of workers. Removes NOTIFY_SOCKET from environ.
 
         Raises ConfigError if the data directory cannot be written.
         """

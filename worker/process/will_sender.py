@@ -33,9 +33,7 @@ KEPT = 256
 
 @dataclass(kw_only=True)
 class _Pending:
-    """A signed will of a worker process, sent again until the coordinator has ended its
-    membership.
-    """
+    """A will of a worker process, sent again until its membership is over."""
 
     will: Will
     #: When it was written and when it is to be sent next, monotonic.

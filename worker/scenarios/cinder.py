@@ -70,14 +70,14 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
     def create_and_delete_volume(
         self, min_sleep: float = 0, max_sleep: float = 0, **volume_kwargs: Any
     ) -> None:
-        """Create a volume, pause, and delete it."""
+        """Create a volume, pause, delete it, and wait until it is gone."""
         volume = self._create(**volume_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_one(volume["id"])
 
     @openstack("CinderVolumes.create_and_get_volume", takes=_create, **_SCENARIO)
     def create_and_get_volume(self, **volume_kwargs: Any) -> None:
-        """Create a volume and get it."""
+        """Create a volume, wait until it is available, and get it."""
         volume = self._create(**volume_kwargs)
         with ActionTimer(self, "cinder_v3.get_volume"):
             self.show(VOLUME, volume["id"])
@@ -300,8 +300,7 @@ class CinderVolumes(Servers, Volumes, ImageScenario):
         create_vm_params: dict[str, Any] | None = None,
         **snapshot_kwargs: Any,
     ) -> None:
-        """Create a volume, a snapshot of it, and a server; attach and detach the volume; delete all
-        three.
+        """Create volume, snapshot and server; attach and detach the volume; delete all.
 
         Without `size` the volume has 1 to 5 GB.
         """

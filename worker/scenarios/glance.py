@@ -83,14 +83,14 @@ class GlanceImages(Servers, ImageScenario):
 
     @openstack("GlanceImages.create_and_get_image", takes=_create_empty, **_SCENARIO)
     def create_and_get_image(self, **image_kwargs: Any) -> None:
-        """Create an image and get it."""
+        """Create an image with data, wait until it is active, and get it."""
         image = self._create(**image_kwargs)
         with ActionTimer(self, "glance_v2.get_image"):
             self.cloud.document("GET", "glance", f"images/{image}")
 
     @openstack("GlanceImages.create_and_delete_image", takes=_create_empty, **_SCENARIO)
     def create_and_delete_image(self, **image_kwargs: Any) -> None:
-        """Create an image and delete it."""
+        """Create an image with data, wait until it is active, and request its deletion."""
         image = self._create(**image_kwargs)
         self.delete_image(image)
 
@@ -153,7 +153,7 @@ class GlanceImages(Servers, ImageScenario):
         min_disk: int = 0,
         min_ram: int = 0,
     ) -> None:
-        """Create an image and deactivate it."""
+        """Create an image with data, wait until it is active, and deactivate it."""
         image = self._create(
             container_format=container_format,
             image_location=image_location,

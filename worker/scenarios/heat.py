@@ -136,7 +136,7 @@ class HeatStacks(ResourceScenario):
 
     @openstack("HeatStacks.create_stack_and_list_output", takes=_create, **_SCENARIO)
     def create_stack_and_list_output(self, **stack_kwargs: Any) -> None:
-        """Create a stack and list its outputs."""
+        """Create a stack, wait until it is complete, and list its outputs."""
         stack = self._create(**stack_kwargs)
         with ActionTimer(self, "heat.list_output"):
             self.cloud.document("GET", "heat", f"{_STACK.path}/{stack}/outputs")

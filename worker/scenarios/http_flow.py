@@ -29,10 +29,9 @@ class HttpFlow(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each mistake in the arguments: placeholders, saved values, steps,
-        mix.
+        """Return a message for each mistake in the arguments; empty without mistakes.
 
-        Empty without mistakes. Types are checked by the schema.
+        Looks at placeholders, saved values, steps and mix. Types are checked by the schema.
         """
         found = [
             f"{name} is not a placeholder: those are {{user.NAME}}, {{data.COLUMN}}, "
@@ -53,8 +52,7 @@ class HttpFlow(Scenario):
 
     @classmethod
     def action_names(cls, method: str, args: Mapping[str, Any]) -> Collection[str] | None:
-        """Return the names of all actions: of steps and branches, and `relogin` if a step may do
-        it.
+        """Return the names of actions: of steps and branches, and `relogin` if it may be made.
 
         Returns None if a step has no name, since its action is named by its path.
         """

@@ -38,9 +38,7 @@ class HttpRequests(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a message for each wrong URL, header or other argument of requests; empty if
-        none.
-        """
+        """Return a message for each wrong URL, header or other argument; empty if none."""
         if method == "check_request":
             return list(request_problems(args))
         requests = args.get("requests", ())

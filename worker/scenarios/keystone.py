@@ -144,7 +144,7 @@ class KeystoneBasic(OpenStackScenario):
     def create_user_update_password(
         self, name_length: int | None = None, password_length: int | None = None
     ) -> None:
-        """Create a user and change its password. Both arguments are ignored."""
+        """Create a user and set another, generated password. Both arguments are ignored."""
         user = self._create_user()
         self._update_user(user["id"], {"password": self.new_name()})
 
@@ -165,7 +165,7 @@ class KeystoneBasic(OpenStackScenario):
 
     @openstack("KeystoneBasic.create_tenant", **_as_admin("projects"))
     def create_tenant(self, name_length: int = 10, domain_name: str | None = None) -> None:
-        """Create a project."""
+        """Create a project, in the domain `domain_name` or the default one."""
         self._create_project(domain_name)
 
     @openstack("KeystoneBasic.create_tenant_with_users", **_as_admin("users", "projects"))

@@ -25,7 +25,7 @@ _CLEANED = ("mistral",)
 def _problem_of(definition: str, workflow: Any) -> str:
     """Return why a text does not define a workbook with workflow `workflow`; "" if it does.
 
-    With a false `workflow` any workflow will do.
+    If `workflow` is None or "", any workflow will do.
     """
     try:
         found = load_yaml(definition)

@@ -126,13 +126,13 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_show_subnets", takes=_own_subnets, **NEEDS)
     def create_and_show_subnets(self, **kwargs: Any) -> None:
-        """Create subnets and get each."""
+        """Create subnets in a network of the project, and get each."""
         for subnet in self._own_subnets(**kwargs):
             self.show("subnet", subnet)
 
     @openstack("NeutronNetworks.create_and_delete_subnets", takes=_own_subnets, **NEEDS)
     def create_and_delete_subnets(self, **kwargs: Any) -> None:
-        """Create subnets and delete each."""
+        """Create subnets in a network of the project, and delete each."""
         for subnet in self._own_subnets(**kwargs):
             self.delete("subnet", subnet)
 
@@ -229,7 +229,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_list_ports", takes=_ports, **NEEDS)
     def create_and_list_ports(self, **kwargs: Any) -> None:
-        """Create ports, list all ports, and check that they are among them."""
+        """Create ports in a network of the project, list all, and check that they are listed."""
         self.list_with("port", list(self._ports(**kwargs)))
 
     @openstack("NeutronNetworks.create_and_show_ports", takes=_ports, **NEEDS)
@@ -240,9 +240,7 @@ class NeutronNetworks(NeutronScenario):
 
     @openstack("NeutronNetworks.create_and_update_ports", takes=_ports, **NEEDS)
     def create_and_update_ports(self, port_update_args: dict[str, Any], **kwargs: Any) -> None:
-        """Create ports one after another; change each by `port_update_args` before the next is
-        created.
-        """
+        """Create ports one after another, and change each before the next is created."""
         for port in self._ports(**kwargs):
             self.update("port", port, port_update_args)
 

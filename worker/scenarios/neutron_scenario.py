@@ -77,9 +77,7 @@ class NeutronScenario(OpenStackScenario):
         self.checked(not missing, f"the list has no {kind} {', '.join(missing)}")
 
     def action(self, verb: str, kind: str) -> ActionTimer:
-        """Return a timer of Rally's action for a verb and a kind, such as
-        `neutron.create_network`.
-        """
+        """Return a timer of the action of a verb and a kind, such as `neutron.create_network`."""
         several = "s" if verb == "list" else ""
         return ActionTimer(self, f"neutron.{verb}_{_IN_ACTIONS.get(kind, kind)}{several}")
 

@@ -55,9 +55,7 @@ class NeutronSecurityGroup(NeutronScenario):
         security_group_args: Attributes = None,
         security_group_rule_args: Attributes = None,
     ) -> None:
-        """Create a security group with rules for ports 1, 2, ...; check that the list of all has
-        them.
-        """
+        """Create a security group with rules for ports 1 and up; check that the list has them."""
         group = self._group(security_group_args)
         rules = [
             self._rule(

@@ -87,7 +87,7 @@ class NovaServers(ServerChanges, Volumes):
 
     @openstack("NovaServers.boot_and_show_server", **_BOOTED)
     def boot_and_show_server(self, **server_kwargs: Any) -> None:
-        """Boot a server and get it."""
+        """Boot a server, wait until it is active, and get it."""
         server = self.boot(**server_kwargs)
         with ActionTimer(self, "nova.show_server"):
             self.show(SERVER, server)
@@ -139,9 +139,7 @@ class NovaServers(ServerChanges, Volumes):
         force_delete: bool = False,
         **server_kwargs: Any,
     ) -> None:
-        """Boot `count` servers by one request, pause as in `boot_and_delete_server`, and delete
-        them.
-        """
+        """Boot `count` servers by one request, pause, and delete them."""
         servers = self.boot_together(self.context["image"], count, server_kwargs)
         self.sleep_between(min_sleep, max_sleep)
         self.delete_servers(servers, force_delete)
@@ -178,9 +176,7 @@ class NovaServers(ServerChanges, Volumes):
         boot_server_kwargs: dict[str, Any] | None = None,
         **server_kwargs: Any,
     ) -> None:
-        """Create a volume from an image, boot a server from the volume, pause, and delete the
-        server.
-        """
+        """Create a volume from an image, boot a server from it, pause, and delete the server."""
         server = self._boot_from_volume(
             volume_size, volume_type, create_volume_kwargs, boot_server_kwargs or server_kwargs
         )

@@ -59,9 +59,7 @@ class AdminScenario(ResourceScenario):
 
     @action_timer("nova.list_hypervisors")
     def list_all_hypervisors(self, detailed: bool = True) -> list[dict[str, Any]]:
-        """Return all hypervisors of the cloud, as the administrator; with all fields if
-        `detailed`.
-        """
+        """Return all hypervisors, as the administrator; with all fields if `detailed`."""
         path = "os-hypervisors/detail" if detailed else "os-hypervisors"
         return self.list_pages(_HYPERVISOR, path, cloud=self.admin)
 

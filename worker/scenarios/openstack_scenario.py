@@ -41,9 +41,7 @@ WAIT_S = 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceNeeds:
-    """The needs of one scenario in the cloud, as declared by `openstack`: services, accounts,
-    contexts.
-    """
+    """The needs of one scenario, as given to `openstack`: services, accounts, contexts."""
 
     services: tuple[str, ...]
     #: Whether it acts as the administrator, as users, or both.
@@ -164,9 +162,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return a list with a message if `retries` is not an integer from 0; else an empty
-        list.
-        """
+        """Return a list of one message if `retries` is not an integer from 0; else []."""
         retries = args.get("retries", 0)
         number = isinstance(retries, int) and not isinstance(retries, bool)
         if number and retries >= 0:
@@ -179,8 +175,7 @@ class OpenStackScenario(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Get tokens, check that services exist, and call `prepare`; once per process, before the
-        load.
+        """Get tokens, check that services exist, and call `prepare`, before the load.
 
         For a scenario that `openstack` marks `warm=False`, Keystone's versions are queried instead.
         Stores the `UserSelector` in `context`. Raises DeploymentError if something is missing, and

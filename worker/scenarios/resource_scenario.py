@@ -15,9 +15,7 @@ from osbench.worker.scenarios.openstack_scenario import ACCEPTED, OpenStackScena
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceKind:
-    """A kind of objects of a service, such as servers: paths in its API, and fields of the
-    state.
-    """
+    """A kind of objects of a service, such as servers: path in its API, fields of the state."""
 
     service: str
     #: Path of the list.
@@ -103,8 +101,9 @@ class ResourceScenario(OpenStackScenario):
         cloud: Cloud | None = None,
         traced: bool = True,
     ) -> dict[str, Any]:
-        """Get an object by its id and return it; `traced=False` keeps the request out of the
-        trace.
+        """Get an object by its id and return it.
+
+        `traced=False` sends no trace headers, for polls.
         """
         path = f"{kind.path}/{identity}"
         found = (cloud or self.cloud).document("GET", kind.service, path, traced=traced)

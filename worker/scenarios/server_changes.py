@@ -104,8 +104,7 @@ class ServerChanges(Servers, ImageScenario):
                 self.change(action, server)
 
     def confirm(self, server: str, confirm: bool) -> None:
-        """Confirm a server's new size or host, or revert it if not `confirm`; wait until it is
-        active.
+        """Confirm a server's new size or host, or else revert it; wait until it is active.
 
         Raises NotReady.
         """
@@ -116,8 +115,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.migrate")
     def migrate(self, server: str) -> None:
-        """Migrate a server to another host, as the administrator, and wait until it can be
-        confirmed.
+        """Migrate a server to another host, as the administrator, and wait for it.
 
         The caller has to confirm it. Fails the iteration if there is only one hypervisor, or if the
         host is the same. Raises NotReady.
@@ -187,8 +185,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("neutron.create_floating_ip")
     def create_floating_ip(self, network: str) -> dict[str, Any]:
-        """Create a floating IP in the external network with id `network`; return it as in the
-        response.
+        """Create a floating IP in the network with id `network`; return it as in the response.
 
         Its description is a unique name, by which the clean-up finds it.
         """
@@ -199,8 +196,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.associate_floating_ip")
     def associate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
-        """Associate a floating IP with a server's first port; wait until the server shows the
-        address.
+        """Associate a floating IP with a server's first port; wait until the server has it.
 
         `floating_ip` is as returned by `create_floating_ip`. Fails the iteration if the server has
         no port. Raises NotReady.
@@ -215,8 +211,7 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.dissociate_floating_ip")
     def dissociate(self, server: str, floating_ip: Mapping[str, Any]) -> None:
-        """Dissociate a floating IP from its server; wait until the server does not show the
-        address.
+        """Dissociate a floating IP from its server, and wait until the server lacks it.
 
         Raises NotReady.
         """

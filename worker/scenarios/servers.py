@@ -148,10 +148,9 @@ class Servers(ResourceScenario):
             return self.await_status(SERVER, server, status, **fields)
 
     def delete_server(self, server: str, force: bool = False) -> None:
-        """Delete a server by its id and wait until it is gone; `force` makes Nova delete it at
-        once.
+        """Delete a server by its id and wait until it is gone.
 
-        Raises NotReady.
+        `force` makes Nova delete it at once. Raises NotReady.
         """
         self._delete_servers([server], force, "delete_server")
 
@@ -192,8 +191,7 @@ class Servers(ResourceScenario):
         return str(found["server"]["id"])
 
     def _with_contexts(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of `wanted` with the network and security group of contexts for the
-        project.
+        """Return a copy of `wanted` with the project's network and security group of contexts.
 
         A network is added unless there are `nics`: the project's first one, or with
         `auto_assign_nic` one by turns of iterations.

@@ -132,9 +132,7 @@ class SwiftObjects(OpenStackScenario):
         return self._names(_path(container))
 
     def _names(self, path: str) -> list[str]:
-        """Return all names in the list at `path` ("": containers), page after page until an empty
-        one.
-        """
+        """Return all names in the list at `path` ("": containers), page after page."""
         found: list[str] = []
         params = {"format": "json"}
         while page := self.cloud.document("GET", "swift", path, params=params):

@@ -66,8 +66,7 @@ class Intake:
         return ""
 
     def recall(self, seqs: Iterable[int]) -> Recalled:
-        """Recall batches by sequence number; return which were taken, which are void, which begin
-        now.
+        """Recall batches by number; return which were taken, which are void, which begin now.
 
         A recalled batch that has not begun is void: it will never be taken. Batches that waited
         only for void ones begin. Batches recalled before are ignored.
@@ -84,9 +83,7 @@ class Intake:
         return found
 
     def rebind(self, session: str) -> None:
-        """Accept batches of `session` only from now on; drop waiting batches, which will be sent
-        again.
-        """
+        """Accept batches of `session` only; drop waiting batches, which will be sent again."""
         self._session = session
         self._early.clear()
 

@@ -48,8 +48,7 @@ class LeftMemberships:
         self._left: list[_Left] = []
 
     def add(self, session: Session) -> None:
-        """Move the undelivered blocks of an ended session to its spool file, and send them from now
-        on.
+        """Move the undelivered blocks of an ended session to its spool file, and send them later.
 
         If there are none, its outbox is closed. Beyond the limit the oldest membership is given up,
         with an error in the log.
@@ -70,9 +69,7 @@ class LeftMemberships:
             self._forget(one, "there are too many runs with such")
 
     def memberships(self) -> list[tuple[str, str]]:
-        """Return (run, membership) of each membership, so that the agent reads its control
-        record.
-        """
+        """Return (run, membership) of each, so that the agent reads its control record."""
         return [(one.run, one.membership) for one in self._left]
 
     def follow(self, run: str, membership: str, data: bytes | None) -> None:
@@ -130,8 +127,7 @@ class LeftMemberships:
                 LOG.debug("run %s: its last results cannot be sent now: %s", one.run, error)
 
     def expected(self) -> bool:
-        """Return whether an acknowledgement of blocks may still come, so that the process waits for
-        it.
+        """Return whether acknowledgements may still come, so that the process waits for them.
 
         True if any blocks were never sent, or a control record changed in the last
         `timers.SETTLE_S` seconds.

@@ -68,7 +68,7 @@ class LogBook:
             self._room, self._left, self._at_s = BURST_CHARS, TOTAL_CHARS, time.monotonic()
 
     def end(self) -> None:
-        """Drop the waiting entries, and keep none from now on."""
+        """Drop the waiting entries, and ignore further texts until `begin`."""
         with self._lock:
             self._run, self._entries, self._cut = "", [], 0
 
@@ -87,8 +87,7 @@ class LogBook:
             self._words |= frozenset(fresh[room:])
 
     def add(self, source: str, text: str) -> None:
-        """Keep a text that the calling thread printed or logged, with its iteration, secrets
-        masked.
+        """Add a text that the calling thread printed or logged, with its iteration, masked.
 
         `source`: stdout, stderr, a log level, or `request`. A long text is cut, a text beyond the
         limits of the run left out; both are counted. Ignored if it is blank, without a run, and in
@@ -113,17 +112,15 @@ class LogBook:
                 self._entries.append(entry)
 
     def masked(self, text: str) -> str:
-        """Return `text` with secrets masked: values of the run and of the calling thread's
-        iteration.
+        """Return `text` with secrets masked.
 
-        Passwords that are recognized by their form or name are masked, too.
+        They are values of the run and of the calling thread's iteration. Passwords that are
+        recognized by their form or name are masked, too.
         """
         return self._masked(text, _place()[3])
 
     def take(self) -> tuple[list[Entry], int]:
-        """Remove and return the waiting entries, and the count of texts left out or cut since
-        then.
-        """
+        """Remove and return the waiting entries, and the count of texts left out or cut."""
         if not self._entries and not self._cut:
             return [], 0
         with self._lock:

@@ -14,7 +14,7 @@ from osbench.worker.session.session import Session
 
 
 def repeated(offer: Offer, session: Session | None) -> bool:
-    """Return whether an offer names the run and session of `session`: it is followed already.
+    """Return whether an offer was accepted before: `session` has its run and session.
 
     Its sender may not know that. False without a session.
     """

@@ -83,8 +83,7 @@ class Outbox:
             self._next += 1
 
     def acknowledge(self, number: int, have: Iterable[int] = ()) -> None:
-        """Drop the blocks numbered up to and including `number`, and the blocks with numbers in
-        `have`.
+        """Drop the blocks up to and including `number`, and the blocks numbered in `have`.
 
         Unknown numbers are ignored. The spool file is emptied once no block is left.
         """
@@ -133,7 +132,7 @@ class Outbox:
                     kept.due = time.monotonic() + min(wait_s, most_s)
 
     def rush(self) -> None:
-        """Make all blocks due within `timers.RESEND_S`, because the coordinator has come back.
+        """Make all blocks due within `timers.RESEND_S`, because the coordinator is active again.
 
         Their intervals begin with the shortest one again.
         """
@@ -144,9 +143,7 @@ class Outbox:
                 kept.due = min(kept.due, soon)
 
     def unload(self) -> None:
-        """Move all blocks from memory to the spool file; if it cannot be written, log that and
-        stop.
-        """
+        """Move all blocks from memory to the spool file; stop, with a warning, if that fails."""
         with self._lock:
             for kept in self._kept.values():
                 if kept.data is not None and not self._spill(kept):

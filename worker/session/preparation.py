@@ -126,9 +126,7 @@ class Preparation:
         ]
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting spans to the trace store, for at most `timeout_s` seconds; drop the
-        rest.
-        """
+        """Write waiting spans to the trace store, at most `timeout_s` seconds; drop the rest."""
         if self._writer is not None:
             self._writer.close(timeout_s)
 

@@ -35,8 +35,7 @@ class Refusals:
         self._lock = threading.Lock()
 
     def count(self, reason: str, what: str) -> None:
-        """Count a refused message by `reason` and log it: a warning the first time, then debug
-        level.
+        """Count a refused message by `reason` and log it: first as a warning, then at debug level.
 
         `what` names the kind of message, such as "a batch".
         """

@@ -54,9 +54,7 @@ class ResultSource:
 
     @property
     def exhausted(self) -> bool:
-        """Return whether the engine has stopped, all its results are in blocks, and no user has to
-        end.
-        """
+        """Return whether the engine has stopped, and all its results are in blocks."""
         engine = self._engine
         return engine.stopped and not engine.unsettled and not engine.has_users_to_end
 
@@ -143,8 +141,7 @@ class ResultSource:
 
 
 def _first(rows: list[Row], *, bulky: bool) -> list[Row]:
-    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one if there is
-    any.
+    """Return the first rows: at most `BLOCK_ROWS` and `BLOCK_BYTES`, but at least one.
 
     `bulky`: rows may have outputs or exchanges, whose bytes count, too.
     """

@@ -16,9 +16,7 @@ LOG = logging.getLogger(__name__)
 
 
 class RowFeed:
-    """Rows of a data file by iteration number, from batches; the iteration that starts removes its
-    row.
-    """
+    """Rows of a data file by iteration number, from batches; each iteration removes its row."""
 
     def __init__(self, header: Sequence[str], key: bytes) -> None:
         self._reader = RowReader(header)

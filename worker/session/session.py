@@ -129,16 +129,15 @@ class Session:
         }
 
     def unheard_s(self) -> float:
-        """Return the seconds since a new control record of the coordinator, or its offer, was
-        read.
-        """
+        """Return the seconds since the coordinator's last new control record or offer."""
         return time.monotonic() - self._heard
 
     def offer(self, batch: Batch) -> str:
         """Take a verified batch; return why it is refused, or "". Called by Celery's thread.
 
         Batches that begin now go to the engine, or wait for the load. While the membership is
-        leaving, their iterations are given back. After its end batches are refused.
+        leaving, their iterations are returned to the coordinator. After its end batches are
+        refused.
         """
         with self._lock:
             if self._ended:
@@ -155,8 +154,7 @@ class Session:
         return data is not None and data != self._record and not self._ended
 
     def follow(self, data: bytes | None, offset: ClockOffset, since_ns: int) -> None:
-        """Apply a control record: acknowledged blocks, recalled batches, lease, the workload's
-        load.
+        """Apply a control record: acknowledged blocks, recalled batches, lease, load.
 
         Ignored if it is None, repeated, or after the end; a bad signature, another session or an
         old version is counted as refused. `offset` converts Redis time. The record was written
@@ -189,8 +187,7 @@ class Session:
         self.outbox.rush()
 
     def fetch(self) -> None:
-        """Read the specification of the workload from Redis, unless leaving; prepare it in a
-        thread.
+        """Read the workload's specification from Redis, unless leaving; prepare it in a thread.
 
         Does not wait for the preparation, and reads again later if there is no specification yet.
         Raises StoreUnreachable, StoreError.
@@ -199,10 +196,9 @@ class Session:
             self.workloads.fetch()
 
     def leave(self) -> None:
-        """Start nothing more and give unstarted iterations back; running iterations go on to their
-        end.
+        """Start nothing more; return unstarted iterations to the coordinator.
 
-        Returns at once; `finish` ends the membership.
+        Running iterations go on. Returns at once; `finish` ends the membership.
         """
         with self._lock:
             self.leaving = True
@@ -212,9 +208,9 @@ class Session:
     def finish(self) -> bool:
         """End the membership if it is leaving and all its granted iterations are in blocks.
 
-        If it is leaving, gives back iterations that no engine will start and packs results into
-        blocks; sends nothing. At the end the last block is made, under the same lock. Returns
-        whether the membership has ended, now or before.
+        If it is leaving, returns iterations that no engine will start to the coordinator and packs
+        results into blocks; sends nothing. At the end the last block is made, under the same lock.
+        Returns whether the membership has ended, now or before.
         """
         with self._lock:
             if not self.leaving or self._ended:
@@ -228,9 +224,7 @@ class Session:
         return True
 
     def drop(self) -> None:
-        """Mark the membership as ended, because its coordinator has ended it; nothing is given
-        back.
-        """
+        """Mark the membership as ended by its coordinator; no iterations are returned."""
         with self._lock:
             self._ended = True
 

@@ -74,8 +74,7 @@ class Shipper:
         self._thread.start()
 
     def serve(self, engine: Engine, workload: int, interval_s: float) -> None:
-        """Ship the results of an engine from now on, every `interval_s` seconds once it is under
-        way.
+        """Ship the results of an engine from now on, at last every `interval_s` seconds.
 
         The first results are shipped sooner. Earlier engines are served until they have ended and
         all their results are in blocks.
@@ -100,9 +99,7 @@ class Shipper:
         self._wake.set()
 
     def wake(self) -> None:
-        """Make the thread pack and send blocks soon, because results are awaited; returns at
-        once.
-        """
+        """Make the thread pack and send blocks soon, as results are awaited; returns at once."""
         self._wake.set()
 
     def pack(self) -> None:

@@ -123,9 +123,7 @@ class Workloads:
 
     @property
     def living(self) -> int:
-        """Return the number of virtual users that have begun and have not ended: `on_stop` is
-        due.
-        """
+        """Return the number of virtual users that have begun and still have to run `on_stop`."""
         return sum(len(engine.living) for engine in self._engines())
 
     @property
@@ -167,7 +165,7 @@ class Workloads:
     def add(self, batch: Batch) -> None:
         """Give the iterations of a batch to the engine; before the load the batch waits.
 
-        If another workload is under load, its iterations are given back.
+        If another workload is under load, its iterations are returned to the coordinator.
         """
         engine, ready = self.engine, self._ready
         if engine is None:
@@ -180,10 +178,7 @@ class Workloads:
             engine.add(batch)
 
     def take_back(self, seq: int) -> None:
-        """Give the iterations of batch `seq` that have not started back to the coordinator.
-
-        Returns at once; the next block has them.
-        """
+        """Return the unstarted iterations of batch `seq` to the coordinator, by the next block."""
         found = [batch for batch in self._stock if batch.seq == seq]
         self._stock = [batch for batch in self._stock if batch.seq != seq]
         for batch in found:
@@ -202,14 +197,18 @@ class Workloads:
             self.engine.set_lease(until_ns)
 
     def stop(self) -> None:
-        """Start nothing more, and give unstarted iterations back. Running iterations go on."""
+        """Start nothing more, and return unstarted iterations to the coordinator.
+
+        Running iterations go on.
+        """
         if self.engine is not None:
             self.engine.stop(monotonic_ns())
         self.return_rest()
 
     def return_rest(self) -> None:
-        """Give iterations back that wait for a load, and unstarted iterations of engines whose time
-        to stop has come.
+        """Return unstarted iterations without an engine, or of stopped engines, by a result block.
+
+        The coordinator may grant them to another worker.
         """
         self._return_stock()
         now = monotonic_ns()
@@ -226,12 +225,11 @@ class Workloads:
     # instructions
 
     def follow(self, control: Control, offset: ClockOffset, since_ns: int) -> None:
-        """Apply a control record, which was written after `since_ns` (monotonic ns), to the
-        workload.
+        """Apply a control record to the workload.
 
-        A new workload number leaves the present one. The load starts here once the record has a t0
-        and the workload is prepared. Then stop time, rate and share are set. `offset` converts
-        Redis time.
+        It was written after `since_ns`, monotonic ns. A new workload number leaves the present one.
+        The load starts here once the record has a t0 and the workload is prepared. Then stop time,
+        rate and share are set. `offset` converts Redis time.
         """
         if control.workload != self.preparing:
             self._leave()
@@ -389,8 +387,7 @@ class Workloads:
             self.add(batch)
 
     def _once(self, workload: int, script: ScriptedRunner) -> Callable[[ScriptedLoad], None]:
-        """Return the code of a runner; if it was begun before for this workload, a function that
-        raises.
+        """Return the code of a runner; once begun for a workload, a function that raises.
 
         A load that was stopped and is resumed is not begun again. The function raises PluginError.
         """
@@ -404,7 +401,7 @@ class Workloads:
         return refuse
 
     def _leave(self) -> None:
-        """Close the present engine, if any, and give its unstarted iterations back.
+        """Close the present engine, if any; return its unstarted iterations to the coordinator.
 
         Running iterations go on, and their results are shipped later.
         """
@@ -422,9 +419,7 @@ class Workloads:
         self.engine = None
 
     def _return_stock(self, *, but: int = -1) -> None:
-        """Give batches that wait for a load back to the coordinator, except batches of the workload
-        `but`.
-        """
+        """Return waiting batches to the coordinator, except batches of the workload `but`."""
         stock, self._stock = self._stock, []
         for batch in stock:
             if batch.workload == but:

@@ -66,9 +66,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         self.open(name, info)
 
     def stop(self, info: dict[str, Any] | None = None) -> None:
-        """Close the innermost open span, adding `info`. Ignored for the root and a finished
-        trace.
-        """
+        """Close the innermost open span, adding `info`; ignored for the root, or once finished."""
         # only the tracer closes the root
         if len(self._open) > 1 and not self._over:
             self._close(info_text(info) if info else "")
@@ -105,8 +103,7 @@ class IterationProfiler(osprofiler.profiler._Profiler):
         return traceparent(self._ids, self._open[-1][0])
 
     def trace_headers(self) -> dict[str, str]:
-        """Return headers that attach a request made now to this trace, below the innermost open
-        span.
+        """Return headers that attach a request made now to the innermost open span.
 
         They are W3C `traceparent` and, with an HMAC key, the two signed headers of OSProfiler; {}
         once the trace is abandoned.

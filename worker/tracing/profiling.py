@@ -33,9 +33,7 @@ class _Current:
 
     @property
     def profiler(self) -> Any:
-        """Return the profiler of the running iteration, as OSProfiler's object does; None if
-        untraced.
-        """
+        """Return the running iteration's profiler, as OSProfiler does; None if untraced."""
         return _PROFILER.get()
 
     @profiler.setter
@@ -48,9 +46,7 @@ _CURRENT = vars(osprofiler.profiler)["__local_ctx"] = _Current()
 
 
 class TraceSink(Protocol):
-    """Destination of finished traces: a `SpanWriter` (trace store) or `SpanBuffer` (result
-    blocks).
-    """
+    """Destination of finished traces: `SpanWriter` (store) or `SpanBuffer` (result blocks)."""
 
     def put(self, trace: Trace) -> None:
         """Take a finished trace, or drop it and count its spans. Never waits."""
@@ -94,14 +90,11 @@ class Tracer:
         self.cut = 0
 
     def sampled(self, iteration: int) -> bool:
-        """Return whether an iteration is traced, by its number; the same in every process of a
-        run.
-        """
+        """Return whether iteration number `iteration` is traced; the same in every process."""
         return mix(self._seed, iteration) < self._threshold
 
     def clear(self) -> None:
-        """Remove a profiler that an earlier iteration left in this thread, if any; count it in
-        `stale`.
+        """Remove a profiler that an earlier iteration left in this thread; count it in `stale`.
 
         Called for iterations that are not traced.
         """
@@ -120,8 +113,7 @@ class Tracer:
         return profiler
 
     def end(self, profiler: IterationProfiler, failure: tuple[str, str] | None) -> bytes:
-        """Finish the trace of an iteration, pass it to the writer and return the trace id, 16
-        bytes.
+        """Finish the trace of an iteration, pass it to the writer; return its id, 16 bytes.
 
         `failure` is the type and the message of the iteration's exception, None without one. The
         thread has no profiler afterwards. Never waits.
@@ -132,8 +124,7 @@ class Tracer:
     def abandon(
         self, profiler: IterationProfiler, failure: tuple[str, str] = ("TimedOut", "")
     ) -> bytes:
-        """Finish the trace of a timed-out iteration from another thread; return the trace id, 16
-        bytes.
+        """Finish the trace of a timed-out iteration from another thread; return its id, 16 bytes.
 
         The trace goes to the writer. Later work of the iteration's thread is not traced, and its
         requests carry no trace headers. `failure` is type and message of the error.

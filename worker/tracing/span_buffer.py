@@ -35,9 +35,7 @@ class SpanBuffer:
         self._left = self._written = 0
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace; if too many spans wait, drop it and count its spans. Never
-        waits.
-        """
+        """Take a finished trace, or drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         if self._entered - self._left + spans > self._limit:
             self._dropped += spans
@@ -46,11 +44,10 @@ class SpanBuffer:
         self._traces.append(trace)
 
     def take(self) -> bytes:
-        """Remove the oldest waiting traces and return them with the host name, in msgpack; b"" if
-        none.
+        """Remove the oldest waiting traces and return them packed; b"" if there are none.
 
-        Takes whole traces until `_SPANS` spans or `_CHARS` characters are reached; their spans
-        count as written.
+        The result is msgpack of the host name and a list of traces. Takes whole traces until
+        `_SPANS` spans or `_CHARS` characters are reached; their spans count as written.
         """
         found: list[Any] = []
         spans = chars = 0

@@ -28,9 +28,7 @@ _NAME = 200
 
 
 class WallClock:
-    """Converts monotonic times to wall-clock times of this host, ns since 1970; call an
-    instance.
-    """
+    """Converts monotonic times to wall-clock times of this host, ns since 1970, if called."""
 
     #: How long an offset is used; a clock that is being slewed moves up to 0.5 ms per second.
     _FRESH_NS = 1_000_000_000

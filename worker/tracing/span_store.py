@@ -70,8 +70,7 @@ class SpanStore:
             raise
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands and wait for all `replies`; return None (success) or an error code for
-        each.
+        """Send commands; return for each of `replies` replies None (success) or its error code.
 
         `commands` are in the Redis protocol. Raises OSError (TimeoutError among them) if the
         connection fails, and closes it.

@@ -49,9 +49,7 @@ class SpanWriter:
         return True
 
     def put(self, trace: Trace) -> None:
-        """Queue a finished trace; if too many spans wait, drop it and count its spans. Never
-        waits.
-        """
+        """Queue a finished trace, or drop it and count its spans if too many wait. Never waits."""
         spans = len(trace[1])
         self._queue.put(trace, spans, spans)
 

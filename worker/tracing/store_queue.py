@@ -40,8 +40,7 @@ class StoreConnection(Protocol):
         """Open the connection unless it is open. Raises OSError."""
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
-        """Send commands and wait for all `replies`; return None (success) or an error code for
-        each.
+        """Send commands; return for each of `replies` replies None (success) or its error code.
 
         Raises OSError if the connection fails, and closes it.
         """
@@ -116,10 +115,10 @@ class StoreQueue(Generic[T]):
                 raise
 
     def put(self, item: T, count: int, size: int) -> bool:
-        """Queue an item of `count` spans; beyond the limit, or after `close`, drop it and count
-        them.
+        """Queue an item of `count` spans, or drop it and count them.
 
-        `size` counts towards the limit. Returns whether the item was queued. Never waits.
+        It is dropped beyond the limit, and after `close`. `size` counts towards the limit. Returns
+        whether the item was queued. Never waits.
         """
         self._offered += count
         self._entered += size
@@ -148,8 +147,7 @@ class StoreQueue(Generic[T]):
         }
 
     def close(self, timeout_s: float) -> None:
-        """Write the waiting items, for at most `timeout_s` seconds; drop the rest, and end the
-        thread.
+        """Write waiting items, for at most `timeout_s` seconds; drop the rest, end the thread.
 
         Items that come later are dropped and counted.
         """

@@ -39,16 +39,12 @@ class TaskProfiler(IterationProfiler):
         return span_text(self._ids, _STACK.get()[-1])
 
     def get_parent_id(self) -> str:
-        """Return the id of the span around this task's innermost open one; the trace id for the
-        root.
-        """
+        """Return the id of the span around this task's innermost one; the trace id for the root."""
         stack = _STACK.get()
         return span_text(self._ids, stack[-2]) if len(stack) > 1 else self.get_base_id()
 
     def traceparent(self) -> str:
-        """Return the W3C header `traceparent` for a request within this task's innermost open
-        span.
-        """
+        """Return the W3C header `traceparent` for a request within this task's innermost span."""
         return traceparent(self._ids, _STACK.get()[-1])
 
     def stop(self, info: dict[str, Any] | None = None) -> None:

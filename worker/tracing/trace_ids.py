@@ -49,9 +49,7 @@ def span_text(ids: TraceIds, number: int) -> str:
 
 
 def traceparent(ids: TraceIds, number: int) -> str:
-    """Return the W3C header `traceparent`, marked as sampled, for a request within span
-    `number`.
-    """
+    """Return the W3C `traceparent`, marked as sampled, for a request within span `number`."""
     return f"00-{ids[0].hex()}-{ids[1][8:].hex()}{ids[2] + number:012x}-01"
 
 

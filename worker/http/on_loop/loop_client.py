@@ -49,9 +49,7 @@ class LoopClient:
 
     @property
     def retried(self) -> int:
-        """Return how many requests were sent again, so far, because an idle connection had
-        ended.
-        """
+        """Return how many requests were sent again because an idle connection had ended."""
         return self._rules.retried
 
     async def request(
@@ -117,8 +115,7 @@ class LoopClient:
             del first
 
     def ready(self, method: str, url: str, options: Mapping[str, Any]) -> ReadyRequest | None:
-        """Return the prepared request for `status`, perhaps from a cache; None if this client
-        cannot.
+        """Return the request for `status`, perhaps cached; None if another client has to make it.
 
         `options` are the keyword arguments of `requests.request`. Raises ValueError for a URL, a
         header or JSON data that cannot be sent.

@@ -62,9 +62,7 @@ class LoopConnection(asyncio.Protocol):
     def __init__(
         self, loop: asyncio.AbstractEventLoop, sock: socket.socket, tls: TlsChannel | None
     ) -> None:
-        """`sock` is connected; the asyncio transport owns and closes it. `tls` is None for plain
-        HTTP.
-        """
+        """`sock` is connected; the transport owns and closes it. `tls`: None for plain HTTP."""
         self._loop = loop
         self._socket = sock
         self._tls = tls
@@ -102,9 +100,7 @@ class LoopConnection(asyncio.Protocol):
 
     @property
     def in_body(self) -> bool:
-        """Return whether the head of the last request's response has arrived, but not all of its
-        body.
-        """
+        """Return whether the head of the last request's response has arrived, but not all of it."""
         return self._parser.in_body
 
     @property
@@ -249,9 +245,9 @@ class LoopConnection(asyncio.Protocol):
     def _await_more(self, phases: ExchangePhases) -> None:
         """Prepare for more bytes of an incomplete response.
 
-        If received bytes are unparsed, reading is paused and parsing goes on in the next turn of
-        the loop. If the peer has ended TLS, the response ends: raises EarlyEnd if it is incomplete.
-        Else the limit of a wait, if any, begins anew.
+        If received bytes are unparsed, reading is paused and parsing goes on in the loop's next
+        iteration. If the peer has ended TLS, the response ends: raises EarlyEnd if it is
+        incomplete. Else the limit of a wait, if any, begins anew.
         """
         tls = self._tls
         if self._parser.behind:
@@ -371,10 +367,9 @@ class LoopConnection(asyncio.Protocol):
         return data
 
     def _finish(self, fault: ConnectionError | TimeoutError | None = None) -> None:
-        """End the exchange and wake the task that waits for its response; `answer` raises `fault`,
-        if any.
+        """End the exchange and wake the task that waits for its response.
 
-        A task that waits to send a large body is woken, too.
+        `answer` then raises `fault`, if any. A task that waits to send a large body is woken, too.
         """
         self._phases = None
         self._fault = fault
@@ -435,8 +430,7 @@ class LoopConnection(asyncio.Protocol):
     # large bodies
 
     async def _send_piece(self, wire: memoryview) -> bool:
-        """Send all of `wire`, waiting while buffers are full; return False if the connection
-        failed.
+        """Send all of `wire`, waiting for full buffers; return False if the connection failed.
 
         Other tasks run first. Each piece that is taken begins the limit of a wait anew.
         """

@@ -79,11 +79,10 @@ class RequestsClient:
         keep_body: bool,
         exchange: OtherExchange | None = None,
     ) -> ForeignResponse:
-        """Make a request, follow its redirects and return the last response, with body if
-        `keep_body`.
+        """Make a request, follow its redirects and return the last response.
 
-        The `cookies` are sent, and get the cookies that responses set. Other arguments and errors:
-        see `status`. Raises TooLongResponse, too.
+        Its body is kept if `keep_body`. The `cookies` are sent, and get the cookies that responses
+        set. Other arguments and errors: see `status`. Raises TooLongResponse, too.
         """
         exchange = exchange or OtherExchange()
         return self._answered(

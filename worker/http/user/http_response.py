@@ -39,8 +39,8 @@ class WholeResponse(Protocol):
     def content(self) -> bytes:
         """Return the body without its content codings.
 
-        Raises BadResponse if it does not match its codings, and ValueError if it was not kept; a
-        response of the library `requests` has b"" then.
+        Raises BadResponse if it does not match its codings, and ValueError if it was not kept;
+        responses of the library `requests` return b"" then.
         """
 
 

@@ -87,9 +87,7 @@ class UserHttp(Generic[R]):
         return self._cookies.jar
 
     def serve(self, scenario: Scenario) -> Self:
-        """Count further requests as actions of `scenario`, the present iteration; return this
-        session.
-        """
+        """Make further requests actions of the iteration `scenario`; return this session."""
         self._scenario = scenario
         return self
 

@@ -94,9 +94,7 @@ class Base:
         return f"{self.url.rstrip('/')}/{path.lstrip('/')}"
 
     def is_below(self, url: str) -> bool:
-        """Return whether requests to a URL carry the token: scheme, host and port are the
-        base's.
-        """
+        """Return whether requests to a URL carry the token: its origin is the base's."""
         there, here = urlsplit(url), urlsplit(self.url)
         return (there.scheme, there.netloc) == (here.scheme, here.netloc)
 

@@ -44,9 +44,7 @@ class ChunkDecoder:
     )
 
     def __init__(self, at_once: int = sys.maxsize) -> None:
-        """`at_once`: most lines that one call of `take` parses: sizes of chunks, line ends,
-        trailers.
-        """
+        """`at_once`: most lines (sizes of chunks, ends, trailers) that a call of `take` parses."""
         self._at_once = at_once
         #: There are more, which another call of `take` looks at, with or without further bytes.
         self.behind = False
@@ -80,8 +78,7 @@ class ChunkDecoder:
         return data[at:] if self.finished else b""
 
     def _chunks(self, data: bytes, found: list[bytes] | None) -> int:
-        """Parse chunks and add their bytes to `found`, if given; return the position reached in
-        `data`.
+        """Parse chunks and add their bytes to `found`, if given; return the end in `data`.
 
         Stores the beginning of an incomplete line, or the rest beyond `at_once` lines, for the next
         call. Raises BadResponse.
@@ -143,10 +140,9 @@ class ChunkDecoder:
 
 
 def _unfinished(rest: bytes, limit: int) -> bytes:
-    """Return `rest`, the beginning of a line, if it can become a valid line of at most `limit`
-    bytes.
+    """Return `rest`, the beginning of a line, unchanged.
 
-    Raises BadResponse if not.
+    Raises BadResponse if it cannot become a valid line of at most `limit` bytes.
     """
     allowed = rest[:-1] if rest.endswith(b"\r") else rest
     if len(allowed) > max(limit, 0) or b"\n" in rest or b"\r" in allowed:

@@ -76,8 +76,7 @@ class BodyDecoder:
         self.taken = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield decoded pieces of `data`, the next bytes of the body; empty pieces stand for work
-        done.
+        """Yield decoded pieces of `data`, the next bytes of the body; empty ones for work done.
 
         Without codings `data` itself. Raises BadResponse for bytes that are not valid, and
         TooLongResponse beyond the bound.
@@ -165,8 +164,7 @@ class UnkeptBody:
         return False
 
     def is_false(self) -> bool:
-        """Check the rest at once; return whether the body is cut short or does not match its
-        codings.
+        """Check the rest; return whether the body is cut short or does not match its codings.
 
         Called when the body has ended. A body that was not checked to its end is not false.
         """

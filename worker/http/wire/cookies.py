@@ -90,8 +90,7 @@ class Cookies:
         self.jar.extract_cookies(response, _asked(answer.request.url))
 
     def added_to(self, own: Sequence[str], request: PreparedRequest) -> Sequence[str]:
-        """Return `own` with a header line Cookie added, in a new list, if cookies apply to the
-        request.
+        """Return a new list of `own` and a header line Cookie, if cookies apply to the request.
 
         Returns `own` itself if none apply or the task sets a Cookie header. Raises ValueError for
         cookies that no header may hold.

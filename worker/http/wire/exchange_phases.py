@@ -64,11 +64,10 @@ class ExchangePhases:
         self.false_body = False
 
     def packed(self, action: int) -> bytes:
-        """Return the record of the request as bytes, for a result block: client, durations, bytes,
-        status.
+        """Return the record of the request, packed for a result block.
 
-        `action` is the position of the requesting action in its iteration. A phase that took place
-        lasts at least 1 ns.
+        It has client, durations, bytes and status. `action` is the position of the requesting
+        action in its iteration. A phase that took place lasts at least 1 ns.
         """
         first_ns, ended_ns = self.first_byte_ns, self.ended_ns
         status = self.status | FALSE_BODY if self.false_body else self.status

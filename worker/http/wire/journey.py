@@ -77,9 +77,7 @@ class Journey:
 
 
 def _target(url: str, location: str) -> str:
-    """Return the absolute URL that a Location, relative to `url`, names. Raises ValueError if
-    invalid.
-    """
+    """Return the absolute URL of a Location, relative to `url`. Raises ValueError if invalid."""
     try:
         target = _absolute(url, location)
         # reading the port checks it
@@ -91,9 +89,7 @@ def _target(url: str, location: str) -> str:
 
 
 def _absolute(url: str, location: str) -> str:
-    """Return the URL that a Location names, relative to `url` and quoted, as `requests` reads
-    it.
-    """
+    """Return the URL of a Location, relative to `url`, quoted as `requests` does."""
     # servers send UTF-8 where latin-1 is meant to be
     location = location.encode("latin-1").decode("utf-8", "replace")
     if location.startswith("//"):

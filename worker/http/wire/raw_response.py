@@ -41,9 +41,7 @@ class RawResponse:
 
     @property
     def url(self) -> str:
-        """Return the URL of the request that this is the response to: the last one after
-        redirects.
-        """
+        """Return the URL of the request with this response: the last one after redirects."""
         return self.request.url
 
     @property
@@ -98,8 +96,7 @@ class RawResponse:
         return self._content
 
     def look_at_body(self) -> Iterator[None]:
-        """Check the body against its content codings in short steps; set `false_body` of the
-        phases.
+        """Check the body against its content codings in steps; set `false_body` of the phases.
 
         Yields None after each step, so that other users may run. Done even if nothing reads the
         body: a fast but incomplete response is not a good one. Raises TooLongResponse if a body

@@ -91,8 +91,7 @@ class ResponseParser:
         return self._chunks.behind
 
     def expect(self, *, bodiless: bool, keep_body: bool, bound: ResponseBound = UNBOUNDED) -> None:
-        """Prepare for the response to the next request; `bodiless`: it was HEAD, so no body
-        follows.
+        """Prepare for the response to the next request; `bodiless`: no body follows, as for HEAD.
 
         Without `keep_body` the body is discarded; one with content codings is checked first.
         `bound` limits head and body of a response that is kept; a response that is not kept may be
@@ -206,8 +205,7 @@ class ResponseParser:
         return True
 
     def _heads(self, data: bytes) -> bytes | None:
-        """Parse heads up to the final response's; return the bytes after it, and prepare for its
-        body.
+        """Parse heads up to the final response's; return the bytes after it.
 
         Returns None if the head is incomplete; its beginning is stored. Interim responses (1xx) are
         skipped. Raises BadResponse and TooLongResponse.
@@ -234,9 +232,7 @@ class ResponseParser:
             self._between(head)
 
     def _between(self, head: ResponseHead) -> None:
-        """Count and skip an interim response (1xx). Raises BadResponse for 101 and beyond
-        `INTERIM_LIMIT`.
-        """
+        """Skip an interim response (1xx). Raises BadResponse for 101 and above `INTERIM_LIMIT`."""
         self._interim += 1
         if head.status == 101 or self._interim > INTERIM_LIMIT:
             raise BadResponse(f"a response {head.status} without a request")

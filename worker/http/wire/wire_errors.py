@@ -4,9 +4,7 @@ from __future__ import annotations
 
 
 class BadResponse(ConnectionError):
-    """The received bytes are not an HTTP/1.1 response, are ambiguous, or do not match their
-    codings.
-    """
+    """The bytes are not an HTTP/1.1 response, are ambiguous, or do not match their codings."""
 
     #: Whether the head of the response had arrived, as in the classes below.
     in_body = False

@@ -47,15 +47,11 @@ class WireRequest(Protocol):
 
     @property
     def repeatable(self) -> bool:
-        """Return whether the method is idempotent: the request may be sent twice, whatever came of
-        it.
-        """
+        """Return whether the request may be sent twice, whatever the server did with the first."""
 
     @property
     def rest(self) -> bytes:
-        """Return the body if it is too large to be part of `data` and is sent after it; else
-        b"".
-        """
+        """Return a body that is too large for `data` and is sent after it; else b""."""
 
     def data(self, own: Sequence[str]) -> bytes:
         """Return the bytes of head and body, except `rest`, with the header lines `own` added."""

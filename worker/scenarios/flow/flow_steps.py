@@ -287,8 +287,7 @@ class Flow:
             await step.play(scenario, values, self._login_again)
 
     async def _login_again(self, scenario: Scenario, values: Values) -> None:
-        """Play `on_start` once more, as the action `relogin`, after removing the values that it
-        saves.
+        """Play `on_start` once more, as action `relogin`, after removing the values it saves.
 
         If it fails, all saved values are as before and the exception is raised.
         """

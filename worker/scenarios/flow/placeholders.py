@@ -23,8 +23,7 @@ class MissingValue(LookupError):
 
 
 def filler(value: Any) -> Fill:
-    """Return a function of values that returns `value` with its placeholders filled in, at any
-    depth.
+    """Return a function that returns `value` with its placeholders filled in, at any depth.
 
     A string that is a single placeholder becomes the value itself, of whatever type; keys are not
     filled in. The function raises MissingValue if a placeholder has no value.

@@ -112,15 +112,12 @@ class ResponseParts:
     """Extracts the parts of one response that a step saves."""
 
     def __init__(self, response: HttpResponse, scenario: Scenario, step: str) -> None:
-        """`step` is the step's name, for messages; cookies and hidden values are of `scenario`'s
-        user.
-        """
+        """`step`: its name, for messages. Cookies and hidden values are of `scenario`'s user."""
         self._answer, self._scenario, self._step = response, scenario, step
         self._text: str | None = None
 
     def take(self, name: str, source: str) -> Any:
-        """Return the first value of the part that `source` names; raise NothingToSave if there is
-        none.
+        """Return the first value of the part that `source` names. Raises NothingToSave if none.
 
         A string that may be a secret is added to the user's `hidden` under `name`.
         """
@@ -174,8 +171,7 @@ def _input(of: str, page: str) -> str | None:
 
 
 def _kind_of(source: str) -> tuple[str, str]:
-    """Split an expression: return its kind ("$", header, cookie, input, regex) and its name or
-    pattern.
+    """Return the kind of an expression ("$", header, cookie, input, regex) and the rest.
 
     For "$" the second text is the whole expression. The kind is "" if it is none of these.
     """
