@@ -48,7 +48,7 @@ class HttpConnection(Protocol):
 
     @property
     def sent(self) -> bool:
-        """Return whether some bytes of the last request may have gone out."""
+        """Return whether some bytes of the last request may have been sent to the peer."""
 
     @property
     def tls(self) -> TlsChannel | None:
@@ -119,7 +119,10 @@ class Read(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Step: send all bytes of `data`, a part of a TLS handshake. Raises OSError."""
+    """Step: send all bytes of `data`, which belong to a TLS handshake. Raises OSError.
+
+    The outcome is None. `limit_s`: seconds, None for no limit.
+    """
 
     socket: socket.socket
     data: bytes

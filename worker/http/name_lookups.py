@@ -109,7 +109,7 @@ class NameLookups:
         return _by_turns(healthy, turn) + _by_turns(last, turn)
 
     def refused(self, host: str, port: int, address: Address, why: str) -> None:
-        """Note that an address took no connection: `in_turn` puts it behind the others of its host.
+        """Note that an address refused a connection: `in_turn` puts it behind the host's others.
 
         Logs `why` the first time. Does nothing for a host with one address or without cached ones.
         """

@@ -24,7 +24,7 @@ _RESTED_NS = 1_000_000
 
 
 class SocketConnection:
-    """An HTTP connection, used by one thread at a time."""
+    """An HTTP connection over a blocking socket, used by one thread at a time."""
 
     __slots__ = ("_limited_s", "_parser", "_rested_ns", "_socket", "_tls", "_used", "sent")
 
@@ -59,7 +59,7 @@ class SocketConnection:
 
     @property
     def reusable(self) -> bool:
-        """Return whether another request may use the connection, once a response is complete."""
+        """Return whether another request may follow; valid after a complete response."""
         return self._parser.reusable
 
     @property

@@ -57,7 +57,7 @@ def default_bundle() -> str:
 
 
 class TlsContexts:
-    """Caches of TLS contexts by settings and of sessions to resume by origin. Thread-safe."""
+    """Caches of TLS contexts by settings, and of TLS sessions by origin. Thread-safe."""
 
     def __init__(self) -> None:
         self._contexts: dict[Trust, ssl.SSLContext] = {}

@@ -126,7 +126,7 @@ class Sessions:
             self._learn(account.hosts(self.session()))
 
     def transport(self) -> Transport:
-        """Return the transport of this thread's session, for use by this thread only."""
+        """Return the transport of this thread's session, made if needed; only for this thread."""
         transport = self.session().session
         assert isinstance(transport, Transport)
         return transport

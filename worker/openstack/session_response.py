@@ -66,7 +66,7 @@ class SessionResponse(Response):
 
     @cached_property
     def raw(self) -> HTTPResponse:  # type: ignore[override] # it can be set
-        """Return the response as urllib3's class, made at the first access; its body is empty."""
+        """Return the response as urllib3's class, made at the first access; its body is read."""
         return self._described(b"")
 
     def _described(self, body: bytes) -> HTTPResponse:

@@ -95,5 +95,5 @@ class UserSelector:
 
     @property
     def any_user(self) -> Account:
-        """Return the account of the first user, for requests before the load."""
+        """Return the first user's account, for requests before the load."""
         return self._users[0]

@@ -93,7 +93,7 @@ class Agent:
     ) -> None:
         """`connect` opens a connection to Redis with a limit, in seconds, for each reply.
 
-        `eager_s`: seconds between two looks at records while a workload is about to start.
+        `eager_s`: seconds between two reads of records in Redis while a workload is about to start.
         """
         self._identity = identity
         self._patience = patience

@@ -35,7 +35,7 @@ def consumer_class(receive: Callable[[bytes], None]) -> type[Consumer]:
     """
 
     class BatchConsumer(Consumer):  # type: ignore[misc] # Celery has no types
-        """A consumer without tasks, timers or pool: the thread that reads a message handles it."""
+        """Celery's consumer without its tasks: the thread that reads a message calls `receive`."""
 
         def ensure_connected(self, conn: Any) -> Any:
             """Return the connection once the broker is reachable; tries every 1 to 3 seconds."""

@@ -71,7 +71,7 @@ class BeatSender:
         self._news.set()
 
     def close(self) -> None:
-        """End the thread, waiting at most three seconds, and close the connection."""
+        """End the thread, waiting at most three seconds, and close its connection to Redis."""
         self._ended = True
         self._news.set()
         if self._thread.is_alive():

@@ -61,7 +61,7 @@ def incarnation() -> str:
 
 
 def _raise_file_limit() -> None:
-    """Raise this process's limit on open files to the most allowed.
+    """Raise this process's soft limit on open files to its hard limit.
 
     Each virtual user has a connection per service.
     """

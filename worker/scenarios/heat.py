@@ -77,7 +77,10 @@ class HeatStacks(ResourceScenario):
         files: dict[str, str] | list[str] | None = None,
         environment: dict[str, Any] | None = None,
     ) -> str:
-        """Create a stack and wait until it is complete; return its path, NAME/ID."""
+        """Create a stack and wait until it is complete; return its path, NAME/ID.
+
+        Template and files are contents here, not paths. Raises NotReady.
+        """
         name = self.new_name()
         wanted = _body(name, template_path, parameters, files, environment)
         with ActionTimer(self, ACCEPTED):

@@ -32,7 +32,7 @@ class HttpRequests(Scenario):
 
     @classmethod
     def warm_up(cls, context: dict[str, Any]) -> None:
-        """Create the HTTP clients that this process's virtual users share, before the load."""
+        """Create the workload's HTTP clients in this process, before the load, in `context`."""
         context["http"] = HttpClients.of_workload(context["run"], context)
         context[NAMES] = _names(context.get("args", {}).get("requests"))
 

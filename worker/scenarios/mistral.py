@@ -40,7 +40,10 @@ def _problem_of(definition: str, workflow: Any) -> str:
 
 
 class Mistral(OpenStackScenario):
-    """Base of the scenarios of Mistral: checks files, creates and deletes workbooks."""
+    """Base of the scenarios of Mistral: checks files, creates and deletes workbooks.
+
+    Files are read on the coordinator's host.
+    """
 
     FILES: ClassVar[tuple[str, ...]] = ("definition", "wf_input", "params")
 

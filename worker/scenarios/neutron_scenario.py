@@ -59,7 +59,7 @@ class NeutronScenario(OpenStackScenario):
             self.cloud.document("GET", neutron.SERVICE, neutron.path_of(kind, identity))
 
     def update(self, kind: str, identity: str, fields: Mapping[str, Any]) -> None:
-        """Change attributes of an object by its id, as an action."""
+        """Change the attributes `fields` of an object by its id, as an action."""
         with self.action("update", kind):
             path = neutron.path_of(kind, identity)
             self.cloud.document("PUT", neutron.SERVICE, path, json={kind: dict(fields)})
@@ -155,7 +155,10 @@ def _refused(name: str, attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _misfit(place: str, addresses: Any) -> list[str]:
-    """Return a list with the problem of an address range; empty if it is valid or not a string."""
+    """Return a list with the problem of an address range (CIDR), beginning with `place`.
+
+    Empty if the range is valid or not a string.
+    """
     try:
         if isinstance(addresses, str):
             neutron.version_of(addresses)

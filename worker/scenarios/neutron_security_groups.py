@@ -95,7 +95,7 @@ class NeutronSecurityGroup(NeutronScenario):
         return self.create(_GROUP, args or {})
 
     def _rule(self, group: str, args: Mapping[str, Any]) -> str:
-        """Create a rule in a group; return its id.
+        """Create a rule in a group, by default for incoming TCP; return its id.
 
         A rule has no name: the clean-up removes it with its group.
         """

@@ -55,7 +55,7 @@ class ProjectQuotas(OpenStackScenario):
 
     @classmethod
     def check_arguments(cls, method: str, args: Mapping[str, Any]) -> list[str]:
-        """Return messages on arguments, among them `max_quota` below -1; empty without problems."""
+        """Return messages on `retries`, and on `max_quota` unless it is an integer from -1."""
         found = super().check_arguments(method, args)
         most = args.get("max_quota", -1)
         if not isinstance(most, int) or most < -1:

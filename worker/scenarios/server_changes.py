@@ -159,7 +159,10 @@ class ServerChanges(Servers, ImageScenario):
 
     @action_timer("nova.snapshot_server")
     def snapshot(self, server: str) -> str:
-        """Create an image of a server and wait until both are ready; return the image's id."""
+        """Create an image of a server and wait until both are ready; return the image's id.
+
+        Raises NotReady.
+        """
         wanted = {"createImage": {"name": self.new_name(), "metadata": {}}}
         with ActionTimer(self, ACCEPTED):
             path = f"{SERVER.path}/{server}/action"

@@ -66,7 +66,7 @@ def drawn_size(size: Any) -> int:
 
 
 class Volumes(ResourceScenario):
-    """Base of scenarios with volumes and snapshots of Cinder."""
+    """Base of scenarios that create volumes and snapshots of Cinder, await and delete them."""
 
     OBJECTS: ClassVar[Mapping[str, str]] = MappingProxyType({"volume_type": "volume type"})
     QUOTAS: ClassVar[Mapping[str, tuple[str, str]]] = MappingProxyType(

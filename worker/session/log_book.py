@@ -43,7 +43,7 @@ Entry = list[Any]
 class LogBook:
     """Entries of the current run that wait to be shipped, bounded. Thread-safe.
 
-    Keeps nothing while there is no run.
+    Texts are ignored while there is no run.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LogBook:
         self._lock = threading.Lock()
 
     def begin(self, run: str) -> None:
-        """Keep entries from now on, for `run`; drop earlier entries and values to mask."""
+        """Add entries for `run` from now on; drop earlier entries and secrets, renew the limits."""
         with self._lock:
             self._run, self._entries, self._cut = run, [], 0
             self._secrets, self._words = (), frozenset()

@@ -106,7 +106,7 @@ class Outbox:
         self.acknowledge(self._next)
 
     def unacknowledged(self) -> Iterator[bytes]:
-        """Yield all unacknowledged blocks, by ascending number."""
+        """Yield the signed bytes of all unacknowledged blocks, by ascending number."""
         for number in self._numbers():
             data = self._read(number)
             if data is not None:

@@ -92,7 +92,10 @@ class Session:
 
     @property
     def state(self) -> str:
-        """Return the state for heartbeats: draining, running, ready, preparing or idle."""
+        """Return the state for heartbeats.
+
+        It is draining (leaving), running (under load), ready or preparing (before a load), or idle.
+        """
         workloads = self.workloads
         if self.leaving:
             return "draining"

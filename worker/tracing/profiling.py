@@ -49,7 +49,7 @@ class TraceSink(Protocol):
     """Destination of finished traces: `SpanWriter` (store) or `SpanBuffer` (result blocks)."""
 
     def put(self, trace: Trace) -> None:
-        """Take a finished trace, or drop it and count its spans. Never waits."""
+        """Take a finished trace, or drop it and count its spans if too many wait. Never waits."""
 
 
 class Tracer:

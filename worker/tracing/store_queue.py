@@ -37,7 +37,7 @@ class StoreConnection(Protocol):
     place: str
 
     def connect(self) -> None:
-        """Open the connection unless it is open. Raises OSError."""
+        """Open the connection unless it is open. Raises OSError if that fails."""
 
     def send(self, commands: bytes, replies: int) -> list[str | None]:
         """Send commands; return for each of `replies` replies None (success) or its error code.

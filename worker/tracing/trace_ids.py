@@ -29,7 +29,7 @@ TraceIds = tuple[bytes, bytes, int]
 
 
 def uuid_text(id_: bytes) -> str:
-    """Return 16 bytes as text in UUID notation."""
+    """Return 16 bytes as hexadecimal text in UUID notation (8-4-4-4-12)."""
     text = id_.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 

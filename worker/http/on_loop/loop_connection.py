@@ -105,7 +105,7 @@ class LoopConnection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Return whether another request may use the connection, once a response is complete."""
+        """Return whether another request may follow; valid after a complete response."""
         return self._parser.reusable and not self._over
 
     @property
@@ -258,7 +258,7 @@ class LoopConnection(asyncio.Protocol):
             self._wait_again()
 
     def _end(self, phases: ExchangePhases) -> None:
-        """Complete the response at the end of the stream, and wake the waiting task.
+        """End the response because the stream has ended, and wake the waiting task.
 
         Raises EarlyEnd if the response is incomplete.
         """

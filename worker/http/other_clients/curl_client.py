@@ -100,7 +100,7 @@ class _UnkeptAnswer:
             self._codings.append(value.decode("latin-1"))
 
     def append(self, data: bytes) -> None:
-        """Check more bytes of the body."""
+        """Check more bytes of the body against its content codings, and discard them."""
         if self._body is None:
             self._body = UnkeptBody(",".join(self._codings))
         self._body.append(data)

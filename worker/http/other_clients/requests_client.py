@@ -39,7 +39,7 @@ class RequestsClient:
     def __init__(self, of_run: Sequence[str], bound: ResponseBound = USUAL) -> None:
         """`of_run` are header lines of every request, sent to the host of its URL only.
 
-        `bound` limits bodies that are kept, and the checks of bodies that are not.
+        `bound` limits bodies that are kept; discarded bodies are checked up to it.
         """
         self._of_run = of_run
         self._bound = bound
@@ -154,7 +154,7 @@ class ForeignResponse:
 
 
 class _Session(requests.Session):
-    """A session that drops osbench's headers and secrets when redirected to another host."""
+    """A session that drops osbench's headers and secrets on redirects to other hosts."""
 
     #: Names, in lower case, of headers for the first host only.
     private: frozenset[str] = frozenset()

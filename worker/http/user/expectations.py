@@ -29,7 +29,7 @@ Checks = Mapping[str, Any] | Callable[[HttpResponse], Any]
 
 
 class UnexpectedStatus(KindError, ValueError):
-    """The status of a response is not among the expected ones."""
+    """Error of a response whose status is not among the expected ones."""
 
     def __init__(self, name: str, status: int, expected: str, body: str = "") -> None:
         said = f"{name} answered {status}, expected {expected}"
@@ -40,7 +40,7 @@ class UnexpectedStatus(KindError, ValueError):
 
 
 class CheckFailed(KindError, AssertionError):
-    """A check of the content of a response failed."""
+    """Error of a response whose content fails a check."""
 
     def __init__(self, name: str, what: str, body: str) -> None:
         said = f"{name}: {what}"

@@ -34,7 +34,7 @@ class WholeResponse(Protocol):
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return header names in lower case with their values; a name may come more than once."""
+        """Return the header fields in order: names in lower case, values; names may repeat."""
 
     def content(self) -> bytes:
         """Return the body without its content codings.

@@ -23,14 +23,14 @@ _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+")
 
 
 class BodySink(Protocol):
-    """Receiver of a body, piece by piece."""
+    """Receiver of a body, piece by piece, such as a list."""
 
     def append(self, data: bytes, /) -> None:
         """Take the next bytes of the body."""
 
 
 class ChunkDecoder:
-    """Decoder of one chunked body, which takes bytes in pieces of any size."""
+    """Decoder of one chunked body; `take` gets its bytes in pieces of any size."""
 
     __slots__ = (
         "_at_once",

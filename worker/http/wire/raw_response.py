@@ -51,21 +51,21 @@ class RawResponse:
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return header names in lower case with their values, in the order in which they came."""
+        """Return the header fields in order: names in lower case, with their values."""
         return self._head.fields
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Return header names as sent with their values, in the order in which they came."""
+        """Return the header fields in order: names as they were sent, with their values."""
         return self._head.named_fields
 
     @property
     def version(self) -> int:
-        """Return the HTTP version: 10 or 11."""
+        """Return the HTTP version: 10 for HTTP/1.0, 11 for HTTP/1.1."""
         return self._head.version
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a header; empty if there is none. `name` is in lower case."""
+        """Return the values of header `name` (in lower case), in order; empty if there is none."""
         return self._head.values(name)
 
     def body(self) -> bytes:

@@ -152,7 +152,7 @@ class ResponseHead:
 
     @property
     def fields(self) -> tuple[tuple[str, str], ...]:
-        """Return names in lower case with their values, in the order in which they came."""
+        """Return the header fields in order: names in lower case, with their values."""
         if self._decoded is None:
             pairs = (line.split(b":", 1) for line in self._lines[1:-2])
             self._decoded = tuple(
@@ -163,16 +163,16 @@ class ResponseHead:
 
     @property
     def named_fields(self) -> list[tuple[str, str]]:
-        """Return names as they were sent with their values, in the order in which they came."""
+        """Return the header fields in order: names as they were sent, with their values."""
         return [_named(line) for line in self._lines[1:-2]]
 
     @property
     def version(self) -> int:
-        """Return the HTTP version: 10 or 11."""
+        """Return the HTTP version: 10 for HTTP/1.0, 11 for HTTP/1.1."""
         return 10 if self._lines[0].startswith(_VERSIONS[1]) else 11
 
     def values(self, name: str) -> list[str]:
-        """Return the values of a header; empty if there is none. `name` is in lower case."""
+        """Return the values of header `name` (in lower case), in order; empty if there is none."""
         return [value for known, value in self.fields if known == name]
 
 

@@ -82,7 +82,7 @@ class ResponseParser:
 
     @property
     def untouched(self) -> bool:
-        """Return whether no byte of the response has arrived."""
+        """Return whether no byte of the response to the last request has arrived."""
         return not self.received
 
     @property

@@ -43,7 +43,7 @@ class WireRequest(Protocol):
 
     @property
     def last(self) -> bool:
-        """Return whether the connection ends after this request, as its head says to the server."""
+        """Return whether the connection ends after this request (`Connection: close`)."""
 
     @property
     def repeatable(self) -> bool:

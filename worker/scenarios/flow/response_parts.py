@@ -109,7 +109,7 @@ def hidden_in(text: str, user: VirtualUser, saves: Mapping[str, str]) -> set[str
 
 
 class ResponseParts:
-    """Extracts the parts of one response that a step saves."""
+    """Extracts the parts of one response that a step saves, by their expressions."""
 
     def __init__(self, response: HttpResponse, scenario: Scenario, step: str) -> None:
         """`step`: its name, for messages. Cookies and hidden values are of `scenario`'s user."""
