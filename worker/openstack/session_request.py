@@ -28,7 +28,11 @@ Fields = dict[str, tuple[str, str]]
 
 
 class UnusualHeader(Exception):
-    """A header that only `requests` can judge: malformed, framing, or a missing default."""
+    """A header that only `requests` can judge.
+
+    It is malformed, frames the request (such as Content-Length), closes the connection, or is a
+    missing default.
+    """
 
 
 @lru_cache(1024)

@@ -82,7 +82,8 @@ class _Child:
 class Supervisor:
     """Keeps a number of worker processes running: a process that ends is replaced by a new one.
 
-    A process that fails within `SHORTEST_LIFE_S`, or by a usage error, is not replaced.
+    A process that exits within `SHORTEST_LIFE_S`, or by a usage error, is not replaced; a killed
+    process always is.
     """
 
     def __init__(

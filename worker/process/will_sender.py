@@ -33,7 +33,7 @@ KEPT = 256
 
 @dataclass(kw_only=True)
 class _Pending:
-    """A will of a worker process, sent again until its membership is over."""
+    """A will that is sent again until its membership, the process's part in a run, is over."""
 
     will: Will
     #: When it was written and when it is to be sent next, monotonic.
@@ -65,7 +65,8 @@ class WillSender:
     def send(self, will: Will) -> None:
         """Queue a will to be sent, and start the thread if needed; returns at once.
 
-        Beyond `KEPT` wills the oldest is given up, with a warning in the log.
+        A will names the iterations that an ended process cannot have started. Beyond `KEPT` wills
+        the oldest is given up, with a warning in the log.
         """
         with self._news:
             self._pending.append(_Pending(will=will))

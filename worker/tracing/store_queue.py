@@ -130,7 +130,7 @@ class StoreQueue(Generic[T]):
         return True
 
     def refuse(self, count: int) -> None:
-        """Count spans that the caller cannot write at all as dropped."""
+        """Count `count` spans, which the caller cannot write at all, as dropped."""
         self._offered += count
         self._refused += count
 

@@ -41,8 +41,8 @@ class Decoder(Protocol):
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield decoded pieces of more coded bytes. Raises BadResponse if they are not valid.
 
-        Empty pieces stand for work without output: some coded bytes, or a member of several, were
-        taken.
+        Empty pieces stand for work without output, such as many coded bytes or the end of a gzip
+        member.
         """
 
     def end(self) -> None:

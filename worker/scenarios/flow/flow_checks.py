@@ -89,7 +89,7 @@ def mistakes(step: Mapping[str, Any]) -> Iterator[str]:
 def _of_values(step: Mapping[str, Any]) -> Iterator[str]:
     """Yield a message for each mistake in a step's name, path and placeholders.
 
-    Placeholders are not allowed in a name. A path has to be a valid URL, or to be below base.
+    Placeholders are not allowed in a name. A path has to be an http(s) URL, or to be below base.
     """
     name, path = step.get("name"), step.get("path")
     if isinstance(name, str) and placeholders.are_in(name):
